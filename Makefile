@@ -1,0 +1,45 @@
+# Each target sets up what it needs: a virtual environment in .venv with the pinned packages and steelyard itself.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-slow bench format pins docs clean
+
+demo: .venv/ready
+	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
+
+test: .venv/ready
+	$(BIN)/ruff format --check --quiet src tests benchmarks
+	$(BIN)/ruff check --quiet src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/pytest -q -n auto -m "not slow"
+
+test-slow: .venv/ready
+	$(BIN)/pytest -q -m slow
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/engine.py
+
+format: .venv/ready
+	$(BIN)/ruff check --quiet --fix src tests benchmarks
+	$(BIN)/ruff format --quiet src tests benchmarks
+
+# The pages that are generated from the code; a test holds them to it.
+docs: .venv/ready
+	$(BIN)/python -m steelyard.evalsets.schema > docs/eval-set.schema.json
+	COLUMNS=100 $(BIN)/python docs/commands.py > docs/commands.md
+
+# Pins every package; the file must name no registry host.
+pins: .venv/ready
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --no-emit-index-url --no-header --python-version 3.11 \
+		--extra dev pyproject.toml --output-file requirements.txt
+
+.venv/ready: pyproject.toml requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steelyard needs Python 3.11 or later; name one with: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+clean:
+	rm -rf .venv build src/*.egg-info

@@ -1,0 +1,36 @@
+"""Find out how good the things are that language models write, and whether a difference is real."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.engine.run import Means, Run, resume, run
+    from steelyard.engine.run import verify_again as verify
+    from steelyard.evalsets import load
+    from steelyard.records import Case, Expectations, Message, Verify
+    from steelyard.settings import Settings
+
+_HOMES = {
+    "Case": "steelyard.records",
+    "Expectations": "steelyard.records",
+    "Means": "steelyard.engine.run",
+    "Message": "steelyard.records",
+    "Run": "steelyard.engine.run",
+    "Settings": "steelyard.settings",
+    "Verify": "steelyard.records",
+    "load": "steelyard.evalsets",
+    "resume": "steelyard.engine.run",
+    "run": "steelyard.engine.run",
+    "verify": "steelyard.engine.run",
+}
+__all__ = ["Case", "Expectations", "Means", "Message", "Run", "Settings", "Verify", "load", "resume", "run", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used: `steelyard --help` must not wait for them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    return getattr(home, "verify_again" if name == "verify" else name)

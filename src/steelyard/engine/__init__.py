@@ -1,0 +1,1 @@
+"""The engine: plans, paces and joins the edges."""

@@ -1,0 +1,111 @@
+"""How fast an endpoint may be asked: as fast as it takes, and no faster."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.protocols import Headroom
+
+PATIENCE = 8
+"""Attempts in a row that may fail for good before a model is given up on."""
+LONGEST_PAUSE = 60.0
+"""Seconds that our own back-off waits at most; a server may ask for more."""
+LONGEST_WAIT = 600.0
+"""Seconds that a server may make us wait; one that asks for more has no answer for us today."""
+FIRST = 4.0
+"""Requests at once before anything is known about an endpoint."""
+
+
+class Pace:
+    """The requests in flight to one endpoint.
+
+    The number allowed grows with every answer and is halved when the server pushes back: additive increase,
+    multiplicative decrease (Chiu and Jain 1989), doubling until the first push-back.
+    """
+
+    def __init__(self, at_once: int, *, clock: Callable[[], float] | None = None) -> None:
+        self._most = float(at_once)
+        self._allowed = min(FIRST, self._most)
+        self._clock = clock or asyncio.get_running_loop().time
+        self._in_flight = 0
+        self._starting = True
+        self._pause_until = 0.0
+        self._last_push_back = -1.0
+        self._waiting: asyncio.Event = asyncio.Event()
+        self.reason = ""
+        """Why we wait, for people who watch."""
+
+    @property
+    def allowed(self) -> int:
+        return int(self._allowed)
+
+    async def enter(self) -> float:
+        """Wait for a turn; returns the moment it began, to be handed back to `leave` or `push_back`."""
+        while True:
+            now = self._clock()
+            if now < self._pause_until:
+                await asyncio.sleep(self._pause_until - now)
+            elif self._in_flight < self.allowed:
+                self.reason = ""
+                self._in_flight += 1
+                return now
+            else:
+                self._waiting.clear()
+                await self._waiting.wait()
+
+    def leave(self) -> None:
+        self._in_flight -= 1
+        self._waiting.set()
+
+    def answered(self, headroom: Headroom | None) -> None:
+        """The endpoint kept up: allow a little more, unless it says that nothing is left."""
+        # until the first push-back every answer allows one more, which doubles with each round
+        self._allowed = min(self._most, self._allowed + (1 if self._starting else 1 / self._allowed))
+        if headroom is not None and headroom.requests <= 0 and headroom.reset > 0:
+            self._pause(headroom.reset, "the rate limit is used up")
+
+    def pushed_back(self, began: float, wait: float | None, reason: str) -> None:
+        """The endpoint did not keep up, or said so: ask less, and wait if it asks us to."""
+        self._starting = False
+        # one congestion fails many requests that began before it was noticed: it counts once
+        if began > self._last_push_back:
+            self._last_push_back = self._clock()
+            self._allowed = max(1.0, self._allowed / 2)
+        if wait is not None and wait <= LONGEST_WAIT:
+            self._pause(wait, reason)
+
+    def _pause(self, seconds: float, reason: str) -> None:
+        until = self._clock() + seconds
+        if until > self._pause_until:
+            self._pause_until = until
+            self.reason = f"waiting {seconds:.0f} s: {reason}"
+
+
+class Breaker:
+    """Gives a model up when asking it is plainly in vain."""
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+        self.broken = ""
+        """Why the model was given up; empty while it was not."""
+
+    def answered(self) -> None:
+        self._in_a_row = 0
+
+    def failed(self, message: str, *, for_good: bool) -> None:
+        self._in_a_row += 1
+        if for_good:
+            self.broken = self.broken or message
+        elif self._in_a_row >= PATIENCE:
+            self.broken = self.broken or f"{self._in_a_row} attempts in a row got no answer, the last because {message}"
+
+
+def back_off(tries: int, first: float) -> float:
+    """Seconds to wait before the next try: doubling, and never the same for two who failed together."""
+    pause: float = min(LONGEST_PAUSE, first * 2**tries)
+    return pause * random.uniform(0.5, 1.5)  # noqa: S311  spreading load is no secret

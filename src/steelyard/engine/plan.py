@@ -1,0 +1,52 @@
+"""The attempts a run still owes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from steelyard.records import Attempt, Case
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from steelyard.protocols import Provider
+    from steelyard.records import RunInfo
+
+
+def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]) -> Iterator[Attempt]:
+    """Every attempt of a run: all first attempts, then all second ones, so that early numbers speak for all cases."""
+    counts = [(case, model, expected(info, provider, case)) for case in cases for model, provider in providers.items()]
+    for number in range(1, max((count for _, _, count in counts), default=0) + 1):
+        for case, model, count in counts:
+            if number <= count:
+                yield Attempt(
+                    case=case,
+                    model=model,
+                    parameters=parameters(info, case, number),
+                    system=info.system,
+                    number=number,
+                )
+
+
+def expected(info: RunInfo, provider: Provider, case: Case) -> int:
+    """How many attempts at a case are planned: never more than were recorded."""
+    recorded = provider.available(case.id)
+    if info.samples is not None:
+        return info.samples if recorded is None else min(info.samples, recorded)
+    return max(info.k) if recorded is None else recorded
+
+
+def parameters(info: RunInfo, case: Case, number: int) -> dict[str, Any]:
+    """What is sent with one request: the run's parameters, the case's own limit, and a seed of the attempt's own."""
+    chosen = dict(info.parameters)
+    if case.max_tokens is not None:
+        chosen.setdefault("max_tokens", case.max_tokens)
+    if info.seed is not None:
+        # one seed for all attempts would make them one attempt
+        chosen["seed"] = info.seed + number - 1
+    return chosen
+
+
+def owed(planned: Iterable[Attempt], done: Container[str]) -> Iterator[Attempt]:
+    """Resuming is planning again and subtracting what is done."""
+    return (attempt for attempt in planned if attempt.key not in done)

@@ -1,0 +1,70 @@
+"""Whether an eval set's own answers come out as they must: references pass, counterexamples fail."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from steelyard.engine.pool import complete, work_through
+from steelyard.errors import Problem
+from steelyard.plugins import names, part
+from steelyard.sandbox.process import Process
+from steelyard.scoring import correct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.records import Case, Finding
+
+
+def prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
+    """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
+    return complete(_prove(cases))
+
+
+async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
+    problems: list[Problem] = []
+    proved = 0
+    sandbox = Process()
+    known = names("verifiers")
+    verifiers = {kind: part("verifiers", kind)(sandbox) for kind in {case.kind for case in cases} & known}
+    unproved = [case for case in cases if case.kind not in known and (case.reference or case.counterexample)]
+    for kind in sorted({case.kind for case in unproved}):
+        count = sum(case.kind == kind for case in unproved)
+        problems.append(Problem("", 0, f'answers of {count} cases not proved: no verifier "{kind}" here', fatal=False))
+
+    async def try_out(claim: tuple[Case, str, bool]) -> None:
+        nonlocal proved
+        case, text, must_pass = claim
+        what = "reference" if must_pass else "counterexample"
+        try:
+            finding: Finding = await verifiers[case.kind].verify(case, _fenced(text, case.language))
+        except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
+            problems.append(Problem("", 0, f'case "{case.id}": its {what} could not be verified: {error}'))
+            return
+        if correct(case, finding) == must_pass:
+            proved += 1
+        elif must_pass:
+            problems.append(Problem("", 0, f'case "{case.id}": its reference does not pass: {finding.reason}'))
+        else:
+            problems.append(Problem("", 0, f'case "{case.id}": its counterexample passes, so the tests miss its fault'))
+
+    claims = [
+        (case, text, must_pass)
+        for case in cases
+        if case.kind in known
+        for text, must_pass in ((case.reference, True), (case.counterexample, False))
+        if text
+    ]
+    await work_through(iter(claims), try_out, os.cpu_count() or 2)
+    return proved, sorted(problems, key=lambda problem: problem.what)
+
+
+def _fenced(text: str, language: str) -> str:
+    """A reference as a reply would bring it: code alone is put between fences, so that it is taken as it is."""
+    if not language or "```" in text:
+        return text
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"

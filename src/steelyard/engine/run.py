@@ -1,0 +1,459 @@
+"""A run from its first question to its summary."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard import evalsets, store
+from steelyard import settings as settings_module
+from steelyard.engine.budget import Budget, most_tokens
+from steelyard.engine.pace import Breaker, Pace
+from steelyard.engine.plan import expected, owed, plan
+from steelyard.engine.pool import complete, work_through
+from steelyard.engine.steps import Persistence, ask, now, verdict_key, verify
+from steelyard.errors import InputError, SteelyardError
+from steelyard.plugins import part
+from steelyard.prices import Prices
+from steelyard.records import Attempt, Case, EvalSetFile, Failure, Reply, RunInfo, Verdict
+from steelyard.sandbox.process import Process
+from steelyard.scoring import correct
+from steelyard.scoring import rule as known_rule
+from steelyard.settings import Settings
+from steelyard.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Provider, Verifier
+
+WAITING = 256
+"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
+
+
+class Progress:
+    """How far a run is, for whoever watches."""
+
+    def __init__(self, *, asks: int, verdicts: int) -> None:
+        self.asks = asks
+        """Replies still to be had when this sitting began."""
+        self.verdicts = verdicts
+        """Verdicts still to be had when this sitting began."""
+        self.replied = 0
+        self.judged = 0
+        self.correct = 0
+        self.failed = 0
+        self.spent = 0.0
+        self.reason = ""
+        """Why we wait, if we do."""
+
+
+Watch = Callable[[Progress], None]
+
+
+class Run(NamedTuple):
+    """A run that has come to its end for now."""
+
+    folder: Path
+    info: RunInfo
+    summary: Summary
+    stopped: tuple[str, ...]
+    """Why attempts are still owed, where that was not their own failure."""
+
+    @property
+    def complete(self) -> bool:
+        return not self.stopped
+
+
+class Forecast(NamedTuple):
+    """What one model would be asked."""
+
+    model: str
+    cases: int
+    attempts: int
+    most_usd: float | None
+    """The most it can cost; None when the price is not known."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user stopped a run; what had arrived is stored."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(str(folder))
+        self.folder = folder
+
+
+class Means(NamedTuple):
+    """What a run is carried out with, as opposed to what it is."""
+
+    settings: Settings = Settings()
+    parallelism: int | None = None
+    max_cost: float | None = None
+    watch: Watch | None = None
+    environment: Mapping[str, str] = os.environ
+
+
+def run(
+    cases: Sequence[Case] | Sequence[str | Path] | str | Path,
+    *,
+    models: Sequence[str] | str,
+    samples: int | None = None,
+    k: Sequence[int] = (1,),
+    parameters: Mapping[str, Any] | None = None,
+    system: str = "",
+    seed: int | None = None,
+    rule: str = "code",
+    base_url: str = "",
+    eval_sets: Sequence[EvalSetFile] = (),
+    output: str | Path | None = None,
+    means: Means = Means(),
+) -> Run:
+    """Ask models for attempts at each case, verify every one, and say what came of it.
+
+    `cases` are cases, or paths of eval sets; `eval_sets` are the files that cases were loaded from, if any. `samples` is
+    the number of attempts per case and model: by default the largest k, and of recorded replies all of them.
+    """
+    loaded, files = _cases(cases)
+    given = [models] if isinstance(models, str) else list(models)
+    providers = connect(given, means, base_url)
+    _check(loaded, k, samples, rule)
+    recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
+    started_at = now()
+    run_id = f"{started_at[:19].replace('-', '').replace(':', '').replace('T', '-')}-{secrets.token_hex(2)}"
+    prices = Prices(means.settings.prices)
+    info = RunInfo(
+        id=run_id,
+        started_at=started_at,
+        eval_sets=tuple(eval_sets) or files,
+        models=tuple(given),
+        base_url=base_url,
+        parameters=dict(parameters or {}),
+        system=system,
+        samples=samples if samples is not None or recorded else max(k),
+        k=tuple(sorted(set(k))),
+        seed=seed,
+        rule=rule,
+        versions={
+            "steelyard": version("steelyard"),
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        },
+        prices={model: price for model in providers if (price := prices.price(model)) is not None},
+        unrecorded=_unrecorded(loaded, providers),
+    )
+    _check_prices(info, providers, means)
+    folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
+    journal = store.create(folder, info, loaded)
+    return _finish(journal, providers, means)
+
+
+def forecast(
+    cases: Sequence[Case],
+    *,
+    models: Sequence[str],
+    samples: int | None,
+    k: Sequence[int],
+    parameters: Mapping[str, Any],
+    system: str,
+    base_url: str,
+    means: Means = Means(),
+) -> list[Forecast]:
+    """What a run would ask, and the most it can cost; nobody is asked."""
+    providers = connect(models, means, base_url)
+    _check(cases, k, samples, "code")
+    prices = Prices(means.settings.prices)
+    info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
+    forecasts = []
+    for model, provider in providers.items():
+        attempts = list(plan(info, cases, {model: provider}))
+        bounds = [prices.bound(model, *most_tokens(attempt)) for attempt in attempts]
+        known = [bound for bound in bounds if bound is not None]
+        forecasts.append(Forecast(model, len(cases), len(attempts), sum(known) if len(known) == len(bounds) else None))
+    return forecasts
+
+
+def resume(folder: str | Path, *, samples: int | None = None, means: Means = Means()) -> Run:
+    """Carry on with what a run still owes, failures included; more samples than before extend it."""
+    journal = store.Journal(Path(folder))
+    try:
+        info = journal.info
+        _same_asks(journal.cases, info.eval_sets)
+        if samples is not None:
+            if samples < (info.samples or 0):
+                raise InputError(
+                    f"{folder}: has {info.samples} attempts per case already; --samples can only add to them"
+                )
+            journal.describe(msgspec.structs.replace(info, samples=samples))
+        providers = connect(info.models, means, info.base_url)
+    except BaseException:
+        journal.close()
+        raise
+    return _finish(journal, providers, means)
+
+
+def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: Means = Means()) -> Run:
+    """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
+    journal = store.Journal(Path(folder))
+    try:
+        paths = eval_sets or [file.path for file in journal.info.eval_sets if Path(file.path).exists()]
+        if eval_sets or len(paths) == len(journal.info.eval_sets) > 0:
+            journal.ask(_same_asks(journal.cases, (), paths))
+    except BaseException:
+        journal.close()
+        raise
+    return _finish(journal, {}, means)
+
+
+def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str, Provider]:
+    """Whom to ask for each model: one name may stand for several, where replies were recorded."""
+    providers: dict[str, Provider] = {}
+    for model in models:
+        name, rest, reached = settings_module.provider(model, means.settings, means.environment, base_url)
+        for known, provider in part("providers", reached.type)(rest, reached).items():
+            full = known if reached.type == "replay" else f"{name}/{known}"
+            if full in providers:
+                raise InputError(
+                    f'model "{full}" was named twice; more attempts of one model are asked for with --samples'
+                )
+            providers[full] = provider
+    if not providers:
+        raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
+    return providers
+
+
+def verifiers_for(cases: Sequence[Case]) -> dict[str, Verifier]:
+    """The verifier of each kind of case; a case nobody can verify is found out before anything is paid for."""
+    sandbox = Process()
+    for case in cases:
+        if not case.kind:
+            raise InputError(
+                f'case "{case.id}": nothing says how to verify it; give it a language with tests, a target, or verify'
+            )
+    return {kind: part("verifiers", kind)(sandbox) for kind in sorted({case.kind for case in cases})}
+
+
+def _cases(
+    given: Sequence[Case] | Sequence[str | Path] | str | Path,
+) -> tuple[tuple[Case, ...], tuple[EvalSetFile, ...]]:
+    if isinstance(given, str | Path):
+        given = [given]
+    cases = tuple(case for case in given if isinstance(case, Case))
+    if len(cases) == len(given) and cases:
+        return cases, ()
+    loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
+    return (*cases, *loaded.cases), loaded.files
+
+
+def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: str) -> None:
+    known_rule(rule)
+    if not k or min(k) < 1:
+        raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be 1 or more, not {samples}")
+    if not cases:
+        raise InputError("no cases to ask")
+    verifiers_for(cases)
+
+
+def _check_prices(info: RunInfo, providers: Mapping[str, Provider], means: Means) -> None:
+    unknown = [model for model in providers if model not in info.prices]
+    if means.max_cost is not None and unknown:
+        raise InputError(
+            f"--max-cost cannot be kept: the price of {', '.join(unknown)} is not known; "
+            f'give it in the settings file under [prices."{unknown[0]}"]'
+        )
+
+
+def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dict[str, int]:
+    counts = {model: sum(provider.available(case.id) == 0 for case in cases) for model, provider in providers.items()}
+    return {model: count for model, count in counts.items() if count}
+
+
+def _same_asks(
+    asked: Sequence[Case], files: Sequence[EvalSetFile], paths: Sequence[str | Path] | None = None
+) -> list[Case]:
+    """The cases that were asked with the tests they have now; refuses when what was asked is no longer what stands there."""
+    if paths is None:
+        paths = [file.path for file in files if Path(file.path).exists()]
+        if not paths:
+            return list(asked)
+    current = {case.id: case for case in evalsets.load(paths).cases}
+    changed = [case.id for case in asked if case.id in current and case.messages != current[case.id].messages]
+    if changed:
+        listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+        raise InputError(
+            f"the prompt changed since this run asked: {listed}; a changed prompt is a new question: "
+            "start a new run, or put the old prompt back"
+        )
+    return [msgspec.structs.replace(current.get(case.id, case), max_tokens=case.max_tokens) for case in asked]
+
+
+def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means) -> Run:
+    try:
+        with journal:
+            sitting = Sitting(journal, providers, means)
+            stopped = complete(sitting.carry_out())
+            info = msgspec.structs.replace(journal.info, ended_at=now())
+            journal.describe(info)
+            store.copy_to_parquet(journal.folder)
+            return Run(journal.folder, info, summarise(info, sitting.cases, journal.facts()), stopped)
+    except KeyboardInterrupt:
+        raise Interrupted(journal.folder) from None
+    except BaseExceptionGroup as group:
+        # whatever else was cut short by it, the first of our own sentences says what happened
+        ours, _ = group.split(SteelyardError)
+        while isinstance(ours, BaseExceptionGroup):
+            ours = ours.exceptions[0]  # type: ignore[assignment]
+        raise (ours or group) from None
+
+
+class Sitting:
+    """One go at what a run owes: replies are asked for, and verified while others are still in flight."""
+
+    def __init__(self, journal: store.Journal, providers: dict[str, Provider], means: Means) -> None:
+        self._journal = journal
+        self._info = journal.info
+        self._providers = providers
+        self._means = means
+        self._prices = Prices(means.settings.prices)
+        self._persistence = Persistence(
+            retries=means.settings.max_retries,
+            first_pause=means.settings.retry_delay_ms / 1000,
+            deadline=means.settings.deadline_secs,
+        )
+        self._breakers = {model: Breaker() for model in providers}
+        self.cases = journal.cases
+        self._by_id = {case.id: case for case in self.cases}
+        self._verifiers = verifiers_for(self.cases)
+        self._survey()
+
+    def _survey(self) -> None:
+        """What is done already: keys only, the texts stay on disk."""
+        self._replied: set[str] = set()
+        self._judged: set[str] = set()
+        spent = 0.0
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply):
+                self._replied.add(fact.key)
+                spent += fact.answer.cost.usd if fact.answer.cost is not None else 0
+            elif isinstance(fact, Verdict):
+                self._judged.add(fact.key)
+        self._budget_spent = spent
+
+    async def carry_out(self) -> tuple[str, ...]:
+        """Do all that is owed; returns why something is still owed, if it is."""
+        self._budget = Budget(self._means.max_cost, self._budget_spent)
+        self._queue: asyncio.Queue[tuple[Reply, Case] | None] = asyncio.Queue(WAITING)
+        counts = sum(
+            expected(self._info, provider, case) for provider in self._providers.values() for case in self.cases
+        )
+        asks = max(0, counts - len(self._replied))
+        self.progress = Progress(asks=asks, verdicts=asks + sum(1 for _ in self._unverified()))
+        at_once = self._means.parallelism or os.cpu_count() or 2
+        try:
+            async with asyncio.TaskGroup() as beside:
+                ticking = beside.create_task(self._tick())
+                async with asyncio.TaskGroup() as verifying:
+                    for _ in range(at_once):
+                        verifying.create_task(self._verify_all())
+                    await self._ask_all()
+                    for _ in range(at_once):
+                        await self._queue.put(None)
+                ticking.cancel()
+        finally:
+            for provider in self._providers.values():
+                await provider.close()
+        self._show()
+        return self._still_owed()
+
+    async def _ask_all(self) -> None:
+        endpoints: dict[str, dict[str, Provider]] = {}
+        for model, provider in self._providers.items():
+            endpoints.setdefault(provider.endpoint, {})[model] = provider
+        async with asyncio.TaskGroup() as asking:
+            asking.create_task(self._requeue())
+            for models in endpoints.values():
+                asking.create_task(self._ask_endpoint(models))
+
+    async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
+        at_once = min(provider.at_once for provider in providers.values())
+        at_once = min(at_once, self._means.parallelism or self._means.settings.parallelism or at_once)
+        pace = Pace(at_once)
+
+        async def do(attempt: Attempt) -> None:
+            most = 0.0
+            if self._means.max_cost is not None:
+                most = self._prices.bound(attempt.model, *most_tokens(attempt)) or 0.0
+                if not await self._budget.reserve(most):
+                    return
+            fact = await ask(
+                attempt, providers[attempt.model], pace, self._breakers[attempt.model], self._persistence, self._prices
+            )
+            # nothing may come between an answer and its line in the journal: it is paid for
+            self._journal.append(fact)
+            self.progress.reason = pace.reason
+            if isinstance(fact, Failure):
+                self._budget.settle(most, None)
+                self.progress.failed += 1
+                return
+            self._budget.settle(most, fact.answer.cost)
+            self.progress.replied += 1
+            await self._queue.put((fact, attempt.case))
+
+        await work_through(self._owed(providers), do, at_once)
+
+    def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
+        wanted = (
+            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[attempt.model].broken
+        )
+        for attempt in owed(wanted, self._replied):
+            if self._budget.exhausted:
+                return
+            yield attempt
+
+    def _unverified(self) -> Iterator[tuple[Reply, Case]]:
+        """Stored replies that need a verdict: those without a current one, or all when nothing is asked."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in self._replied and fact.case in self._by_id:
+                case = self._by_id[fact.case]
+                if not self._providers or verdict_key(fact, case, self._verifiers[case.kind]) not in self._judged:
+                    yield fact, case
+
+    async def _requeue(self) -> None:
+        for reply, case in self._unverified():
+            await self._queue.put((reply, case))
+
+    async def _verify_all(self) -> None:
+        while (waiting := await self._queue.get()) is not None:
+            reply, case = waiting
+            fact = await verify(reply, case, self._verifiers[case.kind])
+            self._journal.append(fact)
+            if isinstance(fact, Failure):
+                self.progress.failed += 1
+            else:
+                self.progress.judged += 1
+                self.progress.correct += correct(case, fact.found)
+
+    async def _tick(self) -> None:
+        """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""
+        while True:
+            await asyncio.sleep(1)
+            await asyncio.to_thread(self._journal.sync)
+            self._show()
+
+    def _show(self) -> None:
+        self.progress.spent = self._budget.spent
+        if self._means.watch is not None:
+            self._means.watch(self.progress)
+
+    def _still_owed(self) -> tuple[str, ...]:
+        why = [f"{model} was given up: {breaker.broken}" for model, breaker in self._breakers.items() if breaker.broken]
+        if self._budget.exhausted:
+            why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+        return tuple(why)

@@ -1,0 +1,123 @@
+"""The two steps of an attempt, asking and verifying: each ends in a fact, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from steelyard.engine.pace import LONGEST_WAIT, back_off
+from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, VerifierError, boundary
+from steelyard.records import Attempt, Case, Failure, Reply, Verdict, digest
+
+if TYPE_CHECKING:
+    from steelyard.engine.pace import Breaker, Pace
+    from steelyard.prices import Prices
+    from steelyard.protocols import Provider, Verifier
+    from steelyard.records import Answer
+
+
+class Persistence(NamedTuple):
+    """How hard to try for an answer."""
+
+    retries: int = 3
+    first_pause: float = 1.0
+    deadline: float = 600.0
+
+
+async def ask(
+    attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence, prices: Prices
+) -> Reply | Failure:
+    """The reply to one attempt, or the reason why there is none."""
+    try:
+        answer = await _answer(attempt, provider, pace, breaker, persistence)
+    except StepError as error:
+        breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
+        return failure(attempt, error)
+    breaker.answered()
+    return Reply(
+        key=attempt.key,
+        at=now(),
+        case=attempt.case.id,
+        model=attempt.model,
+        tier=attempt.tier,
+        number=attempt.number,
+        asked=attempt.asked,
+        answer=msgspec.structs.replace(answer, cost=prices.cost(attempt.model, answer)),
+    )
+
+
+async def _answer(
+    attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence
+) -> Answer:
+    tries = 0
+    while True:
+        began = await pace.enter()
+        try:
+            async with asyncio.timeout(persistence.deadline):
+                with boundary(ProviderError):
+                    answer = await provider.ask(attempt)
+        except TimeoutError:
+            error = Unavailable(f"{provider.endpoint}: no answer within {persistence.deadline:g} s")
+        except Unavailable as unavailable:
+            error = unavailable
+        else:
+            pace.answered(provider.headroom())
+            return answer
+        finally:
+            pace.leave()
+        # a pause that the server asks for is for everyone; one of our own is for this attempt
+        pace.pushed_back(began, error.retry_after, str(error))
+        tries += 1
+        if tries > persistence.retries or breaker.broken or (error.retry_after or 0) > LONGEST_WAIT:
+            raise error
+        if error.retry_after is None:
+            await asyncio.sleep(back_off(tries - 1, persistence.first_pause))
+
+
+async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
+    """The verdict on one reply, or the reason why there is none."""
+    try:
+        with boundary(VerifierError):
+            found = await verifier.verify(case, reply.answer.text)
+    except StepError as error:
+        return failure(reply, error)
+    return Verdict(
+        key=verdict_key(reply, case, verifier),
+        at=now(),
+        case=reply.case,
+        model=reply.model,
+        tier=reply.tier,
+        number=reply.number,
+        ask=reply.key,
+        tests=case.tests_digest,
+        verifier=verifier.version,
+        found=found,
+    )
+
+
+def verdict_key(reply: Reply, case: Case, verifier: Verifier) -> str:
+    """Two verdicts with the same key judge the same reply by the same tests, verifier and toolchain."""
+    return digest(reply.key, case.tests_digest, verifier.version)
+
+
+def failure(of: Attempt | Reply, error: StepError) -> Failure:
+    """A step of ours that broke, as a fact beside the others."""
+    case = of.case.id if isinstance(of, Attempt) else of.case
+    return Failure(
+        key=of.key,
+        at=now(),
+        case=case,
+        model=of.model,
+        tier=of.tier,
+        number=of.number,
+        stage=error.stage,
+        message=" ".join(str(error).split())[:1000],
+    )
+
+
+def now() -> str:
+    """This moment, as facts carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

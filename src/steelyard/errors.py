@@ -1,0 +1,113 @@
+"""What can go wrong, and whose fault it is.
+
+SteelyardError
+  InputError            a file, argument or setting of the user's: all its problems at once, exit code 2
+  StoreError            a run folder that cannot be read, written or locked
+  StepError             a step of the road that broke: ends as a Failure beside the verdicts
+    ProviderError       the question got no answer
+      Unavailable       ... this time: worth asking again
+      Rejected          ... and asking again would not help
+    VerifierError       the answer could not be verified
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import ClassVar, NamedTuple
+
+
+class SteelyardError(Exception):
+    """Anything we say to a user in one sentence instead of a traceback."""
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a file, and where."""
+
+    where: str
+    """The file, or the argument."""
+    line: int
+    """From 1; 0 when no line can be named."""
+    what: str
+    fatal: bool = True
+    """False for a warning."""
+
+    def __str__(self) -> str:
+        place = f"{self.where}:{self.line}" if self.line else self.where
+        return f"{place}: {self.what}" if place else self.what
+
+
+class InputError(SteelyardError):
+    """Something the user gave cannot be used."""
+
+    def __init__(self, problems: str | Iterable[Problem]) -> None:
+        if isinstance(problems, str):
+            problems = [Problem("", 0, problems)]
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class StoreError(SteelyardError):
+    """A run folder that cannot be read, written or locked."""
+
+
+class StepError(SteelyardError):
+    """A step of the road that broke."""
+
+    stage: ClassVar[str]
+
+
+class ProviderError(StepError):
+    """The question got no answer."""
+
+    stage = "ask"
+
+
+class Unavailable(ProviderError):
+    """No answer this time; asking again may help."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, slow_down: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds the server asked us to wait."""
+        self.slow_down = slow_down
+        """The server said that we ask too much, rather than that it is broken."""
+
+
+class Rejected(ProviderError):
+    """No answer, and asking the same again would not help."""
+
+    def __init__(self, message: str, *, everyone: bool = False) -> None:
+        super().__init__(message)
+        self.everyone = everyone
+        """The reason concerns every request to this endpoint (a wrong key), not only this one."""
+
+
+class VerifierError(StepError):
+    """The answer could not be verified."""
+
+    stage = "verify"
+
+
+@contextmanager
+def boundary(kind: type[StepError]) -> Iterator[None]:
+    """Name the seam an exception crossed: whatever a plug-in raises leaves as `kind`."""
+    try:
+        yield
+    except SteelyardError:
+        raise
+    except Exception as error:
+        raise kind(f"{type(error).__name__}: {error}") from error
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The way out for a mistyped word: the close one, or the whole list.
+
+    >>> nearest("pyton", ["python", "rust"])
+    'known: python, rust; did you mean "python"?'
+    """
+    words = sorted(known)
+    close = difflib.get_close_matches(word, words, n=1)
+    listed = f"known: {', '.join(words)}"
+    return f'{listed}; did you mean "{close[0]}"?' if close else listed

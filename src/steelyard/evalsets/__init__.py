@@ -1,0 +1,361 @@
+"""Cases as people have them."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import hashlib
+import math
+import os
+import stat
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard import plugins
+from steelyard.errors import InputError, Problem, nearest
+from steelyard.evalsets import jsonl, toml
+from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked, printable, shown
+from steelyard.records import Case, EvalSetFile, Message, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+__all__ = ["EvalSets", "load"]
+
+LIMIT = 10 << 20
+"""Bytes of a prompt, and of a file that a case refers to."""
+STEPS = 10_000
+"""Rounds of the loops of one prompt; also its tags."""
+DEEPEST = 100
+"""Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
+FILTERS = ("capitalize", "default", "first", "last", "length", "lower", "string", "title", "trim", "upper")
+
+
+class EvalSets(NamedTuple):
+    """The cases of some files, where they came from, and what looked odd."""
+
+    cases: tuple[Case, ...]
+    files: tuple[EvalSetFile, ...]
+    problems: tuple[Problem, ...]
+    """Warnings only; what is wrong is raised."""
+
+
+def load(paths: Sequence[str | Path]) -> EvalSets:
+    """The cases of files and folders, in order; raises one InputError with everything that is wrong with them."""
+    problems = Problems()
+    files: list[EvalSetFile] = []
+    cases: list[Case] = []
+    found: list[str] = []
+    try:
+        found = list(_files([paths] if isinstance(paths, str | Path) else paths, problems))
+        places: dict[str, str] = {}
+        companions = Companions()
+        for path in found:
+            files += [_read(path, cases, places, companions, problems)]
+    except TooManyError:
+        *_, last = problems.errors
+        rest = f"what follows here, and {max(0, len(found) - len(files) - 1)} further files, were not read"
+        problems.errors.append(last._replace(what=f"stopped after {len(problems.errors)} problems; {rest}"))
+    if not found and not problems.errors:
+        raise InputError("no eval set was given; name a .toml or .jsonl file, or a folder of them")
+    if problems.errors:
+        raise InputError([*problems.errors, *problems.warnings()])
+    return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()))
+
+
+READERS: dict[str, Callable[[Content, str, Problems], Iterator[Draft]]] = {
+    ".toml": toml.drafts,
+    ".jsonl": jsonl.drafts,
+    ".jsonl.gz": jsonl.drafts,
+    ".json": jsonl.listed,
+}
+
+
+def _files(paths: Iterable[str | Path], problems: Problems) -> Iterator[str]:
+    """Every file that is meant, once, in the order given and sorted within folders."""
+    seen = set()
+    for given in (os.fspath(path) for path in paths):
+        try:
+            is_folder = stat.S_ISDIR(Path(given).stat().st_mode)
+        except (OSError, ValueError) as error:
+            problems.error(given, 0, f"cannot be read: {_reason(error)}; name a file or folder that exists")
+            continue
+        inside = _inside(given, problems) if is_folder else [given]
+        if not inside:
+            problems.error(given, 0, "no eval sets in this folder; it needs .toml or .jsonl files")
+        for path in inside:
+            if os.path.realpath(path) not in seen:
+                seen.add(os.path.realpath(path))
+                yield path
+
+
+def _inside(folder: str, problems: Problems) -> list[str]:
+    """The TOML files below a folder, or the JSONL files when there are none."""
+
+    def refused(error: OSError) -> None:
+        problems.error(str(error.filename), 0, f"cannot be read: {_reason(error)}")
+
+    # links to folders are not followed, so a loop of links has an end
+    below = sorted(Path(root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
+    kinds = [".toml"], [".jsonl", ".jsonl.gz"]
+    toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
+    return toml_files or jsonl_files
+
+
+def _suffix(name: str) -> str:
+    name = name.lower()
+    return next((suffix for suffix in READERS if name.endswith(suffix)), Path(name).suffix)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
+
+
+@dataclass
+class Content:
+    """A file being read: how much of it, and a digest of that."""
+
+    stream: BinaryIO | gzip.GzipFile
+    size: int = 0
+    hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        return self._noted(self.stream.read(limit))
+
+    def readline(self, limit: int) -> bytes:
+        """The next line, or as much of it as the limit allows."""
+        return self._noted(self.stream.readline(limit))
+
+    def _noted(self, data: bytes) -> bytes:
+        self.hash.update(data)
+        self.size += len(data)
+        return data
+
+
+def _read(
+    path: str, cases: list[Case], places: dict[str, str], companions: Companions, problems: Problems
+) -> EvalSetFile:
+    """Add the cases of one file."""
+    before, suffix = len(problems.errors), _suffix(path)
+    is_any, content_digest = False, ""
+    try:
+        if not Path(path).is_file():
+            problems.error(path, 0, "not a regular file; name a file or a folder")
+        elif suffix not in READERS:
+            problems.error(path, 0, f"unknown kind of file {shown(suffix)} ({nearest(suffix[:80], READERS)})")
+        else:
+            with gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb") as stream:
+                content = Content(stream)
+                for draft in READERS[suffix](content, path, problems):
+                    is_any = True
+                    case = _case(draft, places, companions, problems)
+                    if case:
+                        cases.append(case)
+            content_digest = content.hash.hexdigest()
+    except OSError as error:
+        problems.error(path, 0, f"cannot be read: {_reason(error)}")
+    if not is_any and len(problems.errors) == before:
+        problems.error(path, 0, "no cases in this file; write [[cases]] tables in TOML, or one JSON object per line")
+    return EvalSetFile(path=printable(path), digest=content_digest)
+
+
+def _case(draft: Draft, places: dict[str, str], companions: Companions, problems: Problems) -> Case | None:
+    """The draft as a case with everything it refers to; None after saying what is wrong with it."""
+    before = len(problems.errors)
+    line = draft.line(("id",))
+    try:
+        case = checked(Case, draft, problems)
+        name = draft.table.get("id")
+        if isinstance(name, str):
+            if not name or len(name) > 200 or not name.isprintable():
+                what = "an id must have 1 to 200 characters, and no control characters"
+                problems.error(draft.path, line, f"{draft.subject}: {what}")
+            elif name in places:
+                problems.error(draft.path, line, f"{draft.subject} is also in {places[name]}; ids must be unique")
+            places.setdefault(name, f"{printable(draft.path)}:{line}")
+        if case:
+            case = _complete(case, draft, companions, problems)
+            msgspec.json.encode(case)  # what cannot be stored would break a run later
+    except UnicodeEncodeError:
+        problems.error(draft.path, line, f"{draft.subject}: holds half of a surrogate pair, which is no text")
+    return case if len(problems.errors) == before else None
+
+
+def _complete(case: Case, draft: Draft, companions: Companions, problems: Problems) -> Case:
+    """The case with its prompt rendered and the functions it names looked up; says what is wrong with them."""
+
+    def wrong(what: str, *keys: str) -> None:
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {'.'.join(keys)}: {what}")
+
+    folder = Path(draft.path).absolute().parent
+    verify, expectations = case.verify, case.expectations
+    verifiers = plugins.names("verifiers")
+    if verify.kind and verifiers and verify.kind not in verifiers:
+        wrong(f"unknown verifier {shown(verify.kind)} ({nearest(verify.kind[:80], verifiers)})", "verify", "kind")
+    if not (0 < case.timeout_secs < math.inf):
+        wrong("must be a number of seconds above 0", "timeout_secs")
+    if not (0 <= case.weight < math.inf):
+        wrong("must be a number from 0 up", "weight")
+    for key in "metadata", "vars":
+        if _is_deeper(getattr(case, key), DEEPEST):
+            wrong(f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply", key)
+    if case.max_tokens is not None and case.max_tokens < 1:
+        wrong("must be at least 1", "max_tokens")
+    sources = []
+    for where in ("verify", "python"), ("expectations", "custom_check"):
+        function = getattr(getattr(case, where[0]), where[1])
+        if function:
+            try:
+                full, source = companions.function(folder, function)
+            except InputError as error:
+                wrong(str(error), *where)
+                continue
+            sources.append(source)
+            if where[0] == "verify":
+                verify = replace(verify, python=full)
+            else:
+                expectations = replace(expectations, custom_check=full)
+    if sources:
+        verify = replace(verify, source=digest(*sources))
+    if case.target and not (case.tests or verify.kind or verify.python):
+        verify = replace(verify, kind="response")
+    prompt = case.prompt
+    try:
+        if draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
+            prompt = companions.text(folder / prompt.removeprefix("file://"))
+        if case.vars:
+            prompt = _rendered(prompt, case.vars)
+    except InputError as error:
+        wrong(str(error), "prompt")
+    return replace(case, verify=verify, expectations=expectations, prompt=prompt, vars={})
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels == 0 or _is_deeper(item, levels - 1) for item in inside)
+
+
+@dataclass
+class Companions:
+    """The files that cases refer to; each is read once."""
+
+    _read: dict[Path, bytes] = field(default_factory=dict)
+    _checks: dict[Path, tuple[set[str], str]] = field(default_factory=dict)
+
+    def text(self, path: Path) -> str:
+        """The text of a prompt's file."""
+        try:
+            return self._bytes(path).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError(f"{printable(str(path))} is not UTF-8 text; save it as UTF-8") from None
+
+    def function(self, folder: Path, reference: str) -> tuple[str, str]:
+        """A function `checks.py:score` with its absolute path, and a digest of its file."""
+        name, _, function = reference.rpartition(":")
+        if not name or not function.isidentifier():
+            raise InputError(f'{shown(reference)} names no function; write "checks.py:score"')
+        path = folder / name
+        if path not in self._checks:
+            source = self._bytes(path)
+            self._checks[path] = _defined(source, path), digest(source)
+        defined, source_digest = self._checks[path]
+        if function not in defined:
+            way_out = nearest(function[:80], defined)
+            raise InputError(f"{printable(str(path))} does not define {shown(function)} ({way_out})")
+        return f"{path}:{function}", source_digest
+
+    def _bytes(self, path: Path) -> bytes:
+        if path not in self._read:
+            try:
+                status = path.stat()
+                if not stat.S_ISREG(status.st_mode) or status.st_size > LIMIT:
+                    raise InputError(f"{printable(str(path))} is not a regular file of at most {LIMIT >> 20} MB")
+                self._read[path] = path.read_bytes()
+            except (OSError, ValueError) as error:
+                raise InputError(f"{printable(str(path))} cannot be read: {_reason(error)}") from None
+        return self._read[path]
+
+
+def _defined(source: bytes, path: Path) -> set[str]:
+    """The names a Python file defines, found without running it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InputError(f"{printable(str(path))} is not Python: {printable(str(error))}") from None
+    defined = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            defined |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            defined |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return defined
+
+
+def _rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str | tuple[Message, ...]:
+    """The prompt with `{{name}}` filled in; variables, if and for are all that a prompt needs."""
+    from jinja2 import StrictUndefined, TemplateError, nodes
+    from jinja2.sandbox import SandboxedEnvironment
+
+    steps = 0
+
+    def counted(items: Iterable[Any]) -> Iterator[Any]:
+        nonlocal steps
+        for item in items:
+            steps += 1
+            if steps > STEPS:
+                raise InputError(f"its loops take more than {STEPS} rounds")
+            yield item
+
+    environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.globals.clear()
+    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    environment.filters |= {"(counted)": counted, "tojson": lambda value: msgspec.json.encode(value).decode()}
+    # nothing that calls, defines, joins or multiplies: a template costs no more than its length and its rounds
+    plain = nodes.Output, nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice
+    logic = nodes.If, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand, nodes.Test
+    other = nodes.For, nodes.Filter, nodes.Keyword
+
+    def render(text: str) -> str:
+        if text.count("{{") + text.count("{%") > STEPS or len(text) > LIMIT:
+            raise InputError(f"too long a template; use at most {STEPS} tags and {LIMIT >> 20} MB")
+        try:
+            tree = environment.parse(text)
+            for node in tree.find_all(nodes.Node):
+                is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
+                if not (isinstance(node, (*plain, *logic, *other)) or is_target) or getattr(node, "recursive", False):
+                    raise InputError(f"a prompt may use variables, if, for and filters, but no {type(node).__name__}")
+            for loop in list(tree.find_all(nodes.For)):
+                loop.iter = nodes.Filter(loop.iter, "(counted)", [], [], None, None, lineno=loop.lineno)
+            tree.set_environment(environment)
+            pieces, size = [], 0
+            for piece in environment.from_string(tree).generate(values):
+                pieces.append(piece)
+                size += len(piece)
+                if size > LIMIT:
+                    raise InputError(f"longer than {LIMIT >> 20} MB once its variables are filled in")
+            return "".join(pieces)
+        except (
+            TemplateError,
+            SyntaxError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            RecursionError,
+            MemoryError,
+        ) as error:
+            known = ", ".join(sorted(values))[:200]
+            raise InputError(f"cannot be filled in: {printable(str(error))[:200]} (vars: {known})") from None
+
+    if isinstance(prompt, str):
+        return render(prompt)
+    return tuple(replace(message, content=render(message.content)) for message in prompt)

@@ -1,0 +1,191 @@
+"""Cases in JSON: one per line, or a list of them."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from steelyard.evalsets.schema import Draft, Problems, shown
+from steelyard.records import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LINE_LIMIT = 32 << 20
+LIST_LIMIT = 256 << 20
+TOTAL_LIMIT = 4 << 30
+"""Bytes after unpacking, so that a small archive cannot fill the memory."""
+
+SYNONYMS = {
+    "id": ("id", "task_id", "case_id"),
+    "prompt": ("prompt", "input", "question", "messages"),
+    "target": ("target", "expected", "ideal", "expected_response"),
+    "reference": ("reference", "canonical_solution"),
+    "vars": ("vars", "prompt_vars"),
+    "group": ("group", "suite_id", "family"),
+    "tests": ("test", "tests"),
+}
+"""Our words, and those of the files."""
+ALL_WORDS = {ours: f"{ours} (or {', '.join(words[1:])})" for ours, words in SYNONYMS.items()}
+ALONE = ("entry_point", "expect", "expected_classification")
+KNOWN = {*Case.__struct_fields__, *ALONE, *(word for words in SYNONYMS.values() for word in words)}
+
+
+class Content(Protocol):
+    """A file being read, unpacked."""
+
+    size: int
+    """The bytes read so far."""
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        ...
+
+    def readline(self, limit: int) -> bytes:
+        """The next line, or as much of it as the limit allows."""
+        ...
+
+
+def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+    """The cases of a JSONL file; blank lines are fine."""
+    line = 0
+    try:
+        while raw := content.readline(LINE_LIMIT + 1):
+            line += 1
+            if len(raw) > LINE_LIMIT:
+                problems.error(path, line, f"a line of more than {LINE_LIMIT >> 20} MB; split the case or shorten it")
+                while not raw.endswith(b"\n") and (raw := content.readline(LINE_LIMIT)):
+                    pass
+            elif text := (raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw).rstrip():
+                yield from _drafts(text, path, line, problems)
+            if content.size > TOTAL_LIMIT:
+                problems.error(path, line, f"more than {TOTAL_LIMIT >> 30} GB of cases; split the file")
+                return
+    except (EOFError, OSError, zlib.error) as error:
+        problems.error(path, line + 1, f"cannot be read from this line on: {error}")
+
+
+def listed(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+    """The cases of a JSON file that is a list of them."""
+    raw = content.read(LIST_LIMIT + 1).removeprefix(b"\xef\xbb\xbf")
+    if len(raw) > LIST_LIMIT:
+        problems.error(path, 0, f"larger than {LIST_LIMIT >> 20} MB; write so many cases as JSONL, one per line")
+    elif not raw.lstrip().startswith(b"["):
+        if raw.strip():
+            problems.error(path, 1, "not a list of cases; write [{...}, {...}], or .jsonl with one case per line")
+    else:
+        end = raw.index(b"[") + 1
+        line = 1 + raw.count(b"\n", 0, end)
+        for item in _decoded(raw, path, 1, problems, list[msgspec.Raw]) or ():
+            # only blanks and a comma lie between two items, so the next one is found at once
+            start = raw.index(bytes(item), end)
+            line += raw.count(b"\n", end, start)
+            yield from _drafts(bytes(item), path, line, problems)
+            end = start + len(bytes(item))
+            line += raw.count(b"\n", start, end)
+
+
+def _drafts(raw: bytes, path: str, line: int, problems: Problems) -> Iterator[Draft]:
+    """The one case in a text, or none where it holds something else."""
+    table = _decoded(raw, path, line, problems, Any)
+    if isinstance(table, dict):
+        try:
+            yield _draft({key: value for key, value in table.items() if value is not None}, path, line, problems)
+        except RecursionError:
+            problems.error(path, line, "nested too deeply to be read; nest lists and objects less deeply")
+    elif table is not None or raw == b"null":
+        kind = "a string that holds JSON" if isinstance(table, str) and table.lstrip()[:1] == "{" else "no JSON object"
+        problems.error(path, line, f'column 1: {kind}; write each case as an object, {{"id": ..., "prompt": ...}}')
+
+
+def _decoded(raw: bytes, path: str, line: int, problems: Problems, kind: Any) -> Any:
+    """The JSON in a text; None after saying at which line and column it is broken."""
+    try:
+        raw.decode()
+        return msgspec.json.decode(raw, type=kind)
+    except UnicodeDecodeError as error:
+        at, what = error.start, "not UTF-8 text; save the file as UTF-8"
+    except msgspec.ValidationError as error:
+        at, what = 0, f"{str(error).partition(' - at ')[0]}; write such a number as text"
+    except msgspec.DecodeError as error:
+        place = re.search(r"\(byte (\d+)\)", str(error))
+        at = int(place[1]) if place else len(raw)
+        what = str(error).partition(" (byte ")[0]
+        if "trailing characters" in what:
+            at, what = at - 1, "a second value after the first; put each case on a line of its own"
+        elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
+            what = "NaN and Infinity are no JSON; write null, or leave the key out"
+    except RecursionError:
+        at, what = 0, "nested too deeply to be read; nest lists and objects less deeply"
+    column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
+    problems.error(path, line + raw.count(b"\n", 0, at), f"column {column}: {what}")
+    return None
+
+
+def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> Draft:
+    """The same case under our names; what we do not know is warned of, and kept with the metadata."""
+    native = {key: value for key, value in table.items() if key in Case.__struct_fields__}
+    spelled = dict(ALL_WORDS)
+    for ours, words in SYNONYMS.items():
+        given = [word for word in words if word in table]
+        for other in given[1:]:
+            if table[other] != table[given[0]]:
+                problems.error(path, line, f'"{given[0]}" and "{other}" mean the same but differ; keep one of them')
+        if given:
+            native[ours], spelled[ours] = table[given[0]], given[0]
+    if isinstance(native.get("id"), int) and not isinstance(native["id"], bool):
+        native["id"] = str(native["id"])
+    extra = {key: value for key, value in table.items() if key not in KNOWN}
+    for key in extra:
+        problems.unknown(path, line, key, KNOWN)
+    if "expected_classification" in table:
+        extra["expected_classification"] = table["expected_classification"]
+    if extra and isinstance(native.get("metadata", {}), dict):
+        native["metadata"] = {**extra, **native.get("metadata", {})}
+    if isinstance(native.get("verify", {}), dict):
+        native["verify"] = _verify(native, table, path, line, problems)
+    if "canonical_solution" in table and "entry_point" in table:
+        native["reference"] = _whole(native.get("prompt"), native["reference"], table["entry_point"])
+    native.pop("tests", None)
+    spelled |= {"verify.tests": spelled["tests"], "verify.entry_point": "entry_point"}
+    subject = f"case {shown(native['id'])}" if isinstance(native.get("id"), str) else "a case"
+    return Draft(native, path, subject, lambda _: line, spelled=spelled)
+
+
+def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: Problems) -> dict[str, Any]:
+    """How the answer is verified: by its tests, else by what is expected of it, else by its target."""
+    flat = {"tests": native.get("tests"), "entry_point": table.get("entry_point")}
+    flat = {key: value for key, value in flat.items() if value is not None}
+    verify = {**flat, **native.get("verify", {})}
+    for key in flat:
+        if verify[key] != flat[key]:
+            problems.error(path, line, f'"{key}" and "verify.{key}" mean the same but differ; keep one of them')
+    expectations = native.get("expectations")
+    is_settled = bool(verify.keys() & {"kind", "python"})
+    if verify.get("tests") or (isinstance(expectations, dict) and expectations.get("test_file")):
+        if "entry_point" in verify:
+            verify.setdefault("style", "check" if "def check(" in str(verify.get("tests")) else "asserts")
+        if not is_settled and native.setdefault("language", "python") == "python":
+            verify["kind"] = "python"
+    elif "expect" in table:
+        if isinstance(table["expect"], dict):
+            what = msgspec.json.encode(table["expect"], order="sorted").decode()
+            verify = {"kind": "response", "style": "expect", "tests": what, **verify}
+        else:
+            problems.error(path, line, 'expect must be an object such as {"type": "json", "schema": {...}}')
+    elif not is_settled and ("target" in native or "expected_classification" in table):
+        verify["kind"] = "response"
+        if re.search(r"[\\^$.|?*+()[\]{}]", str(table.get("expected_response", ""))):
+            verify.setdefault("style", "regex")
+    return verify
+
+
+def _whole(prompt: Any, solution: Any, entry_point: Any) -> Any:
+    """A solution that stands alone: HumanEval's is only the body of the function whose head ends the prompt."""
+    if not (isinstance(prompt, str) and isinstance(solution, str) and isinstance(entry_point, str)):
+        return solution
+    head = re.compile(rf"^[ \t]*(?:async |pub )?(?:def|fn|func|function)[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
+    return prompt + solution if head.search(prompt) and not head.search(solution) else solution

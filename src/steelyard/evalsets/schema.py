@@ -1,0 +1,219 @@
+"""What an eval set may say, and what is wrong with one that says something else."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
+
+import msgspec
+
+from steelyard import records
+from steelyard.errors import Problem, nearest
+from steelyard.records import Case, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+ENOUGH = 100
+"""Problems, and as many warnings, after which more would not help."""
+
+LANGUAGE = "rust"
+"""The language of sets that name none: the format comes from people who test Rust."""
+
+Keys = tuple[str | int, ...]
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+class Header(Record, frozen=True, kw_only=True):
+    """What a TOML eval set says about itself and for all its cases."""
+
+    id: str
+    name: str
+    description: str = ""
+    default_language: str = LANGUAGE
+    """The language of the cases that name none."""
+    default_timeout_secs: float = 60
+    """How long verifying one answer may take, in the cases that do not say."""
+
+
+class EvalSet(Record, frozen=True, kw_only=True):
+    """A TOML eval set as it is written."""
+
+    eval_set: Header
+    cases: tuple[Case, ...]
+
+
+class Draft(NamedTuple):
+    """A case as it stands in a file, under our names but not yet checked."""
+
+    table: dict[str, Any]
+    path: str
+    subject: str
+    """What messages call it, for example `case "borrow-1"`."""
+    line: Callable[[Keys], int]
+    """The line a key stands on."""
+    required: Collection[str] = ()
+    """What this format asks for beyond what every case needs."""
+    spelled: Mapping[str, str] = {}
+    """Our keys as the file spells them, where it has another word."""
+    prompt_files: bool = False
+    """Whether `file://` in a prompt names a file; in a suite of hostile prompts it is only text."""
+
+
+class TooManyError(Exception):
+    """So much is wrong that reading on would not help."""
+
+
+@dataclass
+class Problems:
+    """What is wrong so far, bounded, so that a hostile file cannot drown its reader."""
+
+    errors: list[Problem] = field(default_factory=list)
+    _unknown: dict[tuple[str, str], Problem] = field(default_factory=dict)
+    _again: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def error(self, path: str, line: int, what: str) -> None:
+        """Something that cannot be used."""
+        self.errors.append(Problem(printable(path), line, what))
+        if len(self.errors) >= ENOUGH:
+            raise TooManyError
+
+    def unknown(self, path: str, line: int, key: str, known: Iterable[str]) -> None:
+        """A key we do not know; said once per file, because it usually stands in every case."""
+        topic = path, key
+        if topic not in self._unknown and len(self._unknown) < ENOUGH:
+            way_out = nearest(key.rpartition(".")[2][:80], known)
+            what = f"unknown key {shown(key)} ({way_out})"
+            self._unknown[topic] = Problem(printable(path), line, what, fatal=False)
+        else:
+            self._again[topic if topic in self._unknown else ("", "")] += 1
+
+    def warnings(self) -> Iterator[Problem]:
+        """What was odd, and how often."""
+        for topic, problem in self._unknown.items():
+            again = f"; {self._again[topic]} more in this file" if topic in self._again else ""
+            yield problem._replace(what=problem.what + again)
+        if unsaid := self._again["", ""]:
+            yield Problem("", 0, f"{unsaid} further unknown keys are not shown", fatal=False)
+
+
+def printable(text: str) -> str:
+    """Text that no terminal obeys."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+
+
+def shown(text: str) -> str:
+    """Somebody's text as a short quotation."""
+    return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'
+
+
+def checked(kind: type[AnyRecord], draft: Draft, problems: Problems) -> AnyRecord | None:
+    """The draft as a record; None after naming every field that is wrong. Unknown keys are only warned of."""
+    before = len(problems.errors)
+    record = _record(kind, draft.table, (), draft, problems)
+    return record if len(problems.errors) == before else None
+
+
+def _record(
+    kind: type[AnyRecord], table: dict[str, Any], keys: Keys, draft: Draft, problems: Problems
+) -> AnyRecord | None:
+    before = len(problems.errors)
+    fields = _fields(kind)
+    values = {}
+    for key, value in table.items():
+        here = (*keys, key)
+        if key in fields:
+            values[key] = _value(fields[key].type, value, here, draft, problems)
+        else:
+            problems.unknown(draft.path, draft.line(here), dotted(here), fields)
+    for name, info in fields.items():
+        if name not in table and (info.required or (not keys and name in draft.required)):
+            key = draft.spelled.get(name, dotted((*keys, name)))
+            problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key} is missing")
+    return kind(**values) if len(problems.errors) == before else None
+
+
+@cache
+def _fields(kind: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {info.name: info for info in msgspec.structs.fields(kind)}
+
+
+def _value(kind: Any, value: Any, keys: Keys, draft: Draft, problems: Problems) -> Any:
+    for option in get_args(kind) if isinstance(kind, UnionType) else (kind,):
+        if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Record):
+            return _record(option, value, keys, draft, problems)
+        if isinstance(value, list) and get_origin(option) is tuple and get_args(option)[0] is not str:
+            items = enumerate(value)
+            return tuple(_value(get_args(option)[0], item, (*keys, i), draft, problems) for i, item in items)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        key = draft.spelled.get(dotted(keys), dotted(keys))
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_sentence(str(error))}")
+
+
+def dotted(keys: Keys) -> str:
+    """Keys as a person writes them.
+
+    >>> dotted(("dependencies", 0, "name"))
+    'dependencies[0].name'
+    """
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
+
+
+WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+
+
+def _sentence(message: str) -> str:
+    """What msgspec says, in the words of the files.
+
+    >>> _sentence("Expected `int | null`, got `str` - at `$[0]`")
+    '[0]: expected a whole number or nothing, got text'
+    """
+    what, _, place = message.partition(" - at ")
+    plain = re.sub(r"`([^`]*)`", lambda match: " or ".join(WORDS.get(w, w) for w in match[1].split(" | ")), what)
+    return f"{place.strip('`').removeprefix('$')}: {plain[:1].lower()}{plain[1:]}"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
+    result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
+    explained = {**_explained(records), **_explained(sys.modules[__name__])}
+    for name, definition in result["$defs"].items():
+        for key, what in explained.get(name, {}).items():
+            definition["properties"][key]["description"] = what
+    # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have
+    result["$defs"]["Case"]["required"] = ["id", "name", "prompt"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
+
+
+def _explained(module: ModuleType) -> dict[str, dict[str, str]]:
+    """The strings beneath fields, by class and field."""
+    return {
+        node.name: {
+            above.target.id: below.value.value
+            for above, below in zip(node.body, node.body[1:], strict=False)
+            if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name)
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            if isinstance(below.value.value, str)
+        }
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.ClassDef)
+    }

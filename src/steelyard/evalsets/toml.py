@@ -1,0 +1,174 @@
+"""Eval sets in TOML, and the lines their keys stand on."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
+
+from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LIMIT = 64 << 20
+DEEPEST = 100
+"""Parts of a dotted key; tomllib's time grows with the square of them."""
+
+# every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
+TOKEN = re.compile(
+    r'''"""(?:[^"\\]++|\\(?s:.)|"(?!""))*+"{0,5}'''
+    r"""|'{3}(?:[^']++|'(?!''))*+'{0,5}"""
+    r"""|"(?:[^"\\\n]++|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*+|[\[\]{}=,.\n]|[A-Za-z0-9_-]++"""
+)
+
+
+class Content(Protocol):
+    """A file being read."""
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        ...
+
+
+@dataclass
+class Lines:
+    r"""Where the keys of a TOML text stand: a guess that is only used in messages, so it never fails.
+
+    >>> lines = Lines()
+    >>> lines.scan('[[cases]]\nid = "a"\n[cases.verify]\nkind = "python"')
+    >>> lines.of(("cases", 0, "verify", "kind"))
+    4
+    """
+
+    too_deep: int = 0
+    """The line of a key with too many parts; 0 if there is none."""
+    _found: dict[Keys, int] = field(default_factory=dict)
+    _last: dict[Keys, int] = field(default_factory=dict)
+
+    def of(self, keys: Keys) -> int:
+        """The line of a key, else of the table around it."""
+        while keys and keys not in self._found:
+            keys = keys[:-1]
+        return self._found.get(keys, 0)
+
+    def scan(self, text: str) -> None:
+        """Note the keys of a text, in one pass over it."""
+        table: Keys = ()
+        parts: list[str] = []
+        line, opened, depth, dots, in_value = 1, 0, 0, 0, False
+        for match in TOKEN.finditer(text):
+            token = match[0]
+            start = token[0]
+            dots = dots + 1 if start == "." else 0 if start in "=,[]{}\n" else dots
+            if dots > DEEPEST:
+                self.too_deep = line
+                return
+            if start == "\n":
+                if depth <= 0:
+                    parts, opened, depth, in_value = [], 0, 0, False
+            elif in_value:
+                depth += (start in "[{") - (start in "]}")
+            elif start == "[":
+                opened += 1
+            elif start in "]=":
+                if start == "]":
+                    table = self._resolved(parts, is_array=opened > 1)
+                self._found.setdefault(table if start == "]" else (*table, *parts), line)
+                in_value = True
+            elif start not in "#.,{}" and len(parts) < 6:
+                parts.append(token.strip("\"'"))
+            line += token.count("\n")
+
+    def _resolved(self, parts: list[str], *, is_array: bool) -> Keys:
+        """A table's name with the numbers of the arrays it stands in."""
+        keys: Keys = ()
+        for number, part in enumerate(parts, 1):
+            keys = (*keys, part)
+            if is_array and number == len(parts):
+                self._last[keys] = self._last.get(keys, -1) + 1
+            if keys in self._last:
+                keys = (*keys, self._last[keys])
+        return keys
+
+
+def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+    """The cases of one file with the set's defaults applied; an empty file has none."""
+    raw = content.read(LIMIT + 1)
+    if len(raw) > LIMIT:
+        problems.error(path, 0, f"larger than {LIMIT >> 20} MB; write so many cases as JSONL, one per line")
+        return
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
+        return
+    if not text.strip():
+        return
+    lines = Lines()
+    lines.scan(text)
+    document = _document(text, path, lines, problems)
+    if document is None:
+        return
+    for key in document:
+        if key not in EvalSet.__struct_fields__:
+            problems.unknown(path, lines.of((key,)), key, EvalSet.__struct_fields__)
+    header = _header(document.get("eval_set"), path, lines, problems)
+    cases = document.get("cases", [])
+    if not isinstance(cases, list) or not cases:
+        problems.error(path, lines.of(("cases",)), "no cases; write each as a [[cases]] table")
+        return
+    for number, table in enumerate(cases):
+        if isinstance(table, dict):
+            yield _draft(table, number, header, path, lines)
+        else:
+            problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")
+
+
+def _document(text: str, path: str, lines: Lines, problems: Problems) -> dict[str, Any] | None:
+    if lines.too_deep:
+        problems.error(path, lines.too_deep, f"a key of more than {DEEPEST} parts; nest less deeply")
+        return None
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        problems.error(path, 0, "nested too deeply to be read; nest lists and tables less deeply")
+    except ValueError as error:
+        place = re.search(r" \(at (?:line (\d+), (column \d+)|end of document)\)$", str(error))
+        line = int(place[1] or text.count("\n") + 1) if place else 0
+        what = str(error)[: place.start()] if place else str(error)
+        column = place[2] or "end of the file" if place else "somewhere"
+        problems.error(path, line, f"not TOML: {what} ({column})")
+    return None
+
+
+def _header(table: Any, path: str, lines: Lines, problems: Problems) -> Header:
+    """What the set says, with no language where it names none."""
+    header = None
+    if isinstance(table, dict):
+        draft = Draft(table, path, "[eval_set]", lambda keys: lines.of(("eval_set", *keys)))
+        header = checked(Header, draft, problems)
+    else:
+        problems.error(path, lines.of(("eval_set",)), 'no [eval_set] table; write one with "id" and "name"')
+    if header and "default_language" in table:
+        return header
+    return replace(header or Header(id="", name=""), default_language="")
+
+
+def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: Lines) -> Draft:
+    verify = table.get("verify")
+    # a case with a verifier of its own is no Rust case merely because its set names no language
+    needs_none = bool(table.get("target") or (isinstance(verify, dict) and verify.keys() & {"kind", "python"}))
+    language = header.default_language or ("" if needs_none else LANGUAGE)
+    name = table.get("id")
+    return Draft(
+        {"language": language, "timeout_secs": header.default_timeout_secs, **table},
+        path,
+        subject=f"case {shown(name)}" if isinstance(name, str) else f"case {number + 1}",
+        line=lambda keys: lines.of(("cases", number, *keys)),
+        required=("name",),
+        prompt_files=True,
+    )

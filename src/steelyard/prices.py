@@ -1,0 +1,92 @@
+"""What models charge for their tokens, as far as anyone knows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.records import Answer, Cost, Price
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALIASES = {"xai": "x-ai"}
+"""Providers that the price list knows by another name."""
+UNLISTED = frozenset({"command", "http", "ollama", "python", "replay", "vllm"})
+"""Providers without list prices: the list is not even imported for them, it costs a quarter of a CPU second."""
+
+
+class Prices:
+    """The user's own prices first, then the list of genai-prices; a model in neither has no known price."""
+
+    def __init__(self, own: Mapping[str, Price]) -> None:
+        self._own = own
+
+    def price(self, model: str) -> Price | None:
+        """The price of `provider/model`; of one that charges more for long prompts, the price of short ones."""
+        if model in self._own:
+            own = self._own[model]
+            return own if own.source else msgspec.structs.replace(own, source="the settings file")
+        return _listed(model)
+
+    def cost(self, model: str, answer: Answer) -> Cost | None:
+        """What an answer cost: the provider's own word first, then tokens times price, else unknown."""
+        if answer.cost is not None or answer.input_tokens is None or answer.output_tokens is None:
+            return answer.cost
+        own = self._own.get(model)
+        if own is not None:
+            return Cost(usd=_dollars(own, answer), source=own.source or "the settings file", date=own.date)
+        price = _listed(model)
+        if price is None:
+            return None
+        from genai_prices import Usage, calc_price
+
+        provider, _, name = model.partition("/")
+        usage = Usage(
+            input_tokens=answer.input_tokens,
+            output_tokens=answer.output_tokens,
+            cache_read_tokens=answer.cached_tokens or 0,
+        )
+        total = calc_price(usage, name, provider_id=ALIASES.get(provider, provider)).total_price
+        return Cost(usd=float(total), source=price.source, date=price.date)
+
+    def bound(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """The most that a request of this size can cost."""
+        cost = self.cost(model, Answer(text="", input_tokens=input_tokens, output_tokens=output_tokens))
+        return None if cost is None else cost.usd
+
+
+def _listed(model: str) -> Price | None:
+    provider, _, name = model.partition("/")
+    if provider in UNLISTED or not name:
+        return None
+    from genai_prices.data_snapshot import get_snapshot
+
+    now = datetime.now(UTC)
+    try:
+        _, entry = get_snapshot().find_provider_model(name, None, ALIASES.get(provider, provider), None)
+    except LookupError:
+        return None
+    prices = entry.get_prices(now)
+    base: list[Any] = [
+        getattr(rate, "base", rate) for rate in (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok)
+    ]
+    if base[0] is None or base[1] is None:
+        return None
+    return Price(
+        input=float(base[0]),
+        output=float(base[1]),
+        cached=None if base[2] is None else float(base[2]),
+        source=f"genai-prices {version('genai-prices')}",
+        date=now.date().isoformat(),
+    )
+
+
+def _dollars(price: Price, answer: Answer) -> float:
+    cached = answer.cached_tokens or 0
+    rate = price.input if price.cached is None else price.cached
+    fresh = (answer.input_tokens or 0) - cached
+    return (fresh * price.input + cached * rate + (answer.output_tokens or 0) * price.output) / 1e6

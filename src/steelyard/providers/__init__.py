@@ -1,0 +1,1 @@
+"""Models and other things that can be asked, one file per wire format."""

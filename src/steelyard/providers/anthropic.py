@@ -1,0 +1,105 @@
+"""Anthropic messages."""
+
+from __future__ import annotations
+
+import msgspec
+
+from steelyard.errors import InputError
+from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
+from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.records import Answer, Attempt
+
+VERSION = "2023-06-01"
+LONGEST = 4096
+"""The format demands a limit on the reply; this one is sent when the user gives none."""
+FINISH = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+
+
+class _Block(msgspec.Struct):
+    type: str
+    text: str = ""
+    thinking: str = ""
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Answer(msgspec.Struct):
+    content: list[_Block]
+    stop_reason: str | None = None
+    usage: _Usage = msgspec.field(default_factory=_Usage)
+    id: str = ""
+
+
+class _Model(msgspec.Struct):
+    id: str
+    display_name: str = ""
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+class Anthropic:
+    """One model behind a messages endpoint."""
+
+    at_once = AT_ONCE
+
+    def __init__(self, model: str, settings: ProviderSettings) -> None:
+        if not settings.base_url:
+            raise InputError("provider anthropic: no base_url; give one with --base-url or in the settings file")
+        headers = {"anthropic-version": VERSION, "x-api-key": settings.api_key, **settings.headers}
+        self._model = model
+        self._http = Endpoint(settings.base_url.rstrip("/").removesuffix("/v1"), headers, secret=settings.api_key)
+        self.endpoint = self._http.url
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        system = "\n\n".join(message.content for message in attempt.messages if message.role == "system")
+        body = {
+            "model": self._model,
+            "max_tokens": LONGEST,
+            "messages": [message for message in attempt.messages if message.role != "system"],
+            # this format knows no seed and refuses what it does not know
+            **{name: value for name, value in attempt.parameters.items() if name != "seed"},
+        }
+        if system:
+            body["system"] = system
+        exchange = await self._http.exchange("POST", "/v1/messages", body)
+        answer = self._http.decode(exchange, _Answer)
+        usage, finish = answer.usage, answer.stop_reason or "stop"
+        cached = usage.cache_read_input_tokens or 0
+        return Answer(
+            text="".join(block.text for block in answer.content if block.type == "text"),
+            finish=FINISH.get(finish, finish),
+            reasoning="".join(block.thinking for block in answer.content),
+            # here cached tokens are counted beside the input, elsewhere as a part of it
+            input_tokens=None
+            if usage.input_tokens is None
+            else usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0),
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cache_read_input_tokens,
+            latency=exchange.seconds,
+            request_id=exchange.headers.get("request-id") or answer.id,
+        )
+
+    def headroom(self) -> Headroom | None:
+        return self._http.headroom
+
+    def available(self, case: str) -> None:  # noqa: ARG002  a live model answers anything
+        return None
+
+    async def offers(self) -> list[Offer]:
+        listed = self._http.decode(await self._http.exchange("GET", "/v1/models?limit=1000"), _Models)
+        return [Offer(model.id, model.display_name) for model in listed.data]
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
+    """A messages endpoint, asked for one model."""
+    return {model: Anthropic(model, settings)}

@@ -1,0 +1,109 @@
+"""Any program: the prompt on its standard input, the reply on its standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import signal
+import time
+
+import msgspec
+
+from steelyard.errors import InputError, Rejected
+from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.records import Answer, Attempt, Cost
+
+LARGEST = 32 << 20
+"""Bytes of output that are kept at most."""
+
+
+class _Said(msgspec.Struct):
+    """What a program may print instead of plain text, to tell what its answer cost."""
+
+    text: str
+    finish: str = "stop"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class Command:
+    """One program, started once per attempt."""
+
+    at_once = max(2, os.cpu_count() or 2)
+
+    def __init__(self, line: str) -> None:
+        self.endpoint = f"command:{line}"
+        try:
+            self._argv = shlex.split(line)
+        except ValueError as error:
+            raise InputError(f"command:{line}: {error}") from None
+        if not self._argv or shutil.which(self._argv[0]) is None:
+            raise InputError(
+                f"command:{line}: no such program; give a name on PATH or a path, such as command:./ask.sh"
+            )
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        started = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            *self._argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
+        )
+        prompt = "\n\n".join(message.content for message in attempt.messages)
+        try:
+            output, complaints = await process.communicate(prompt.encode())
+        finally:
+            # leaving early must not leave a program running, nor one that it started
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            else:
+                await process.wait()
+        if process.returncode != 0:
+            last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+            raise Rejected(f"{self.endpoint}: exit code {process.returncode}: {last}")
+        if len(output) > LARGEST:
+            raise Rejected(f"{self.endpoint}: printed more than {LARGEST >> 20} MiB")
+        return self._answer(output, time.monotonic() - started)
+
+    def _answer(self, output: bytes, seconds: float) -> Answer:
+        if output.lstrip().startswith(b"{"):
+            try:
+                said = msgspec.json.decode(output, type=_Said)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                pass  # a reply may well begin with a brace: then it is the reply
+            else:
+                cost = None if said.cost_usd is None else Cost(usd=said.cost_usd, source="the program")
+                return Answer(
+                    text=said.text,
+                    finish=said.finish,
+                    input_tokens=said.input_tokens,
+                    output_tokens=said.output_tokens,
+                    cost=cost,
+                    latency=seconds,
+                )
+        return Answer(text=output.decode("utf-8", "replace"), latency=seconds)
+
+    def headroom(self) -> None:
+        return None
+
+    def available(self, case: str) -> None:  # noqa: ARG002  a program answers anything
+        return None
+
+    async def offers(self) -> list[Offer]:
+        return [Offer(self.endpoint)]
+
+    async def close(self) -> None:
+        pass
+
+
+def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a program has no settings
+    """A program, asked by starting it."""
+    return {model: Command(model)}

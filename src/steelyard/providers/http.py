@@ -1,0 +1,100 @@
+"""Any product behind a URL: a body with blanks to fill, and the path to the answer in what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import InputError, Unavailable
+from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
+from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.records import Answer, Attempt
+
+
+class Http:
+    """One product behind one URL."""
+
+    at_once = AT_ONCE
+
+    def __init__(self, model: str, settings: ProviderSettings) -> None:
+        if not (settings.base_url and settings.body and settings.answer):
+            raise InputError(
+                f'provider "{model}": an http provider needs base_url, body and answer in the settings file, '
+                'such as body = \'{"q": "{{prompt}}"}\' and answer = "result.text"'
+            )
+        try:
+            self._body = msgspec.json.decode(settings.body)
+        except msgspec.MsgspecError as error:
+            raise InputError(f'provider "{model}": body is not JSON: {error}') from None
+        headers = {**settings.headers}
+        if settings.api_key and "authorization" not in {name.lower() for name in headers}:
+            headers["authorization"] = f"Bearer {settings.api_key}"
+        self._model = model
+        self._path = settings.answer.split(".")
+        self._http = Endpoint(settings.base_url, headers, secret=settings.api_key)
+        self.endpoint = self._http.url
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        said = [message.content for message in attempt.messages if message.role != "system"]
+        blanks = {
+            **attempt.parameters,
+            "prompt": said[-1] if said else "",
+            "system": attempt.system,
+            "messages": attempt.messages,
+            "model": self._model,
+        }
+        exchange = await self._http.exchange("POST", "", filled(self._body, blanks))
+        found: Any = self._http.decode(exchange, object)
+        for step in self._path:
+            try:
+                found = found[int(step)] if isinstance(found, list) else found[step]
+            except (KeyError, IndexError, ValueError, TypeError):
+                raise Unavailable(f'{self.endpoint}: the response has no "{".".join(self._path)}"') from None
+        return Answer(
+            text=found if isinstance(found, str) else msgspec.json.encode(found).decode(),
+            latency=exchange.seconds,
+            request_id=exchange.headers.get("x-request-id", ""),
+        )
+
+    def headroom(self) -> Headroom | None:
+        return self._http.headroom
+
+    def available(self, case: str) -> None:  # noqa: ARG002  a live product answers anything
+        return None
+
+    async def offers(self) -> list[Offer]:
+        return [Offer(self._model, self.endpoint)]
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+def filled(template: Any, blanks: dict[str, Any]) -> Any:
+    """A JSON value with its `{{name}}` filled in; a blank that is a whole string keeps the value's own type.
+
+    >>> filled({"q": "{{prompt}}", "t": "{{temperature}}", "note": "from {{model}}"},
+    ...        {"prompt": "hi", "temperature": 0.5, "model": "m"})
+    {'q': 'hi', 't': 0.5, 'note': 'from m'}
+    """
+    if isinstance(template, dict):
+        return {name: filled(value, blanks) for name, value in template.items()}
+    if isinstance(template, list):
+        return [filled(value, blanks) for value in template]
+    if not isinstance(template, str):
+        return template
+    whole = template.removeprefix("{{").removesuffix("}}").strip()
+    if whole in blanks and template.startswith("{{"):
+        return blanks[whole]
+    # one pass from left to right, so that a prompt which holds {{model}} is not filled in again
+    first, *others = template.split("{{")
+    for piece in others:
+        name, closed, rest = piece.partition("}}")
+        known = closed and name.strip() in blanks
+        first += f"{blanks[name.strip()]}{rest}" if known else f"{{{{{piece}"
+    return first
+
+
+def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
+    """A product behind a URL, asked for one model."""
+    return {model: Http(model, settings)}

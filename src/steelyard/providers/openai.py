@@ -1,0 +1,129 @@
+"""OpenAI chat completions: OpenAI itself and the many servers that speak as it does."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from steelyard.errors import InputError, Unavailable
+from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
+from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.records import Answer, Attempt, Cost
+
+FINISH = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+
+
+class _Message(msgspec.Struct):
+    content: str | list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: dict[str, Any] | None = None
+    completion_tokens_details: dict[str, Any] | None = None
+    cost: float | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice] = []
+    id: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _Model(msgspec.Struct):
+    id: str
+    owned_by: str | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+class OpenAI:
+    """One model behind a chat-completions endpoint."""
+
+    at_once = AT_ONCE
+
+    def __init__(self, model: str, settings: ProviderSettings) -> None:
+        if not settings.base_url:
+            raise InputError(f"provider {settings.type}: no base_url; give one with --base-url or in the settings file")
+        headers = dict(settings.headers)
+        if settings.api_key:
+            headers["authorization"] = f"Bearer {settings.api_key}"
+        if settings.org_id:
+            headers["openai-organization"] = settings.org_id
+        self._model = model
+        self._http = Endpoint(settings.base_url, headers, secret=settings.api_key)
+        self.endpoint = self._http.url
+        # OpenAI's own models refuse the older name, other servers do not know the newer one
+        self._longest = (
+            "max_completion_tokens" if urlsplit(self.endpoint).hostname == "api.openai.com" else "max_tokens"
+        )
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        parameters = dict(attempt.parameters)
+        if "max_tokens" in parameters:
+            parameters[self._longest] = parameters.pop("max_tokens")
+        exchange = await self._http.exchange(
+            "POST", "/chat/completions", {"model": self._model, "messages": attempt.messages, **parameters}
+        )
+        completion = self._http.decode(exchange, _Completion)
+        if not completion.choices:
+            said = f": {str(completion.error)[:300]}" if completion.error else ""
+            raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
+        choice, usage = completion.choices[0], completion.usage or _Usage()
+        message = choice.message
+        finish = choice.finish_reason or "stop"
+        return Answer(
+            text=message.refusal or _text(message.content),
+            finish="refusal" if message.refusal else FINISH.get(finish, finish),
+            reasoning=message.reasoning_content or message.reasoning or "",
+            input_tokens=usage.prompt_tokens,
+            output_tokens=usage.completion_tokens,
+            cached_tokens=_count(usage.prompt_tokens_details, "cached_tokens"),
+            reasoning_tokens=_count(usage.completion_tokens_details, "reasoning_tokens"),
+            cost=None if usage.cost is None else Cost(usd=usage.cost, source="the provider"),
+            latency=exchange.seconds,
+            request_id=exchange.headers.get("x-request-id") or completion.id or "",
+        )
+
+    def headroom(self) -> Headroom | None:
+        return self._http.headroom
+
+    def available(self, case: str) -> None:  # noqa: ARG002  a live model answers anything
+        return None
+
+    async def offers(self) -> list[Offer]:
+        listed = self._http.decode(await self._http.exchange("GET", "/models"), _Models)
+        return [Offer(model.id, model.owned_by or "") for model in listed.data]
+
+    async def close(self) -> None:
+        await self._http.close()
+
+
+def _text(content: str | list[dict[str, Any]] | None) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return content or ""
+
+
+def _count(details: dict[str, Any] | None, name: str) -> int | None:
+    count = (details or {}).get(name)
+    return count if isinstance(count, int) else None
+
+
+def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
+    """A chat-completions endpoint, asked for one model."""
+    return {model: OpenAI(model, settings)}

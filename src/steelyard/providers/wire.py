@@ -1,0 +1,192 @@
+"""One JSON request over HTTP, with a name for every way it can go wrong."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+
+from steelyard.errors import InputError, Rejected, Unavailable
+from steelyard.protocols import Headroom
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LARGEST = 32 << 20
+"""Bytes of a response that are read at most; no answer of a model is near that."""
+AT_ONCE = 64
+"""Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
+
+Shape = TypeVar("Shape")
+
+
+class Exchange(NamedTuple):
+    """A response that arrived whole."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    seconds: float
+
+
+class Endpoint:
+    """One base URL with its credentials."""
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], *, secret: str) -> None:
+        self.url = base_url.rstrip("/")
+        if "@" in urlsplit(self.url).netloc:
+            raise InputError(
+                "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
+            )
+        self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
+        self._secret = secret
+        self._client: httpx2.AsyncClient | None = None
+        self.headroom: Headroom | None = None
+
+    async def exchange(self, method: str, path: str, body: Any = None) -> Exchange:
+        """Send one request; raises Unavailable or Rejected unless a 2xx response arrived whole."""
+        if self._client is None:
+            # no time limit of its own: the deadline of the whole request is the engine's
+            self._client = httpx2.AsyncClient(
+                timeout=None, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
+            )
+        content = None if body is None else msgspec.json.encode(body)
+        headers = self._headers if content is None else {**self._headers, "content-type": "application/json"}
+        started = time.monotonic()
+        received = bytearray()
+        try:
+            async with self._client.stream(method, self.url + path, content=content, headers=headers) as response:
+                async for chunk in response.aiter_bytes():
+                    received += chunk
+                    if len(received) > LARGEST:
+                        raise Rejected(f"{self.url}: the response is larger than {LARGEST >> 20} MiB")
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+            raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
+        except (httpx2.RequestError, OSError) as error:
+            raise Unavailable(self._clean(f"{self.url}: {_breakdown(error)}")) from None
+        self.headroom = headroom(response.headers)
+        if not response.is_success:
+            self._refuse(response, bytes(received))
+        return Exchange(bytes(received), response.headers, time.monotonic() - started)
+
+    def decode(self, exchange: Exchange, shape: type[Shape]) -> Shape:
+        """The body as it ought to be; a server that sends something else is out of order."""
+        try:
+            return msgspec.json.decode(exchange.body, type=shape, strict=False)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            sent = exchange.headers.get("content-type", "nothing it would name")
+            start = self._clean(exchange.body[:80].decode("utf-8", "replace"))
+            raise Unavailable(
+                f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
+            ) from None
+
+    def _refuse(self, response: httpx2.Response, body: bytes) -> None:
+        status = response.status_code
+        said = self._clean(complaint(body)) or response.reason_phrase
+        message = f"{self.url}: {status} {said}"
+        if status == 429 and "insufficient_quota" in said:
+            raise Rejected(message, everyone=True)
+        if status in (408, 409, 425, 429) or status >= 500:
+            raise Unavailable(message, retry_after=retry_after(response.headers), slow_down=status in (429, 503, 529))
+        if status < 400:
+            raise Rejected(
+                f"{message}: redirects to {response.headers.get('location')}; set that as base URL", everyone=True
+            )
+        raise Rejected(message, everyone=status in (401, 403, 404))
+
+    def _clean(self, text: str) -> str:
+        # some servers quote the key they were given, and messages are stored
+        return text.replace(self._secret, "***") if self._secret else text
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+
+def _breakdown(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def complaint(body: bytes) -> str:
+    """What an error response says, in at most 300 characters.
+
+    >>> complaint(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
+    'no such model (model_not_found)'
+    """
+    try:
+        said = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return " ".join(body[:300].decode("utf-8", "replace").split())
+    code = ""
+    for name in ("error", "message", "detail"):
+        if isinstance(said, dict) and name in said:
+            code = code or str(said.get("code") or said.get("type") or "")
+            said = said[name]
+    if isinstance(said, dict):
+        code = str(said.get("code") or said.get("type") or code)
+        said = said.get("message", said)
+    text = " ".join(str(said).split())[:300]
+    return f"{text} ({code})" if code and code not in text else text
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds the server asks us to wait, if it says so in a way that can be understood."""
+    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    return seconds_until(headers.get("retry-after", ""))
+
+
+def headroom(headers: Mapping[str, str]) -> Headroom | None:
+    """What rate-limit headers leave, in the spellings of OpenAI, Anthropic and the IETF draft."""
+    tightest = None
+    for left, reset in (
+        ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+        ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+        ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+        ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+        ("ratelimit-remaining", "ratelimit-reset"),
+    ):
+        remaining = _number(headers.get(left, ""))
+        seconds = seconds_until(headers.get(reset, ""))
+        if remaining is None or seconds is None:
+            continue
+        if tightest is None or (remaining, -seconds) < (tightest.requests, -tightest.reset):
+            tightest = Headroom(int(remaining), seconds)
+    return tightest
+
+
+def seconds_until(text: str) -> float | None:
+    """A moment or a span of time, as servers write them, in seconds from now.
+
+    >>> seconds_until("6m0.5s"), seconds_until("20"), seconds_until("120ms"), seconds_until("soon")
+    (360.5, 20.0, 0.12, None)
+    """
+    if (plain := _number(text)) is not None:
+        return plain
+    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    if re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", text):
+        return math.fsum(float(n) * units[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text))
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            moment = parse(text)
+        except (ValueError, TypeError):
+            continue
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _number(text: str) -> float | None:
+    """A number of things that can be waited for; servers also send nan, infinity and words."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -1,0 +1,328 @@
+"""The nouns of the road from a case to its verdict: one class for memory, disk and wire."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Plain data that does not change; what is left at its default is not written."""
+
+
+def digest(*parts: Any) -> str:
+    """A short content hash: equal for equal content, on any machine."""
+    return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).hexdigest()
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One turn of a conversation."""
+
+    role: str
+    """`system`, `user` or `assistant`."""
+    content: str
+
+
+class Dependency(Record, frozen=True, kw_only=True):
+    """A package that the code may use."""
+
+    name: str
+    version: str
+    features: tuple[str, ...] = ()
+
+
+class Expectations(Record, frozen=True, kw_only=True):
+    """What must be true of the code in a reply."""
+
+    should_compile: bool = True
+    """When false, a reply is correct exactly when it does not compile."""
+    should_pass_tests: bool = True
+    """When false, tests are not run and count as passed."""
+    test_file: str = ""
+    """The source of the tests, not a path."""
+    expected_functions: tuple[str, ...] = ()
+    expected_types: tuple[str, ...] = ()
+    max_clippy_warnings: int | None = None
+    """More lint warnings than this make a reply incorrect."""
+    custom_check: str = ""
+    """A function of yours, `checks.py:score`, that is asked as well."""
+
+
+class Verify(Record, frozen=True, kw_only=True):
+    """How an answer is verified; what is left out follows from the case."""
+
+    kind: str = ""
+    """The verifier's name; the case's language when left out."""
+    style: str = ""
+    """How the tests are written, for example `asserts` or `check`."""
+    tests: str = ""
+    """The source of the tests, where the expectations have no `test_file`."""
+    entry_point: str = ""
+    """The function under test, for the style `check`."""
+    python: str = ""
+    """A function of yours that judges the answer, `checks.py:score`."""
+    source: str = ""
+    """A digest of that function's file, filled in by the loader, so that a changed check is a changed test."""
+
+
+class Case(Record, frozen=True, kw_only=True):
+    """A question together with the way to verify its answer."""
+
+    id: str
+    prompt: str | tuple[Message, ...]
+    """One user message, or a conversation."""
+    name: str = ""
+    description: str = ""
+    language: str = ""
+    tags: tuple[str, ...] = ()
+    timeout_secs: float = 60
+    """How long verifying one answer may take."""
+    max_tokens: int | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    expectations: Expectations = Expectations()
+    verify: Verify = Verify()
+    target: str = ""
+    """The text a right answer holds, for cases without code."""
+    reference: str = ""
+    """An answer that must pass."""
+    counterexample: str = ""
+    """A plausible answer that must fail."""
+    vars: dict[str, Any] = {}
+    """Values for `{{name}}` in the prompt; empty once the prompt is rendered."""
+    weight: float = 1
+    group: str = ""
+    critical: bool = False
+    metadata: dict[str, Any] = {}
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        if isinstance(self.prompt, str):
+            return (Message(role="user", content=self.prompt),)
+        return self.prompt
+
+    @property
+    def tests(self) -> str:
+        return self.verify.tests or self.expectations.test_file
+
+    @property
+    def kind(self) -> str:
+        """The verifier that judges this case."""
+        if self.verify.kind:
+            return self.verify.kind
+        if self.verify.python:
+            return "function"
+        return self.language or ("response" if self.target else "")
+
+    @property
+    def tests_digest(self) -> str:
+        """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
+        verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2])
+        return digest(
+            self.kind, self.language, verify, self.expectations, self.dependencies, self.target, self.timeout_secs
+        )
+
+
+class Attempt(Record, frozen=True, kw_only=True):
+    """One asking of one case: plain data, so any machine can carry it out."""
+
+    case: Case
+    model: str
+    """Provider and model, such as `openai/gpt-5`."""
+    parameters: dict[str, Any] = {}
+    """Sent with the request as they are; what is not given is not sent."""
+    system: str = ""
+    tier: str = ""
+    number: int = 1
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        if self.system:
+            return (Message(role="system", content=self.system), *self.case.messages)
+        return self.case.messages
+
+    @property
+    def asked(self) -> str:
+        """A digest of what is asked, whoever is asked."""
+        return digest(self.messages)
+
+    @property
+    def key(self) -> str:
+        """The ask key: two attempts with the same key are the same asking."""
+        return digest(self.case.id, self.messages, self.model, self.parameters, self.tier, self.number)
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """Money, and who says so."""
+
+    usd: float
+    source: str
+    """Who said so: a price list with its version, the provider, or the settings."""
+    date: str = ""
+    """The day of that price."""
+
+
+class Answer(Record, frozen=True, kw_only=True):
+    """What came back from a model."""
+
+    text: str
+    finish: str = "stop"
+    """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word."""
+    reasoning: str = ""
+    """What a reasoning model thought aloud, where the provider tells."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Input tokens that were read from the provider's cache; they are part of the input tokens."""
+    reasoning_tokens: int | None = None
+    """Output tokens spent on reasoning; they are part of the output tokens."""
+    cost: Cost | None = None
+    """None when no price is known: unknown is not free."""
+    latency: float = 0
+    """Seconds from sending the request that was answered to its last byte."""
+    request_id: str = ""
+
+
+class Span(Record, frozen=True, kw_only=True):
+    """A place in a file; lines and columns count from 1."""
+
+    file: str
+    line_start: int
+    line_end: int
+    column_start: int
+    column_end: int
+    text: str | None = None
+
+
+class Diagnostic(Record, frozen=True, kw_only=True):
+    """What a compiler or linter said."""
+
+    level: str
+    """`error`, `warning`, `note` or `help`."""
+    message: str
+    code: str | None = None
+    spans: tuple[Span, ...] = ()
+
+
+class Test(Record, frozen=True, kw_only=True):
+    """One test and how it went."""
+
+    name: str
+    outcome: str
+    """`passed`, `failed` or `ignored`."""
+    message: str = ""
+    seconds: float = 0
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """What a verifier found out about one answer: facts, no opinion."""
+
+    code: str | None = None
+    """The code that was judged; None when the answer held none."""
+    compiled: bool | None = None
+    """None where nothing is compiled."""
+    tests: tuple[Test, ...] = ()
+    warnings: int | None = None
+    """Lint warnings; None when no linter was asked."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    missing: tuple[str, ...] = ()
+    """Expected functions and types that the code does not define."""
+    passed: bool | None = None
+    """The verifier's own yes or no, where it has one."""
+    score: float | None = None
+    """The verifier's own score in [0, 1], where it has one."""
+    label: str = ""
+    """What kind of failure this is, such as `no code` or `time limit`; empty when nothing failed."""
+    reason: str = ""
+    """The failure in one line."""
+    output: str = ""
+    """What the code printed, cut to a bounded length."""
+    compile_seconds: float = 0
+    test_seconds: float = 0
+    trust: str = ""
+    """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
+    isolation: str = ""
+    """The sandbox the code ran in."""
+
+
+class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
+    """One line of a run's journal."""
+
+    key: str
+    at: str
+    case: str
+    model: str
+    number: int
+    tier: str = ""
+
+
+class Reply(Fact, tag="reply", frozen=True, kw_only=True):
+    """What a model said to one attempt; `key` is the ask key."""
+
+    answer: Answer
+    asked: str
+    """The digest of the messages this answers."""
+
+
+class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):
+    """What a verifier found out about one reply; `key` is the verdict key."""
+
+    ask: str
+    """The ask key of the reply."""
+    tests: str
+    """The digest of the tests that were applied."""
+    verifier: str
+    """The verifier with its version and that of its toolchain."""
+    found: Finding
+
+
+class Failure(Fact, tag="failure", frozen=True, kw_only=True):
+    """A step of ours that broke; never the model's fault, and owed again. `key` is the ask key."""
+
+    stage: str
+    """`ask` or `verify`."""
+    message: str
+
+
+class Price(Record, frozen=True, kw_only=True):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """What cached input costs; the price of other input when None."""
+    source: str = ""
+    date: str = ""
+
+
+class EvalSetFile(Record, frozen=True, kw_only=True):
+    """A file that cases came from, and a digest of what it held."""
+
+    path: str
+    digest: str
+
+
+class RunInfo(Record, frozen=True, kw_only=True):
+    """What a run was asked to do: the content of run.json."""
+
+    id: str
+    started_at: str
+    ended_at: str | None = None
+    eval_sets: tuple[EvalSetFile, ...] = ()
+    models: tuple[str, ...] = ()
+    """As they were asked for; a replay stands for the models it recorded."""
+    parameters: dict[str, Any] = {}
+    base_url: str = ""
+    """Where every provider was reached, if the user said so."""
+    system: str = ""
+    tiers: tuple[str, ...] = ()
+    samples: int | None = None
+    """Attempts per case and model; None takes all that a replay has."""
+    k: tuple[int, ...] = (1,)
+    seed: int | None = None
+    rule: str = "code"
+    versions: dict[str, str] = {}
+    prices: dict[str, Price] = {}
+    unrecorded: dict[str, int] = {}
+    """Per model, how many cases a replay had no recording for."""

@@ -1,0 +1,21 @@
+"""A run's results as text: one pure function per format, found by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard import plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from steelyard.summary import Results
+
+FORMATS: Mapping[str, str] = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv"}
+"""The format that a file's suffix asks for."""
+
+
+def render(name: str, results: Results) -> str:
+    """The report registered under a name."""
+    text: str = plugins.part("reports", name)(results)
+    return text

@@ -1,0 +1,83 @@
+"""The attempts of a run as a table, one row each, safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from steelyard.reports.figures import line, obstacle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from steelyard.summary import Results, Tried
+
+COLUMNS = (
+    *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
+    *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
+    *("cost_usd", "latency_s", "failure_stage", "failure"),
+)
+
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet takes for the start of a formula; the wide ones in an East Asian locale."""
+
+Cell = str | int | float | bool | None
+
+
+def report(results: Results) -> str:
+    """A header and a row per attempt; what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for tried in results.attempts:
+        row = _row(results.info.id, tried)
+        writer.writerow([_cell(row.get(column)) for column in COLUMNS])
+    return text.getvalue()
+
+
+def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
+    row: dict[str, Cell] = {
+        "run_id": run,
+        "case": tried.case.id,
+        "model": tried.model,
+        "tier": tried.tier,
+        "number": tried.number,
+        "correct": tried.correct,
+        "score": tried.score,
+    }
+    if tried.reply is not None:
+        answer = tried.reply.answer
+        row |= {
+            "finish": answer.finish,
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "cached_tokens": answer.cached_tokens,
+            "reasoning_tokens": answer.reasoning_tokens,
+            "cost_usd": answer.cost.usd if answer.cost else None,
+            "latency_s": answer.latency,
+        }
+    if tried.verdict is None:
+        stage, message = obstacle(tried)
+        return row | {"failure_stage": stage, "failure": message}
+    found = tried.verdict.found
+    outcomes = [test.outcome for test in found.tests]
+    return row | {
+        "compiled": found.compiled,
+        "tests_passed": outcomes.count("passed") if outcomes else None,
+        "tests_failed": outcomes.count("failed") if outcomes else None,
+        "warnings": found.warnings,
+        "label": found.label,
+        "reason": found.reason,
+    }
+
+
+def _cell(value: Cell) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = line(value)
+    return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA) else text

@@ -1,0 +1,241 @@
+"""The words and numbers that reports share, made harmless and readable."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.summary import Estimate, ModelSummary, Tried
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.records import Cost
+
+# What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
+
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Characters that act instead of being seen: controls, bidi overrides, invisible marks; not tab and newline."""
+
+_COLOUR = re.compile("\x1b\\[[0-9;:]*m")
+
+
+def plain(text: str) -> str:
+    r"""The text with everything invisible made visible, and mere colour taken away.
+
+    >>> plain("\x1b[31mred\x1b[0m \x1b]0;title\x07")
+    'red ⟨U+001B⟩]0;title⟨U+0007⟩'
+    """
+    return UNSEEN.sub(_visible, _COLOUR.sub("", text.replace("\r\n", "\n")))
+
+
+def _visible(match: re.Match[str]) -> str:
+    return f"⟨U+{ord(match[0]):04X}⟩"
+
+
+def line(text: str, limit: int | None = None) -> str:
+    """The same on a single line, cut to a limit."""
+    joined = " ".join(plain(text).split())
+    return joined if limit is None or len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
+
+
+# Numbers look the same in every report.
+
+
+def rate(estimate: Estimate) -> str:
+    """A share with its interval.
+
+    >>> rate(Estimate(value=8 / 11, low=0.4, high=0.914))
+    '72.7% [40.0, 91.4]'
+    """
+    if estimate.value is None:
+        return "-"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.1%}"
+    return f"{estimate.value:.1%} [{estimate.low * 100:.1f}, {estimate.high * 100:.1f}]"
+
+
+def points(estimate: Estimate) -> str:
+    """A mean score with its interval, in the units of thresholds.
+
+    >>> points(Estimate(value=0.8125, low=0.7, high=0.9))
+    '0.812 [0.700, 0.900]'
+    """
+    if estimate.value is None:
+        return "-"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def money(usd: float) -> str:
+    """US dollars, with four significant digits where a cent is too coarse.
+
+    >>> money(12.345), money(0.774), money(0.00012345), money(0)
+    ('$12.35', '$0.774', '$0.0001234', '$0.00')
+    """
+    if usd >= 1 or usd == 0:
+        return f"${usd:,.2f}"
+    if usd >= 0.01:
+        return f"${usd:.3f}"
+    exponent = int(f"{usd:.3e}".partition("e")[2])
+    return f"${usd:.{3 - exponent}f}"
+
+
+def price(cost: Cost | None) -> str:
+    """What one reply cost: unknown is not free."""
+    return "unknown" if cost is None else money(cost.usd)
+
+
+def seconds(value: float | None) -> str:
+    """A span of time."""
+    return "-" if value is None else f"{value:.2f} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "case"), counted(2, "case")
+    ('1 case', '2 cases')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def named(model: str, tier: str) -> str:
+    """A model under its tier: the name of a column in every report.
+
+    >>> named("openai/gpt-5", ""), named("openai/gpt-5", "T1")
+    ('openai/gpt-5', 'openai/gpt-5 (T1)')
+    """
+    return f"{model} ({tier})" if tier else model
+
+
+# What is said of a model and of an attempt, whatever the format.
+
+
+class Figure(NamedTuple):
+    """One row of the table of models."""
+
+    name: str
+    cells: tuple[str, ...]
+    """One per model, in order."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """The models whose estimate rests on fewer cases than were asked, and on how many; the name then ends in `*`."""
+
+
+def figures(models: Sequence[ModelSummary]) -> list[Figure]:
+    """All that is known of some models, a row per figure; rows that only matter when something happened come last."""
+    rows = [
+        Figure("cases", tuple(f"{model.cases:,}" for model in models)),
+        Figure("attempts", tuple(f"{model.attempts:,}" for model in models)),
+        Figure("correct", tuple(f"{model.correct:,}/{model.attempts:,}" for model in models)),
+        Figure("solved cases", tuple(f"{model.solved:,}/{model.cases:,}" for model in models)),
+    ]
+    for k in sorted({k for model in models for k in model.pass_at}):
+        nothing = Estimate(value=None)
+        estimates = [model.pass_at.get(k, nothing) for model in models]
+        thin = [estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
+        rows.append(_estimated(f"pass@{k}", models, estimates, tuple(map(rate, estimates)), thin))
+    scores = [model.score for model in models]
+    rows.append(_estimated("mean score", models, scores, tuple(map(points, scores)), _thin(models, scores)))
+    for name, shares in (
+        ("compiled", [model.compile_rate for model in models]),
+        ("tests passed", [model.test_pass_rate for model in models]),
+        ("lint score", [model.lint for model in models]),
+    ):
+        if name != "lint score" or any(share.value is not None for share in shares):
+            rows.append(_estimated(name, models, shares, tuple(map(rate, shares)), _thin(models, shares)))
+    rows += [
+        Figure("cost", tuple(map(_cost, models))),
+        Figure("cost / solved", tuple(map(_cost_per_solved, models))),
+        Figure("mean latency", tuple(seconds(model.latency) for model in models)),
+        Figure("missing", tuple(map(_missing, models))),
+    ]
+    if any(model.truncated for model in models):
+        rows.append(Figure("cut off", tuple(f"{model.truncated:,}" for model in models)))
+    if any(model.empty for model in models):
+        rows.append(Figure("empty", tuple(f"{model.empty:,}" for model in models)))
+    return rows
+
+
+def _thin(models: Sequence[ModelSummary], estimates: Sequence[Estimate]) -> list[bool]:
+    # where nothing is compiled or tested there is no estimate to be thin
+    return [0 < estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
+
+
+def _estimated(
+    name: str,
+    models: Sequence[ModelSummary],
+    estimates: Sequence[Estimate],
+    cells: tuple[str, ...],
+    thin: Sequence[bool],
+) -> Figure:
+    if not any(thin):
+        return Figure(name, cells)
+    notes = tuple(
+        (named(model.model, model.tier), f"{estimate.cases}/{model.cases} cases")
+        for model, estimate, few in zip(models, estimates, thin, strict=True)
+        if few
+    )
+    return Figure(f"{name}*", cells, notes)
+
+
+def _cost(model: ModelSummary) -> str:
+    if model.cost_usd is None:
+        return "unknown"
+    return f"at least {money(model.cost_usd)}" if model.unpriced else money(model.cost_usd)
+
+
+def _cost_per_solved(model: ModelSummary) -> str:
+    if model.cost_per_solved is not None:
+        return money(model.cost_per_solved)
+    return "unknown" if model.cost_usd is None or model.unpriced else "-"
+
+
+def _missing(model: ModelSummary) -> str:
+    unscored = f" ({counted(len(model.unscored), 'case')} unscored)" if model.unscored else ""
+    return f"{model.missing:,}{unscored}"
+
+
+def footnotes(rows: Sequence[Figure]) -> list[str]:
+    """What the starred rows rest on, such as `openai/gpt-5 (47/50 cases): pass@5`."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for note in row.notes:
+            told.setdefault(note, []).append(row.name.rstrip("*"))
+    return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in told.items()]
+
+
+def outcome(tried: Tried) -> str:
+    """`correct`, `wrong`, or `missing` when it is not known which."""
+    return "missing" if tried.correct is None else "correct" if tried.correct else "wrong"
+
+
+def obstacle(tried: Tried) -> tuple[str, str]:
+    """The stage an attempt without a verdict is at, and what stands in the way."""
+    if tried.failure is not None:
+        return tried.failure.stage, tried.failure.message
+    return ("ask", "not asked yet") if tried.reply is None else ("verify", "not verified yet")
+
+
+def why(tried: Tried) -> str:
+    """Why an attempt is not correct, in one line; empty when it is."""
+    if tried.verdict is None:
+        return line(": ".join(obstacle(tried)))
+    found = tried.verdict.found
+    if tried.correct:
+        return ""
+    if found.label and found.reason and found.label.casefold() not in found.reason.casefold():
+        return line(f"{found.label}: {found.reason}")
+    return line(found.reason or found.label)
+
+
+def tests_passed(tried: Tried) -> str:
+    """Tests passed of those that were run, such as `2/3`."""
+    if tried.verdict is None or not tried.verdict.found.tests:
+        return "-"
+    outcomes = [test.outcome for test in tried.verdict.found.tests if test.outcome != "ignored"]
+    return f"{outcomes.count('passed')}/{len(outcomes)}"

@@ -1,0 +1,180 @@
+"""The report of a run that machines read, with the field names people's tools already know."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.reports.figures import UNSEEN, named, obstacle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
+    from steelyard.summary import CaseSummary, ModelSummary, Results, Tried
+
+
+def report(results: Results) -> str:
+    """The whole run as one JSON object; a failure of ours is listed in `failures`, never among the results."""
+    info, summary = results.info, results.summary
+    stems = [PurePath(file.path).stem for file in info.eval_sets]
+    together = "+".join(dict.fromkeys(stems))
+    whole = {
+        "id": info.id,
+        "created_at": info.started_at,
+        "eval_set": {"id": together, "name": together, "case_count": len(results.cases)},
+        "models_evaluated": [named(model.model, model.tier) for model in summary.models],
+        "results": [_result(info.id, tried, tried.verdict) for tried in results.attempts if tried.verdict is not None],
+        "failures": [_failure(tried) for tried in results.attempts if tried.verdict is None],
+        "aggregate": {
+            "per_model": {named(model.model, model.tier): _per_model(model) for model in summary.models},
+            "per_case": _per_case(summary.cases),
+        },
+        "duration_ms": _duration(info, results.attempts),
+        "summary": summary,
+    }
+    text = msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
+    return UNSEEN.sub(_escaped, text) + "\n"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # JSON lets some characters through that a terminal or an editor obeys
+    return json.dumps(match[0])[1:-1]
+
+
+def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
+    found = verdict.found
+    answer = tried.reply.answer if tried.reply else None
+    errors = [diagnostic for diagnostic in found.diagnostics if diagnostic.level == "error"]
+    others = [diagnostic for diagnostic in found.diagnostics if diagnostic.level != "error"]
+    linted = found.warnings is not None
+    lint = [other for other in others if linted and _is_lint(other, tried.case.language)]
+    outcomes = [test.outcome for test in found.tests]
+    asking = _milliseconds(answer.latency if answer else 0)
+    compiling, testing = _milliseconds(found.compile_seconds), _milliseconds(found.test_seconds)
+    result = {
+        "case_id": tried.case.id,
+        "model": named(tried.model, tried.tier),
+        "provider": tried.model.partition("/")[0] if "/" in tried.model else "",
+        "generated_code": found.code or "",
+        "compilation": {
+            "success": found.compiled,
+            "errors": [_diagnostic(error) for error in errors],
+            "warnings": [_diagnostic(other) for other in others if other not in lint],
+            "duration_ms": compiling,
+        },
+        "test_execution": {
+            "passed": outcomes.count("passed"),
+            "failed": outcomes.count("failed"),
+            "ignored": outcomes.count("ignored"),
+            "duration_ms": testing,
+            "failures": [
+                # what was printed is known for the program as a whole, so only for a lone test
+                {"name": test.name, "message": test.message, "stdout": found.output if len(found.tests) == 1 else ""}
+                for test in found.tests
+                if test.outcome == "failed"
+            ],
+        }
+        if found.tests
+        else None,
+        "clippy": {"warnings": [_diagnostic(warning) for warning in lint], "warning_count": found.warnings}
+        if linted
+        else None,
+        "timing": {
+            "llm_request_ms": asking,
+            "compilation_ms": compiling,
+            "test_execution_ms": testing,
+            "total_ms": asking + compiling + testing,
+        },
+        "token_usage": {
+            "prompt_tokens": answer.input_tokens if answer else None,
+            "completion_tokens": answer.output_tokens if answer else None,
+            "total_tokens": _total(answer.input_tokens, answer.output_tokens) if answer else None,
+            "estimated_cost_usd": answer.cost.usd if answer and answer.cost else None,
+        },
+        "attempt": tried.number,
+        "run_id": run,
+        "score": tried.score,
+        "correct": tried.correct,
+        "failure": found.label,
+        "reason": found.reason,
+        "finish_reason": answer.finish if answer else None,
+    }
+    return result | {"tier": tried.tier} if tried.tier else result
+
+
+def _failure(tried: Tried) -> dict[str, Any]:
+    stage, message = obstacle(tried)
+    failure = {
+        "case_id": tried.case.id,
+        "model": named(tried.model, tried.tier),
+        "attempt": tried.number,
+        "stage": stage,
+        "message": message,
+    }
+    return failure | {"tier": tried.tier} if tried.tier else failure
+
+
+def _is_lint(diagnostic: Diagnostic, language: str) -> bool:
+    # only a Rust compiler has warnings of its own beside the linter's
+    return language != "rust" or (diagnostic.code or "").startswith("clippy::")
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    spans = [{field: getattr(span, field) for field in span.__struct_fields__} for span in diagnostic.spans]
+    return {"level": diagnostic.level, "message": diagnostic.message, "code": diagnostic.code, "spans": spans}
+
+
+def _per_model(model: ModelSummary) -> dict[str, Any]:
+    return {
+        "model": named(model.model, model.tier),
+        "pass_at_k": {str(k): estimate.value for k, estimate in sorted(model.pass_at.items())},
+        "avg_compilation_rate": model.compile_rate.value,
+        "avg_test_pass_rate": model.test_pass_rate.value,
+        "avg_clippy_score": model.lint.value,
+        "total_tokens": model.input_tokens + model.output_tokens,
+        "total_cost_usd": model.cost_usd,
+        "avg_latency_ms": None if model.latency is None else model.latency * 1000,
+    }
+
+
+def _per_case(cases: Iterable[CaseSummary]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for case in cases:
+        entry = entries.setdefault(
+            case.case,
+            {"case_id": case.case, "per_model_pass_rate": {}, "per_model_pass_at_k": {}, "per_model_avg_score": {}},
+        )
+        model = named(case.model, case.tier)
+        entry["per_model_pass_rate"][model] = case.correct / case.attempts if case.attempts else None
+        entry["per_model_pass_at_k"][model] = {str(k): value for k, value in sorted(case.pass_at.items())}
+        entry["per_model_avg_score"][model] = case.score
+    return entries
+
+
+def _duration(info: RunInfo, attempts: Iterable[Tried]) -> int:
+    """How long the run took; while it has not ended, how long until the last fact was written."""
+    start = _moment(info.started_at)
+    if info.ended_at:
+        return _milliseconds((_moment(info.ended_at) - start).total_seconds())
+    facts: list[Fact] = [fact for tried in attempts for fact in (tried.reply, tried.verdict, tried.failure) if fact]
+    last = max((_moment(fact.at) for fact in facts), default=start)
+    return max(0, _milliseconds((last - start).total_seconds()))
+
+
+def _moment(text: str) -> datetime:
+    # nine fractional digits are legal, and Python reads six
+    return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _total(incoming: int | None, outgoing: int | None) -> int | None:
+    return None if incoming is None or outgoing is None else incoming + outgoing

@@ -1,0 +1,93 @@
+"""A run's summary in GitHub's Markdown, fit for a comment on a pull request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from steelyard.reports.figures import counted, figures, footnotes, line, named
+from steelyard.summary import Results, hardest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LONGEST = 160
+
+
+def report(results: Results) -> str:
+    """Tables with intervals, the cases that failed most and the warnings; no text of an attempt."""
+    info, summary = results.info, results.summary
+    rows = figures(summary.models)
+    sets = ", ".join(code(PurePath(file.path).name) for file in info.eval_sets)
+    about = [counted(len(results.cases), "case"), f"rule {code(summary.rule)}", "intervals at 95%"]
+    parts = [f"### Run {code(info.id)}", " · ".join([sets, *about] if sets else about)]
+    if not summary.conclusive:
+        parts.append("**Cannot tell**: more than 5% of the cases of some model are unscored.")
+    names = [code(named(model.model, model.tier)) for model in summary.models]
+    parts.append(_table(["", *names], [[escaped(row.name), *row.cells] for row in rows], "---:"))
+    notes = footnotes(rows)
+    if notes:
+        parts.append("\\* rests on fewer cases than were asked:\n" + "\n".join(f"- {escaped(note)}" for note in notes))
+    failed = hardest(summary)
+    if failed:
+        parts.append("#### Failed most")
+        parts.append(
+            _table(
+                ["case", "model", "correct", "why"],
+                [
+                    [
+                        code(case.case),
+                        code(named(case.model, case.tier)),
+                        f"{case.correct}/{case.attempts}",
+                        code(line(case.why, _LONGEST)),
+                    ]
+                    for case in failed
+                ],
+                "---",
+            )
+        )
+    if summary.warnings:
+        parts.append("#### Warnings")
+        parts.append("\n".join(f"- {escaped(warning)}" for warning in summary.warnings))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], alignment: str) -> str:
+    lines = [head, ["---", *(alignment for _ in head[1:])], *rows]
+    return "\n".join("| " + " | ".join(map(_cell, cells)) + " |" for cells in lines)
+
+
+def _cell(text: str) -> str:
+    # a table splits at every bar, code or not, and reads two backslashes before it as one that is no escape
+    return re.sub(r"\\(?=\|)", r"\\ ", text).replace("|", r"\|")
+
+
+def code(text: str) -> str:
+    """The text as a code span, where no markup, mention or link is seen; the fence outruns the backticks inside.
+
+    >>> code("a`b")
+    '``a`b``'
+    """
+    text = line(text)
+    if not text:
+        return "-"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{blank}{text}{blank}{fence}"
+
+
+def escaped(text: str) -> str:
+    r"""The text as prose that means nothing but itself: no markup, HTML, links, mentions or references.
+
+    >>> escaped("<b> & *pass@1*")
+    '\\<b\\> \\& \\*pass@1\\*'
+    """
+    text = re.sub(r"^[-+]|^\d+(?=[.)])|[\\`*_\[\]<>#~&$]|:(?=//)|(?<=www)\.", _guarded, line(text))
+    # GitHub looks for mentions and issues after the escapes are gone, so something must stand between
+    return re.sub(r"(?<!pass)([@#])(?=\w)", "\\1\u200b", text)
+
+
+def _guarded(match: re.Match[str]) -> str:
+    # a number cannot be escaped, but the point after it can
+    return match[0] + "\\" if match[0].isdigit() else "\\" + match[0]

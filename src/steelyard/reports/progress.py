@@ -1,0 +1,50 @@
+"""How far a run is, in one line."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steelyard.reports.figures import line, money
+
+
+class Counts(NamedTuple):
+    """What the line is made of."""
+
+    wanted: int
+    """Verdicts that were owed when the work began."""
+    replied: int
+    judged: int
+    correct: int
+    failed: int
+    spent: float
+    reason: str
+    """Why the work waits, if it does."""
+
+
+def progress_line(counts: Counts, elapsed: float) -> str:
+    """The line for people who wait.
+
+    >>> progress_line(Counts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
+    '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
+    """
+    done = counts.judged + counts.failed
+    parts = [f"{done}/{counts.wanted} done", f"{counts.replied} replies"]
+    if counts.judged:
+        parts.append(f"{counts.correct / counts.judged:.0%} correct")
+    if counts.failed:
+        parts.append(f"{counts.failed} failed")
+    if counts.spent:
+        parts.append(money(counts.spent))
+    if counts.reason:
+        parts.append(line(counts.reason, 100))
+    elif done and done < counts.wanted:
+        parts.append(f"about {_span(elapsed * (counts.wanted - done) / done)} left")
+    return " · ".join(parts)
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min" if minutes >= 5 else f"{60 * minutes + rest} s"

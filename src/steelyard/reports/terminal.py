@@ -1,0 +1,303 @@
+"""What a person reads in a terminal: plain lines, whatever the width."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from steelyard.reports.figures import (
+    figures,
+    footnotes,
+    line,
+    money,
+    named,
+    obstacle,
+    outcome,
+    plain,
+    price,
+    rate,
+    seconds,
+    tests_passed,
+    why,
+)
+from steelyard.summary import ModelSummary, Summary, Tried, hardest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from steelyard.records import Diagnostic, Price, RunInfo
+
+_STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
+_GAP = 2
+_NAME = 20
+"""A model's name is folded rather than make its column wider than this, where room is short."""
+
+
+def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool) -> str:
+    """What a run found: models side by side, the cases that failed most, warnings, and what to type next."""
+    page = _Page(width, color)
+    page.say(Text(line(title), style="bold"))
+    if not summary.conclusive:
+        page.say(Text("Cannot tell: more than 5% of the cases of some model are unscored.", style="bold yellow"))
+    for models in _abreast(summary.models, width):
+        page.say()
+        _put_models(page, models)
+    failed = hardest(summary)
+    if failed:
+        page.head("Failed most")
+    several = len(summary.models) > 1
+    for case in failed:
+        about = [line(case.case), *([line(named(case.model, case.tier))] if several else [])]
+        page.fit(Text(f"  {' · '.join(about)}  {case.correct}/{case.attempts} correct"))
+        if case.why:
+            page.fit(Text(f"    {line(case.why)}", style="dim"))
+    if summary.warnings:
+        page.head("Warnings")
+    for warning in summary.warnings:
+        page.bullet("!", Text(line(warning), style="yellow"))
+    if next_commands:
+        page.head("Next")
+    for command in next_commands:
+        page.verbatim(command, indent="  ")
+    return page.text()
+
+
+def _abreast(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[ModelSummary]]:
+    """The models in groups that fit side by side."""
+    rows = figures(models)
+    room = width - max(cell_len(row.name) for row in rows)
+    group: list[ModelSummary] = []
+    left = room
+    for position, model in enumerate(models):
+        need = _GAP + _narrowest(model, [row.cells[position] for row in rows])
+        if group and need > left:
+            yield group
+            group, left = [], room
+        group.append(model)
+        left -= need
+    if group:
+        yield group
+
+
+def _narrowest(model: ModelSummary, cells: Iterable[str]) -> int:
+    return max(min(cell_len(line(named(model.model, model.tier))), _NAME), *map(cell_len, cells))
+
+
+def _put_models(page: _Page, models: Sequence[ModelSummary]) -> None:
+    rows = figures(models)
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold"
+    )
+    table.add_column("", no_wrap=True)
+    for position, model in enumerate(models):
+        name = Text(line(named(model.model, model.tier)), overflow="fold")
+        table.add_column(name, min_width=_narrowest(model, [row.cells[position] for row in rows]))
+    for row in rows:
+        strong = "bold" if row.name.startswith("pass@") else ""
+        table.add_row(Text(row.name), *(Text(cell, style=strong) for cell in row.cells))
+    page.say(table)
+    for note in footnotes(rows):
+        page.bullet("*", Text(note, style="dim"), indent="")
+
+
+def case_text(attempts: Sequence[Tried], *, width: int, color: bool) -> str:
+    """One case: a line per attempt, with the reason where it is not correct."""
+    page = _Page(width, color)
+    if attempts:
+        case = attempts[0].case
+        page.fit(Text.assemble((line(case.id), "bold"), f"  {line(case.name)}" if case.name else ""))
+        page.fit(Text(line(case.messages[-1].content if case.messages else ""), "dim"))
+        page.say()
+    rows = [_attempt_cells(tried) for tried in attempts]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    above = None
+    for tried, cells in zip(attempts, rows, strict=True):
+        name = line(named(tried.model, tried.tier))
+        if name != above:
+            page.fit(Text(name, "bold"))
+        above = name
+        row = Text()
+        for cell, wide in zip(cells, widths, strict=True):
+            row.append(" " * _GAP + set_cell_size(cell, wide), style=_STYLES.get(cell, ""))
+        row.rstrip()
+        page.fit(row)
+    return page.text()
+
+
+def _attempt_cells(tried: Tried) -> list[str]:
+    tests = tests_passed(tried)
+    return [
+        f"#{tried.number}",
+        outcome(tried),
+        "-" if tried.score is None else f"{tried.score:.3f}",
+        tests if tests == "-" else f"{tests} tests",
+        seconds(tried.reply.answer.latency if tried.reply else None),
+        why(tried),
+    ]
+
+
+def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
+    """All about one attempt: what was asked, what came back, and what was found out about it."""
+    page = _Page(width, color)
+    state = outcome(tried)
+    score = "" if tried.score is None else f", score {tried.score:.3f}"
+    page.say(Text(f"{line(tried.case.id)} · {line(named(tried.model, tried.tier))} · attempt {tried.number}", "bold"))
+    page.fit(Text.assemble((state, _STYLES[state]), score, f": {why(tried)}" if why(tried) else ""))
+    for message in tried.case.messages:
+        page.section("Prompt" if message.role == "user" else f"Prompt ({line(message.role)})", message.content)
+    answer = tried.reply.answer if tried.reply else None
+    if answer is not None:
+        if answer.reasoning:
+            page.section("Reasoning", answer.reasoning)
+        page.section("Reply", answer.text, nothing="(empty)")
+    found = tried.verdict.found if tried.verdict else None
+    if found is not None:
+        page.section("Code", found.code or "", nothing="(none found in the reply)")
+        if found.missing:
+            page.section("Not defined", ", ".join(found.missing))
+        page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
+        for test in found.tests:
+            result = (f"{line(test.outcome):<7}", _STYLES.get(test.outcome, ""))
+            page.fit(Text.assemble("  ", result, f"  {line(test.name)}"))
+            if test.message:
+                page.verbatim(test.message, indent="      ")
+        if found.output:
+            page.section("Output", found.output)
+        if found.diagnostics:
+            page.head("Diagnostics")
+        for diagnostic in found.diagnostics:
+            page.verbatim(_diagnosis(diagnostic), indent="  ")
+    else:
+        page.section("Missing", ": ".join(obstacle(tried)))
+    facts = [("finish", answer.finish), ("cost", price(answer.cost))] if answer else []
+    if answer is not None:
+        for name, tokens in (
+            ("input tokens", answer.input_tokens),
+            ("of them cached", answer.cached_tokens),
+            ("output tokens", answer.output_tokens),
+            ("of them reasoning", answer.reasoning_tokens),
+        ):
+            if tokens is not None or not name.startswith("of"):
+                facts.append((name, "-" if tokens is None else f"{tokens:,}"))
+        facts.append(("latency", seconds(answer.latency)))
+    if found is not None:
+        facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
+        facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
+        facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if facts:
+        page.head("Numbers")
+    for name, value in facts:
+        page.say(Text(f"  {name:<18} {line(value)}"))
+    return page.text()
+
+
+def runs_text(runs: Sequence[tuple[RunInfo, Summary]], *, width: int, color: bool) -> str:
+    """The runs that are there, a line per model of each."""
+    page = _Page(width, color)
+    rows = [
+        (
+            info.id if first else "",
+            info.started_at[:16].replace("T", " ") if first else "",
+            line(named(model.model, model.tier)),
+            f"{model.correct}/{model.attempts}",
+            rate(model.pass_at[min(model.pass_at)]),
+            f"{model.missing} missing" if model.missing else "",
+        )
+        for info, summary in runs
+        for first, model in zip((True, *(False,) * len(summary.models)), summary.models, strict=False)
+    ]
+    _put_rows(page, ("run", "started", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
+    return page.text()
+
+
+def offers_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: int, color: bool) -> str:
+    """Models to be had: provider, model, detail, and price per million tokens."""
+    page = _Page(width, color)
+    rows = [
+        (
+            line(f"{provider}/{model}") if model else line(provider),
+            f"{money(price.input)} in, {money(price.output)} out" if price else ("price unknown" if model else "-"),
+            line(detail),
+        )
+        for provider, model, detail, price in offers
+    ]
+    _put_rows(page, ("model", "per million tokens", ""), rows, nothing="no models")
+    return page.text()
+
+
+def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
+    if not rows:
+        page.say(Text(nothing))
+        return
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for name in head:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    page.say(table)
+
+
+def _diagnosis(diagnostic: Diagnostic) -> str:
+    code = f"[{diagnostic.code}]" if diagnostic.code else ""
+    places = "".join(f"\n  at {span.file}:{span.line_start}:{span.column_start}" for span in diagnostic.spans)
+    return f"{diagnostic.level}{code}: {diagnostic.message}{places}"
+
+
+class _Page:
+    """Lines on their way to a terminal; whatever was written by others goes in as `Text`, which has no markup."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self._written = io.StringIO()
+        # everything is said here, so that neither the environment nor a real terminal is asked
+        self._console = Console(
+            file=self._written,
+            width=width,
+            height=25,
+            color_system="standard" if color else None,
+            force_terminal=color,
+            no_color=not color,
+            force_jupyter=False,
+            force_interactive=False,
+            legacy_windows=False,
+            markup=False,
+            emoji=False,
+            highlight=False,
+        )
+
+    def say(self, what: Text | Table | None = None) -> None:
+        self._console.print(Text() if what is None else what, crop=False)
+
+    def fit(self, text: Text) -> None:
+        """One line, cut at the width instead of going on below."""
+        text.truncate(self._console.width, overflow="ellipsis")
+        self.say(text)
+
+    def head(self, name: str) -> None:
+        self.say()
+        self.say(Text(name, style="bold"))
+
+    def bullet(self, mark: str, text: Text, *, indent: str = "  ") -> None:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(Text(indent + mark), text)
+        self.say(grid)
+
+    def verbatim(self, text: str, *, indent: str = "") -> None:
+        """Text as it is, line for line, so that it can be copied."""
+        for row in plain(text).rstrip("\n").split("\n"):
+            self._console.print(Text(indent + row), soft_wrap=True)
+
+    def section(self, name: str, text: str, *, nothing: str = "-") -> None:
+        self.head(name)
+        self.verbatim(text if text.strip() else nothing, indent="  ")
+
+    def text(self) -> str:
+        """All of it; blanks at the ends of lines help nobody."""
+        return "".join(f"{row.rstrip()}\n" for row in self._written.getvalue().split("\n")).rstrip("\n") + "\n"

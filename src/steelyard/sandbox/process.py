@@ -1,0 +1,118 @@
+"""A plain process with limits: it keeps secrets out and time and memory in, but not the network or the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.protocols import Limits, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+KEPT = 64 << 10
+"""Bytes of error output that are kept."""
+LARGEST = 16 << 20
+"""Bytes of output that are read."""
+
+LIMITED = """
+ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n 256
+ulimit -v "$3" 2>/dev/null || true
+shift 3; exec "$@"
+"""
+"""The limits of the shell, set before the program replaces it; macOS knows no limit on memory."""
+
+
+class Process:
+    """One process group per run, in a folder of its own, with an environment that holds nothing."""
+
+    level = "process"
+
+    async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as folder:
+            home = Path(folder, "home")
+            home.mkdir()
+            for name, content in files.items():
+                (home / name).write_text(content, "utf-8")
+            Path(folder, "stdin").write_bytes(stdin)
+            try:
+                return await self._run(argv, Path(folder), home, limits)
+            finally:
+                shutil.rmtree(home, onerror=_unlocked)
+
+    async def _run(self, argv: Sequence[str], folder: Path, home: Path, limits: Limits) -> Outcome:
+        # files instead of pipes: nothing to drain, and a child left behind cannot keep us waiting at one
+        with (
+            Path(folder, "stdin").open("rb") as stdin,
+            Path(folder, "stdout").open("w+b") as stdout,
+            Path(folder, "stderr").open("w+b") as stderr,
+        ):
+            started = time.monotonic()
+            shell = ("/bin/sh", "-c", LIMITED, "sh", *_ulimits(limits))
+            process = await asyncio.create_subprocess_exec(
+                *shell,
+                *argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=home,
+                env=_environment(home),
+                start_new_session=True,
+            )
+            limit = ""
+            try:
+                await asyncio.wait_for(process.wait(), limits.wall_seconds)
+            except TimeoutError:
+                limit = "time limit"
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is gone
+                    os.killpg(process.pid, signal.SIGKILL)
+                exit_code = await process.wait()
+            if exit_code == -signal.SIGXCPU:
+                limit = "cpu limit"
+            return Outcome(
+                exit_code=exit_code,
+                stdout=_read(stdout, LARGEST),
+                stderr=_read(stderr, KEPT),
+                limit=limit,
+                seconds=time.monotonic() - started,
+            )
+
+
+def _ulimits(limits: Limits) -> tuple[str, str, str]:
+    return (str(max(1, round(limits.cpu_seconds))), str(limits.file_bytes // 512), str(limits.memory_bytes // 1024))
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {
+        "PATH": os.defpath,
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        # an answer that passes by the luck of a hash order must pass or fail every time
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def _read(file: Any, most: int) -> bytes:
+    file.seek(0)
+    content: bytes = file.read(most)
+    return content
+
+
+def _unlocked(function: Callable[..., Any], path: str, error: Any) -> None:
+    """Folders that the code locked behind itself are opened and removed all the same."""
+    if isinstance(error[1], FileNotFoundError):
+        return
+    for place in (Path(path).parent, Path(path)):
+        if not place.is_symlink():
+            place.chmod(0o700)
+    function(path)

@@ -1,0 +1,156 @@
+"""From what a verifier found to an opinion about it."""
+
+from __future__ import annotations
+
+import math
+
+from steelyard.errors import InputError, nearest
+from steelyard.records import Case, Finding, Record
+
+
+class Rule(Record, frozen=True, kw_only=True):
+    """How much each part of a finding weighs in the score of code; the weights sum to 1."""
+
+    name: str
+    compile: float
+    tests: float
+    lint: float
+    structure: float = 0
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule(name="code", compile=0.4, tests=0.5, lint=0.1),
+        Rule(name="code-structured", compile=0.3, tests=0.45, lint=0.1, structure=0.15),
+    )
+}
+
+
+def rule(name: str) -> Rule:
+    """The rule of this name; an InputError when there is none."""
+    if name not in RULES:
+        raise InputError(f'unknown rule "{name}"; {nearest(name, RULES)}')
+    return RULES[name]
+
+
+def correct(case: Case, finding: Finding) -> bool:
+    """Whether this attempt counts as a success: what pass@k counts."""
+    expected = case.expectations
+    if without_code(finding) or finding.passed is False:
+        return False
+    if not expected.should_compile:
+        return finding.compiled is False
+    if finding.compiled is False:
+        return False
+    allowed = expected.max_clippy_warnings
+    if allowed is not None and finding.warnings is not None and finding.warnings > allowed:
+        return False
+    tests = passing(case, finding)
+    if tests is not None:
+        return tests == 1
+    if finding.passed is not None:
+        return finding.passed
+    if finding.score is not None:
+        return finding.score >= 1
+    return bool(finding.compiled)
+
+
+def score(case: Case, finding: Finding, rule: Rule) -> float:
+    """How good this attempt is, in [0, 1].
+
+    >>> from steelyard.records import Test
+    >>> tests = [Test(name=name, outcome="passed" if name < "d" else "failed") for name in "abcde"]
+    >>> code = Finding(code="...", compiled=True, tests=tuple(tests), warnings=0)
+    >>> score(Case(id="sum", prompt="Add up.", language="rust"), code, RULES["code"])
+    0.8
+    """
+    if without_code(finding) or not case.expectations.should_compile:
+        return float(correct(case, finding))
+    if finding.compiled is False:
+        return 0.0
+    tests = passing(case, finding)
+    if tests is None:
+        if finding.compiled is None:
+            return _own(finding)
+        tests = _own(finding) if case.expectations.should_pass_tests else 1.0
+    clean = lint(finding)
+    parts = (
+        rule.compile,
+        rule.tests * tests,
+        rule.lint * (1 if clean is None else clean),
+        rule.structure * structure(case, finding),
+    )
+    return min(1.0, math.fsum(parts))
+
+
+def without_code(finding: Finding) -> bool:
+    """Whether the reply held nothing to judge: an attempt that failed."""
+    return finding.code is None and finding.compiled is None and not finding.tests and not _speaks(finding)
+
+
+def compiled(finding: Finding) -> bool | None:
+    """Whether there was code that compiled; None where nothing is compiled."""
+    return False if without_code(finding) else finding.compiled
+
+
+def passing(case: Case, finding: Finding) -> float | None:
+    """The share of tests that passed, 0 when none ran; None where none were to run."""
+    expected = case.expectations
+    if not (expected.should_compile and expected.should_pass_tests):
+        return None
+    if not finding.tests:
+        if finding.compiled is None and not without_code(finding):
+            return None
+        # a yes of its own cannot stand for tests that should have run and did not
+        if not case.tests and (expected.custom_check or case.verify.python or _speaks(finding)):
+            return None
+    if finding.compiled is False:
+        return 0.0
+    outcomes = [test.outcome for test in finding.tests]
+    passed, failed = outcomes.count("passed"), outcomes.count("failed")
+    return passed / (passed + failed) if passed + failed else 0.0
+
+
+def lint(finding: Finding) -> float | None:
+    """1 without warnings, a tenth less for each; None when no linter was asked."""
+    return None if finding.warnings is None else max(0.0, 1 - 0.1 * finding.warnings)
+
+
+def structure(case: Case, finding: Finding) -> float:
+    """The share of the expected functions and types that the code defines; 1 when none are expected."""
+    expected = len(case.expectations.expected_functions) + len(case.expectations.expected_types)
+    return max(0.0, 1 - len(finding.missing) / expected) if expected else 1.0
+
+
+def why(case: Case, finding: Finding) -> str:
+    """The reason an attempt is not correct, in one line."""
+    stated = finding.reason or finding.label
+    if stated:
+        return stated
+    expected = case.expectations
+    if without_code(finding):
+        return "no code in the reply"
+    if not expected.should_compile and finding.compiled:
+        return "compiles, but should not"
+    if finding.compiled is False:
+        return "does not compile"
+    failed = [test.name for test in finding.tests if test.outcome == "failed"]
+    if failed:
+        return f"failed {failed[0]}"
+    allowed = expected.max_clippy_warnings
+    if allowed is not None and finding.warnings is not None and finding.warnings > allowed:
+        return f"{finding.warnings} lint warnings, {allowed} allowed"
+    return "no test ran" if passing(case, finding) == 0 else "wrong answer"
+
+
+def _speaks(finding: Finding) -> bool:
+    """Whether the verifier has a yes, a no or a score of its own."""
+    return finding.passed is not None or finding.score is not None
+
+
+def _own(finding: Finding) -> float:
+    """The verifier's own score, or its yes or no as one; 0 when it says nothing."""
+    if finding.score is not None:
+        return min(1.0, max(0.0, finding.score))
+    return 1.0 if finding.passed else 0.0

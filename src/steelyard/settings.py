@@ -1,0 +1,242 @@
+"""Whom to ask and how: the settings file, and what the environment says."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import InputError, Problem, nearest
+from steelyard.plugins import names
+from steelyard.protocols import ProviderSettings
+from steelyard.records import Price, Record
+
+DEFAULT = Path("steelyard.toml")
+
+
+class Settings(Record, frozen=True, kw_only=True):
+    """The settings file; what is left out keeps these values."""
+
+    providers: dict[str, ProviderSettings] = {}
+    prices: dict[str, Price] = {}
+    """Your own prices per million tokens, by `provider/model`."""
+    default_provider: str = ""
+    default_model: str = ""
+    default_temperature: float | None = None
+    max_retries: int = 3
+    retry_delay_ms: int = 1000
+    parallelism: int | None = None
+    deadline_secs: float = 600
+    """How long one request may take before it counts as unanswered."""
+    output_dir: str = "steelyard-runs"
+    options: dict[str, Any] = {}
+    """Any option of the command line by its name, such as `samples = 10`."""
+
+
+class _BuiltIn(Record, frozen=True, kw_only=True):
+    type: str = "openai"
+    url: str = ""
+    key: str = ""
+    """The environment's name for the key."""
+    urls: tuple[str, ...] = ()
+    """The environment's names for another address."""
+
+
+BUILT_IN = {
+    "openai": _BuiltIn(
+        url="https://api.openai.com/v1", key="OPENAI_API_KEY", urls=("OPENAI_BASE_URL", "OPENAI_API_BASE")
+    ),
+    "anthropic": _BuiltIn(
+        type="anthropic", url="https://api.anthropic.com", key="ANTHROPIC_API_KEY", urls=("ANTHROPIC_BASE_URL",)
+    ),
+    "ollama": _BuiltIn(
+        type="ollama", url="http://127.0.0.1:11434", urls=("OLLAMA_HOST", "OLLAMA_BASE_URL", "OLLAMA_API_BASE")
+    ),
+    "openrouter": _BuiltIn(url="https://openrouter.ai/api/v1", key="OPENROUTER_API_KEY"),
+    "groq": _BuiltIn(url="https://api.groq.com/openai/v1", key="GROQ_API_KEY"),
+    "together": _BuiltIn(url="https://api.together.xyz/v1", key="TOGETHER_API_KEY"),
+    "mistral": _BuiltIn(url="https://api.mistral.ai/v1", key="MISTRAL_API_KEY"),
+    "deepseek": _BuiltIn(url="https://api.deepseek.com/v1", key="DEEPSEEK_API_KEY"),
+    "xai": _BuiltIn(url="https://api.x.ai/v1", key="XAI_API_KEY"),
+    "vllm": _BuiltIn(url="http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",)),
+    "replay": _BuiltIn(type="replay"),
+    "command": _BuiltIn(type="command"),
+    "python": _BuiltIn(type="python"),
+}
+"""Providers that need no settings file."""
+
+
+def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
+    """The settings file, or the defaults when there is none, with warnings about what it holds."""
+    if path is None:
+        if not DEFAULT.is_file():
+            return Settings(), []
+        path = DEFAULT
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from None
+    return _settings(table, str(path), environment)
+
+
+def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
+    problems: list[Problem] = []
+    known = set(Settings.__struct_fields__)
+    providers: dict[str, ProviderSettings] = {}
+    sections = table.pop("providers", {})
+    if not isinstance(sections, dict):
+        raise InputError(f"{where}: providers must be tables, such as [providers.openai]")
+    for name, section in sections.items():
+        if not isinstance(section, dict):
+            raise InputError(f"{where}: providers.{name} must be a table, [providers.{name}]")
+        for key in [key for key in section if key not in ProviderSettings.__struct_fields__]:
+            if key in known:
+                # a default_* key below a [providers.X] header is that table's to TOML, but not to its author
+                problems.append(
+                    Problem(where, 0, f"{key} stands inside [providers.{name}]; used as a general setting", False)
+                )
+                table.setdefault(key, section.pop(key))
+            else:
+                section.pop(key)
+                way_out = nearest(key, ProviderSettings.__struct_fields__)
+                problems.append(Problem(where, 0, f'unknown key "{key}" in [providers.{name}] ({way_out})', False))
+        section.setdefault("type", name)
+        if names("providers") and section["type"] not in names("providers"):
+            way_out = nearest(str(section["type"]), names("providers"))
+            raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
+        providers[name] = _converted(
+            _expanded(section, where, environment), ProviderSettings, f"{where}: providers.{name}"
+        )
+    general = {key: table.pop(key) for key in list(table) if key in known}
+    settings = _converted({**general, "options": {**table, **general.get("options", {})}}, Settings, where)
+    return msgspec.structs.replace(settings, providers=providers), problems
+
+
+def _converted(value: Any, shape: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The section with each "${VAR}" replaced by the environment's value."""
+    filled = {}
+    for key, value in section.items():
+        if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
+            variable = value[2:-1]
+            if variable not in environment:
+                raise InputError(f"{where}: {key} asks for the environment variable {variable}, which is not set")
+            value = environment[variable]  # noqa: PLW2901  the filled-in value is what the loop is for
+        filled[key] = value
+    return filled
+
+
+def provider(
+    model: str, settings: Settings, environment: Mapping[str, str], base_url: str = ""
+) -> tuple[str, str, ProviderSettings]:
+    """The provider's name, the model's name there, and how it is reached.
+
+    >>> provider("openai/gpt-5", Settings(), {"OPENAI_API_KEY": "k"})[:2]
+    ('openai', 'gpt-5')
+    """
+    place = min((at for at in (model.find(":"), model.find("/")) if at > 0), default=-1)
+    name, rest = (model[:place], model[place + 1 :]) if place > 0 else (settings.default_provider, model)
+    if not name or not rest:
+        raise InputError(f'model "{model}": say who offers it, such as openai/{model or "gpt-5"}')
+    if name in settings.providers:
+        reached = settings.providers[name]
+    elif name not in BUILT_IN:
+        raise InputError(
+            f'model "{model}": unknown provider "{name}" ({nearest(name, {*BUILT_IN, *settings.providers})})'
+        )
+    else:
+        reached = ProviderSettings(type=BUILT_IN[name].type)
+    return name, rest, _reached(name, reached, environment, base_url)
+
+
+def _reached(name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str) -> ProviderSettings:
+    """What the settings leave open, from the environment, then from the built-in table."""
+    built_in = BUILT_IN.get(name) or BUILT_IN.get(given.type) or _BuiltIn()
+    from_environment = next((environment[url] for url in built_in.urls if environment.get(url)), "")
+    url = base_url or given.base_url or from_environment or built_in.url
+    if given.type == "ollama" and url:
+        url = url if "://" in url else f"http://{url}"
+        url = url.replace("//0.0.0.0", "//127.0.0.1").rstrip("/")
+        url = url if url.endswith("/v1") else f"{url}/v1"
+    api_key = given.api_key or (environment.get(built_in.key, "") if built_in.key else "")
+    if built_in.key and not api_key and url == built_in.url:
+        raise InputError(
+            f"provider {name}: no key; set {built_in.key}, or api_key under [providers.{name}] in the settings file"
+        )
+    return msgspec.structs.replace(given, base_url=url, api_key=api_key)
+
+
+def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
+    """Take NAME=value lines over into the environment; what is set there already stays."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from None
+    for number, line in enumerate(lines, 1):
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not name or name.startswith("#"):
+            continue
+        if not equals or not name.strip().isidentifier():
+            raise InputError([Problem(str(path), number, "not NAME=value")])
+        value = value.strip()
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        environment.setdefault(name.strip(), value)
+
+
+def starter() -> str:
+    """A commented settings file to begin with."""
+    return STARTER
+
+
+STARTER = """\
+# steelyard's settings. Every key is optional; so is the file.
+# Any option of the command line can stand here by its name, such as:
+# samples = 10
+# pass_k = "1,5"
+
+# The models a bare `steelyard run EVALSET` asks:
+# models = "openai/gpt-5-mini,anthropic/claude-sonnet-4-5"
+
+max_retries = 3         # how often a request is repeated when the server did not answer
+retry_delay_ms = 1000   # the first pause; it doubles, with some chance in it
+deadline_secs = 600     # how long one request may take
+# parallelism = 16      # never more requests at once than this; by itself the pace adapts
+
+# Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...). A server of your own:
+# [providers.local]
+# type = "openai"
+# base_url = "http://127.0.0.1:8080/v1"
+# ... then ask it as local/NAME-OF-THE-MODEL
+
+# Any product behind a URL:
+# [providers.product]
+# type = "http"
+# base_url = "https://example.com/answer"
+# headers = { x-team = "evals" }
+# api_key = "${PRODUCT_KEY}"
+# body = '{"question": "{{prompt}}"}'
+# answer = "result.text"
+
+# Prices per million tokens, where the built-in list has none or another:
+# [prices."local/NAME-OF-THE-MODEL"]
+# input = 0.10
+# output = 0.40
+"""
+
+
+def environment() -> MutableMapping[str, str]:
+    """The process's own environment."""
+    return os.environ

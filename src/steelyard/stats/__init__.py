@@ -1,0 +1,1 @@
+"""Statistics that take plain numbers, give plain numbers and cite their sources."""

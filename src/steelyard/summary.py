@@ -1,0 +1,517 @@
+"""What a run's facts add up to, per model and per case."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from steelyard import scoring
+from steelyard.records import Case, Fact, Failure, Record, Reply, RunInfo, Verdict
+from steelyard.stats.intervals import mean_interval
+from steelyard.stats.passk import pass_at_k
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+Said = TypeVar("Said")
+Found = TypeVar("Found")
+
+
+class Estimate(Record, frozen=True, kw_only=True):
+    """A number with its uncertainty and what it rests on."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    cases: int = 0
+    attempts: int = 0
+
+
+class ModelSummary(Record, frozen=True, kw_only=True):
+    """One model (under one tier) over all its cases."""
+
+    model: str
+    tier: str = ""
+    cases: int
+    """Cases that were asked."""
+    attempts: int
+    """Attempts that were judged: the n of every rate."""
+    correct: int
+    solved: int
+    """Cases with at least one correct attempt."""
+    missing: int
+    """Attempts that ended as a failure of ours, or have no verdict yet."""
+    unscored: tuple[str, ...] = ()
+    """Cases without a single judged attempt."""
+    pass_at: dict[int, Estimate]
+    score: Estimate
+    compile_rate: Estimate
+    test_pass_rate: Estimate
+    lint: Estimate
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """What the priced replies cost; None when no reply has a price."""
+    unpriced: int
+    """Replies whose price is unknown."""
+    cost_per_solved: float | None
+    """Cost over solved cases; None when nothing was solved or a price is unknown."""
+    latency: float | None
+    """Mean seconds per reply."""
+    truncated: int
+    """Replies cut off at the token limit."""
+    empty: int
+    """Replies without text."""
+
+
+class CaseSummary(Record, frozen=True, kw_only=True):
+    """One case under one model (and tier)."""
+
+    case: str
+    model: str
+    tier: str = ""
+    attempts: int
+    correct: int
+    missing: int
+    score: float | None
+    pass_at: dict[int, float | None]
+    why: str = ""
+    """The most frequent reason for a failed attempt, with its count when there were several."""
+
+
+class Summary(Record, frozen=True, kw_only=True):
+    """All that a run adds up to."""
+
+    models: tuple[ModelSummary, ...]
+    cases: tuple[CaseSummary, ...]
+    rule: str
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before trusting the numbers."""
+    conclusive: bool = True
+    """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
+
+
+class Tried(NamedTuple):
+    """One attempt with all that is known about it."""
+
+    case: Case
+    model: str
+    tier: str
+    number: int
+    reply: Reply | None
+    verdict: Verdict | None
+    """None also when the stored verdict is of other tests than the case has now."""
+    failure: Failure | None
+    """What stands between this attempt and its verdict."""
+    correct: bool | None
+    score: float | None
+
+
+class Results(NamedTuple):
+    """A whole run, texts included, as reports want it: cases in order, then models, then numbers."""
+
+    info: RunInfo
+    cases: tuple[Case, ...]
+    attempts: tuple[Tried, ...]
+    summary: Summary
+
+
+def summarise(
+    info: RunInfo,
+    cases: Sequence[Case],
+    facts: Iterable[Fact],
+    *,
+    k: Sequence[int] | None = None,
+    rule: str | None = None,
+) -> Summary:
+    """The numbers of a run, by its own k and rule or by others; reads the facts once and keeps none of their texts."""
+    chosen = scoring.rule(rule or info.rule)
+    # most verdicts say the same as another: a million attempts share a few opinions
+    shared: dict[_Judged, _Judged] = {}
+
+    def opinion(case: Case, verdict: Verdict) -> _Judged:
+        judged = _judged(case, verdict, chosen)
+        return shared.setdefault(judged, judged)
+
+    trails = _trails(cases, facts, _answered, opinion, _shortened)
+    ends = ((place, *trail.end()) for place, trail in trails)
+    return _summary(info, cases, ends, info.k if k is None else k, chosen)
+
+
+def results(
+    info: RunInfo,
+    cases: Sequence[Case],
+    facts: Iterable[Fact],
+    *,
+    k: Sequence[int] | None = None,
+    rule: str | None = None,
+) -> Results:
+    """The whole run with its texts, and the summary of it."""
+    chosen = scoring.rule(rule or info.rule)
+    attempts = tries(info, cases, facts, rule=rule)
+    orders = {case.id: order for order, case in enumerate(cases)}
+    ends = (
+        (
+            _Place(orders[tried.case.id], tried.model, tried.tier, tried.number),
+            _answered(tried.reply) if tried.reply else None,
+            _judged(tried.case, tried.verdict, chosen) if tried.verdict else None,
+            _shortened(tried.failure) if tried.failure else None,
+        )
+        for tried in attempts
+    )
+    summary = _summary(info, cases, ends, info.k if k is None else k, chosen)
+    return Results(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
+
+
+def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> tuple[Tried, ...]:
+    """Every attempt that the facts tell of, joined: cases in order, then models, then numbers."""
+    chosen = scoring.rule(rule or info.rule)
+    attempts = []
+    for place, trail in _trails(cases, facts, lambda reply: reply, lambda _, verdict: verdict, lambda failure: failure):
+        case = cases[place.order]
+        reply, verdict, failure = trail.end()
+        attempts.append(
+            Tried(
+                case=case,
+                model=place.model,
+                tier=place.tier,
+                number=place.number,
+                reply=reply,
+                verdict=verdict,
+                failure=failure,
+                correct=scoring.correct(case, verdict.found) if verdict else None,
+                score=scoring.score(case, verdict.found, chosen) if verdict else None,
+            )
+        )
+    return tuple(attempts)
+
+
+def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
+    """The cases that failed most often, worst first."""
+    failed = [row for row in summary.cases if row.correct < row.attempts]
+    return sorted(failed, key=lambda row: row.correct / row.attempts)[:limit]
+
+
+class _Place(NamedTuple):
+    """Which attempt this is; attempts are shown in this order."""
+
+    order: int
+    """The place of its case among the cases."""
+    model: str
+    tier: str
+    number: int
+
+
+class _Answered(NamedTuple):
+    """What a summary keeps of a reply: no texts, because a journal can be larger than memory."""
+
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    latency: float
+    truncated: bool
+    empty: bool
+
+
+class _Judged(NamedTuple):
+    """What a summary keeps of a verdict."""
+
+    correct: bool
+    score: float
+    compiled: bool | None
+    passing: float | None
+    lint: float | None
+    why: str
+
+
+_End = tuple[_Place, _Answered | None, _Judged | None, Failure | None]
+
+
+@dataclass(slots=True)
+class _Trail(Generic[Said, Found]):
+    """What the journal has told of one attempt so far."""
+
+    key: str = ""
+    said: Said | None = None
+    ask: str = ""
+    """The key of the reply that was verified."""
+    found: Found | None = None
+    failure: Failure | None = None
+
+    def reply(self, key: str, said: Said) -> None:
+        self.key, self.said, self.failure = key, said, None
+
+    def verdict(self, ask: str, found: Found | None) -> None:
+        if self.failure is not None and self.failure.stage == "verify":
+            self.failure = None
+        # a late verdict on an older reply must not hide the one on the reply that counts
+        if found is not None and (self.found is None or ask == self.key or self.ask != self.key):
+            self.ask, self.found = self.key if ask == self.key else ask, found
+
+    def end(self) -> tuple[Said | None, Found | None, Failure | None]:
+        """The reply that counts, its verdict, and what stands between them when there is none."""
+        if self.said is None or self.ask != self.key:
+            return self.said, None, self.failure
+        # an answer to an older question must not pass as one to the question that failed to be asked
+        if self.failure is not None and self.failure.stage == "ask" and self.failure.key != self.key:
+            return self.said, None, self.failure
+        return self.said, self.found, None
+
+
+def _trails(
+    cases: Sequence[Case],
+    facts: Iterable[Fact],
+    said: Callable[[Reply], Said],
+    found: Callable[[Case, Verdict], Found],
+    failed: Callable[[Failure], Failure],
+) -> Iterator[tuple[_Place, _Trail[Said, Found]]]:
+    """The attempts that facts tell of, in order, with what is to be kept of each fact."""
+    orders = {case.id: order for order, case in enumerate(cases)}
+    tests = [case.tests_digest for case in cases]
+    trails: dict[_Place, _Trail[Said, Found]] = {}
+    for fact in facts:
+        order = orders.get(fact.case)
+        if order is None:
+            continue
+        place = _Place(order, sys.intern(fact.model), sys.intern(fact.tier), fact.number)
+        trail = trails.get(place)
+        if trail is None:
+            trail = trails[place] = _Trail()
+        if isinstance(fact, Reply):
+            trail.reply(fact.key, said(fact))
+        elif isinstance(fact, Verdict):
+            trail.verdict(fact.ask, found(cases[order], fact) if fact.tests == tests[order] else None)
+        elif isinstance(fact, Failure):
+            trail.failure = failed(fact)
+    for place in sorted(trails):
+        yield place, trails[place]
+
+
+def _answered(reply: Reply) -> _Answered:
+    answer = reply.answer
+    return _Answered(
+        input_tokens=answer.input_tokens or 0,
+        output_tokens=answer.output_tokens or 0,
+        usd=answer.cost.usd if answer.cost else None,
+        latency=answer.latency,
+        truncated=answer.finish == "length",
+        empty=not answer.text or answer.text.isspace(),
+    )
+
+
+def _judged(case: Case, verdict: Verdict, rule: scoring.Rule) -> _Judged:
+    found = verdict.found
+    correct = scoring.correct(case, found)
+    return _Judged(
+        correct=correct,
+        score=scoring.score(case, found, rule),
+        compiled=scoring.compiled(found),
+        passing=scoring.passing(case, found),
+        lint=scoring.lint(found),
+        why="" if correct else _line(scoring.why(case, found)),
+    )
+
+
+def _shortened(failure: Failure) -> Failure:
+    return msgspec.structs.replace(failure, message=_line(failure.message))
+
+
+def _line(text: str) -> str:
+    """At most 200 characters on one line."""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= 200 else f"{line[:199]}…"
+
+
+@dataclass(slots=True)
+class _Row:
+    """One case under one model and tier."""
+
+    case: str
+    asked: bool = False
+    """Whether any fact tells of it."""
+    answered: list[_Answered] = field(default_factory=list)
+    judged: list[_Judged] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    """For every attempt without a verdict, the reason."""
+
+    @property
+    def correct(self) -> int:
+        return sum(judged.correct for judged in self.judged)
+
+    @property
+    def planned(self) -> int:
+        return len(self.judged) + len(self.missing)
+
+    def values(self, of: Callable[[_Judged], float | None]) -> list[float]:
+        """One value for every judged attempt that has it."""
+        return [value for judged in self.judged if (value := of(judged)) is not None]
+
+
+_Rows = dict[tuple[str, str], dict[int, _Row]]
+"""By model and tier, then by the place of the case."""
+
+
+def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
+    """The attempts by model and case, together with those that were planned and left no trace."""
+    rows: _Rows = {}
+    for place, answered, judged, failure in ends:
+        row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _Row(cases[place.order].id))
+        row.asked = True
+        if answered:
+            row.answered.append(answered)
+        if judged:
+            row.judged.append(judged)
+        else:
+            row.missing.append(failure.message if failure else "no verdict yet")
+    for (model, _), by_case in rows.items():
+        for order, case in enumerate(cases):
+            if order not in by_case and info.unrecorded.get(model, 0):
+                continue
+            row = by_case.setdefault(order, _Row(case.id))
+            row.missing.extend(["not asked yet"] * ((info.samples or 0) - row.planned))
+    return {group: dict(sorted(rows[group].items())) for group in sorted(rows)}
+
+
+def _summary(
+    info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: scoring.Rule
+) -> Summary:
+    rows = _rows(info, cases, ends)
+    sizes = sorted(set(k))
+    models = tuple(_model_summary(*group, list(asked.values()), sizes) for group, asked in rows.items())
+    every = sorted(
+        ((order, *group, row) for group, asked in rows.items() for order, row in asked.items()),
+        key=lambda entry: entry[:3],
+    )
+    return Summary(
+        models=models,
+        cases=tuple(_case_summary(model, tier, row, sizes) for _, model, tier, row in every),
+        rule=rule.name,
+        warnings=tuple(_warnings(info, rows, models)),
+        conclusive=any(model.attempts for model in models)
+        and not any(20 * len(model.unscored) > len(rows[model.model, model.tier]) for model in models),
+    )
+
+
+def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> CaseSummary:
+    reasons = [judged.why for judged in row.judged if not judged.correct] if row.judged else row.missing
+    return CaseSummary(
+        case=row.case,
+        model=model,
+        tier=tier,
+        attempts=len(row.judged),
+        correct=row.correct,
+        missing=len(row.missing),
+        score=_mean(row.values(lambda judged: judged.score)),
+        pass_at={size: pass_at_k(len(row.judged), row.correct, size) for size in sizes},
+        why=_most_frequent(reasons),
+    )
+
+
+def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[int]) -> ModelSummary:
+    answered = [reply for row in rows for reply in row.answered]
+    prices = [reply.usd for reply in answered if reply.usd is not None]
+    cost = math.fsum(prices) if prices else None
+    unpriced = len(answered) - len(prices)
+    solved = sum(row.correct > 0 for row in rows)
+    return ModelSummary(
+        model=model,
+        tier=tier,
+        cases=sum(row.asked for row in rows),
+        attempts=sum(len(row.judged) for row in rows),
+        correct=sum(row.correct for row in rows),
+        solved=solved,
+        missing=sum(len(row.missing) for row in rows),
+        unscored=tuple(row.case for row in rows if not row.judged),
+        pass_at={size: _pass_at(rows, size) for size in sizes},
+        score=_rate(rows, lambda judged: judged.score),
+        compile_rate=_rate(rows, lambda judged: judged.compiled),
+        test_pass_rate=_rate(rows, lambda judged: judged.passing),
+        lint=_rate(rows, lambda judged: judged.lint),
+        input_tokens=sum(reply.input_tokens for reply in answered),
+        output_tokens=sum(reply.output_tokens for reply in answered),
+        cost_usd=cost,
+        unpriced=unpriced,
+        cost_per_solved=cost / solved if cost is not None and solved and not unpriced else None,
+        latency=_mean([reply.latency for reply in answered]),
+        truncated=sum(reply.truncated for reply in answered),
+        empty=sum(reply.empty for reply in answered),
+    )
+
+
+def _pass_at(rows: Sequence[_Row], size: int) -> Estimate:
+    """The mean pass@k of the cases with at least k judged attempts."""
+    counts = [(len(row.judged), row.correct) for row in rows]
+    values = {pair: pass_at_k(*pair, size) for pair in set(counts)}
+    usable = [(n, value) for n, c in counts if (value := values[n, c]) is not None]
+    return _estimate([value for _, value in usable], sum(n for n, _ in usable))
+
+
+def _rate(rows: Sequence[_Row], of: Callable[[_Judged], float | None]) -> Estimate:
+    """The mean over cases of the mean over their attempts, where an attempt has the value."""
+    groups = [values for row in rows if (values := row.values(of))]
+    return _estimate([math.fsum(values) / len(values) for values in groups], sum(map(len, groups)))
+
+
+def _estimate(values: Sequence[float], attempts: int) -> Estimate:
+    interval = mean_interval(values, attempts=attempts)
+    return Estimate(
+        value=_mean(values),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=len(values),
+        attempts=attempts,
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _most_frequent(reasons: Iterable[str]) -> str:
+    """The reason given most often, the smallest of ties, with its count when there were several.
+
+    >>> _most_frequent(["wrong answer", "time limit", "wrong answer"])
+    '2x wrong answer'
+    """
+    counts = Counter(reasons)
+    if not counts:
+        return ""
+    reason = min(counts, key=lambda reason: (-counts[reason], reason))
+    return f"{counts[reason]}x {reason}" if counts[reason] > 1 else reason
+
+
+def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary]) -> Iterator[str]:
+    """What a reader must know first: about the run, then about each model."""
+    largest = {group: max(row.planned for row in asked.values()) for group, asked in rows.items()}
+    alone = "one attempt per case says nothing about how often a model succeeds: use --samples"
+    everyone_alone = bool(largest) and all(size == 1 for size in largest.values())
+    if everyone_alone:
+        yield alone
+    temperature = info.parameters.get("temperature")
+    if temperature is not None and temperature == 0 and any(size > 1 for size in largest.values()):
+        yield "at temperature 0 the attempts at a case are nearly copies of each other: leave --temperature out"
+    some_priced = any(model.cost_usd is not None for model in models)
+    for model in models:
+        name = f"{model.model} ({model.tier})" if model.tier else model.model
+        asked = rows[model.model, model.tier]
+        replies = sum(len(row.answered) for row in asked.values())
+        if largest[model.model, model.tier] == 1 and not everyone_alone:
+            yield f"{name}: {alone}"
+        if 50 * model.truncated > replies:
+            yield f"{name}: {model.truncated} of {replies} replies were cut off at the token limit: raise --max-tokens"
+        if model.unscored:
+            more = len(model.unscored) - 5
+            listed = ", ".join(model.unscored[:5]) + (f" and {more} more" if more > 0 else "")
+            yield f"{name}: {len(model.unscored)} of {len(asked)} cases have no judged attempt: {listed}"
+        if model.missing:
+            planned = model.attempts + model.missing
+            reason = _most_frequent(itertools.chain.from_iterable(row.missing for row in asked.values()))
+            yield f"{name}: {model.missing} of {planned} attempts are missing, most often: {reason}"
+        if model.unpriced and some_priced:
+            yield f"{name}: the price of {model.unpriced} of {replies} replies is unknown, so the cost is incomplete"

@@ -1,0 +1,1 @@
+"""Finding out whether an answer is right."""

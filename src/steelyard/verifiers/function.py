@@ -1,0 +1,73 @@
+"""A function of the user's own as the judge of an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import VerifierError
+from steelyard.records import Case, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.protocols import Sandbox
+
+
+class Function:
+    """Hands the reply, as text, to a function; the reply itself is never run here."""
+
+    version = "function 1"
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        """The reply is only read, so the sandbox is not needed."""
+
+    async def verify(self, case: Case, text: str) -> Finding:
+        return await judged_by(case.verify.python, case, text)
+
+
+async def judged_by(path: str, case: Case, text: str) -> Finding:
+    """What the function at `file.py:name` says of a reply: a bool, a number in [0, 1], or {pass, score, reason}."""
+    function = _imported(path)
+    arguments = (text, case) if len(inspect.signature(function).parameters) > 1 else (text,)
+    if inspect.iscoroutinefunction(function):
+        said = await function(*arguments)
+    else:
+        said = await asyncio.to_thread(function, *arguments)
+    if isinstance(said, dict):
+        score, passed, reason = said.get("score"), said.get("pass"), str(said.get("reason", ""))
+    elif isinstance(said, bool):
+        score, passed, reason = None, said, ""
+    else:
+        score, passed, reason = said, None, ""
+    if score is not None and (
+        isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score)
+    ):
+        raise VerifierError(f"{path} returned {said!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
+    if score is not None and not 0 <= score <= 1:
+        raise VerifierError(f"{path} returned the score {score}, which is not between 0 and 1")
+    if passed is None:
+        if score is None:
+            raise VerifierError(f"{path} returned {said!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
+        passed = score >= 1 - 1e-9
+    label = "" if passed else "refused by the check"
+    return Finding(
+        passed=bool(passed), score=None if score is None else float(score), label=label, reason=reason or label
+    )
+
+
+@cache
+def _imported(path: str) -> Callable[..., Any]:
+    file, _, name = path.rpartition(":")
+    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    if spec is None or spec.loader is None:
+        raise VerifierError(f'{path}: not "file.py:function"')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[..., Any] = getattr(module, name)
+    return function

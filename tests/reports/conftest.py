@@ -1,0 +1,275 @@
+"""A run made by hand, in which everything that others write is hostile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from steelyard.records import (
+    Answer,
+    Case,
+    Cost,
+    Diagnostic,
+    EvalSetFile,
+    Failure,
+    Finding,
+    Message,
+    Price,
+    Reply,
+    RunInfo,
+    Span,
+    Test,
+    Verdict,
+)
+from steelyard.summary import CaseSummary, Estimate, ModelSummary, Results, Summary, Tried
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOSTILE = (
+    '<script>alert(1)</script> "><img src=x onerror=alert(2)> ]]> --> {{ 7*7 }} [bold]b[/bold] :smile:\n'
+    "````` ``` ` | @octocat #1 http://evil.example/ www.evil.example \\\n"
+    "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b[2J \x9b2J \r over \u202egnp.exe\u2066 \x00 \u200b \U000e0041\n"
+    "=cmd|'/c calc'!A1\n</pre></details><a href=\"javascript:alert(3)\">x</a>"
+)
+STRONG, WEAK = "openai/gpt-5", "evil/<b>=m`1|"
+AT = "2026-02-03T04:05:06.123456789+00:00"
+
+CASES = (
+    Case(id="add", name="Add two numbers", prompt="Write `add(a, b)`.", language="python"),
+    Case(
+        id="=HYPERLINK(1)",
+        name=HOSTILE,
+        prompt=(Message(role="system", content="Be brief."), Message(role="user", content=HOSTILE)),
+        language="rust",
+        tags=("<i>tag</i>",),
+    ),
+    Case(id="borrow", name="Borrow", prompt="Return a slice.", language="rust"),
+)
+SPAN = Span(file="src/lib.rs", line_start=3, line_end=3, column_start=5, column_end=9, text="let x = 1;")
+GOOD = Finding(
+    code="def add(a, b):\n    return a + b\n",
+    compiled=True,
+    tests=(
+        Test(name="test_add", outcome="passed", seconds=0.01),
+        Test(name="test_zero", outcome="passed"),
+    ),
+    warnings=0,
+    compile_seconds=0.02,
+    test_seconds=0.13,
+    isolation="bubblewrap",
+    trust="isolated",
+)
+BAD = Finding(
+    code=HOSTILE,
+    compiled=True,
+    tests=(
+        Test(name="test_one", outcome="passed"),
+        Test(name=HOSTILE, outcome="failed", message=HOSTILE),
+        Test(name="test_slow", outcome="ignored"),
+    ),
+    warnings=1,
+    diagnostics=(
+        Diagnostic(level="error", message=HOSTILE, code="E0308", spans=(SPAN,)),
+        Diagnostic(level="warning", message="unused variable", code="unused_variables"),
+        Diagnostic(
+            level="warning",
+            message="needless return",
+            code="clippy::needless_return",
+            spans=(SPAN,),
+        ),
+    ),
+    missing=("frob",),
+    label="test failed",
+    reason=HOSTILE,
+    output=HOSTILE,
+)
+NONE = Finding(code=None, compiled=False, label="no code", reason="the reply holds no code block")
+
+
+def answer(text: str, *, priced: bool = True) -> Answer:
+    return Answer(
+        text=text,
+        finish="stop" if text else "length",
+        input_tokens=120,
+        output_tokens=48,
+        cached_tokens=20,
+        cost=Cost(usd=0.000246, source="genai-prices", date="2026-01-01") if priced else None,
+        latency=1.25,
+    )
+
+
+def tried(
+    case: Case,
+    model: str,
+    number: int,
+    found: Finding | None,
+    text: str = "",
+    *,
+    failure: str = "",
+    score: float = 0.0,
+) -> Tried:
+    """One attempt: judged when there is a finding, else stopped by a failure of ours."""
+    key = f"{case.id}/{model}/{number}"
+    about = {"key": key, "at": AT, "case": case.id, "model": model, "number": number}
+    said = {"kind": "reply", "answer": answer(text, priced=model == STRONG), "asked": "0"}
+    judged = {"kind": "verdict", "ask": key, "tests": "0", "verifier": "python 1", "found": found}
+    broken = {"kind": "failure", "stage": "verify" if text else "ask", "message": failure}
+    return Tried(
+        case=case,
+        model=model,
+        tier="",
+        number=number,
+        reply=msgspec.convert(about | said, Reply) if found or text else None,
+        verdict=msgspec.convert(about | judged, Verdict) if found else None,
+        failure=msgspec.convert(about | broken, Failure) if failure else None,
+        correct=score == 1.0 if found else None,
+        score=score if found else None,
+    )
+
+
+ADD, EVIL, BORROW = CASES
+ATTEMPTS = (
+    tried(ADD, STRONG, 1, GOOD, "```python\ndef add(a, b):\n    return a + b\n```", score=1.0),
+    tried(ADD, STRONG, 2, GOOD, "```python\ndef add(a, b):\n    return a + b\n```", score=1.0),
+    tried(ADD, WEAK, 1, GOOD, "def add(a, b):\n    return a + b", score=1.0),
+    tried(ADD, WEAK, 2, NONE, ""),
+    tried(EVIL, STRONG, 1, BAD, HOSTILE, score=0.625),
+    tried(EVIL, STRONG, 2, GOOD, "fine", score=1.0),
+    tried(EVIL, WEAK, 1, BAD, HOSTILE, score=0.625),
+    tried(EVIL, WEAK, 2, BAD, HOSTILE, score=0.625),
+    tried(BORROW, STRONG, 1, GOOD, "fine", score=1.0),
+    tried(BORROW, STRONG, 2, None, failure="HTTP 503 " + HOSTILE),
+    tried(BORROW, WEAK, 1, None, failure="HTTP 503"),
+    tried(BORROW, WEAK, 2, None, "fn f() {}", failure="the sandbox would not start"),
+)
+
+MODELS = (
+    ModelSummary(
+        model=STRONG,
+        cases=3,
+        attempts=5,
+        correct=4,
+        solved=3,
+        missing=1,
+        pass_at={
+            1: Estimate(value=0.8333333, low=0.40123, high=0.9712, cases=3, attempts=5),
+            2: Estimate(value=1.0, low=0.34, high=1.0, cases=2, attempts=4),
+        },
+        score=Estimate(value=0.925, low=0.501, high=0.9987, cases=3, attempts=5),
+        compile_rate=Estimate(value=1.0, low=0.566, high=1.0, cases=3, attempts=5),
+        test_pass_rate=Estimate(value=0.9, low=0.48, high=0.99, cases=3, attempts=5),
+        lint=Estimate(value=0.98, low=0.6, high=0.999, cases=3, attempts=5),
+        input_tokens=600,
+        output_tokens=240,
+        cost_usd=0.00123,
+        unpriced=0,
+        cost_per_solved=0.00041,
+        latency=1.25,
+        truncated=0,
+        empty=0,
+    ),
+    ModelSummary(
+        model=WEAK,
+        cases=3,
+        attempts=4,
+        correct=1,
+        solved=1,
+        missing=2,
+        unscored=("borrow",),
+        pass_at={
+            1: Estimate(value=0.25, low=0.046, high=0.699, cases=2, attempts=4),
+            2: Estimate(value=0.5, low=0.095, high=0.905, cases=2, attempts=4),
+        },
+        score=Estimate(value=0.5625, low=0.2, high=0.87, cases=2, attempts=4),
+        compile_rate=Estimate(value=0.75, low=0.3, high=0.95, cases=2, attempts=4),
+        test_pass_rate=Estimate(value=0.5, low=0.15, high=0.85, cases=2, attempts=4),
+        lint=Estimate(value=None),
+        input_tokens=600,
+        output_tokens=240,
+        cost_usd=None,
+        unpriced=5,
+        cost_per_solved=None,
+        latency=1.25,
+        truncated=1,
+        empty=1,
+    ),
+)
+
+
+def counts(case: Case, model: str, attempts: int, correct: int, missing: int, why: str = "") -> CaseSummary:
+    share = correct / attempts if attempts else None
+    return CaseSummary(
+        case=case.id,
+        model=model,
+        attempts=attempts,
+        correct=correct,
+        missing=missing,
+        score=share,
+        pass_at={1: share, 2: None if attempts < 2 else float(correct > 0)},
+        why=why,
+    )
+
+
+SUMMARY = Summary(
+    models=MODELS,
+    cases=(
+        counts(ADD, STRONG, 2, 2, 0),
+        counts(ADD, WEAK, 2, 1, 0, "no code: the reply holds no code block"),
+        counts(EVIL, STRONG, 2, 1, 0, HOSTILE),
+        counts(EVIL, WEAK, 2, 0, 0, "2 of 2: " + HOSTILE),
+        counts(BORROW, STRONG, 1, 1, 1),
+        counts(BORROW, WEAK, 0, 0, 2),
+    ),
+    rule="code",
+    warnings=(
+        "evil/<b>=m`1|: 1 of 3 cases has no judged attempt (borrow)",
+        "@octocat should know: " + HOSTILE,
+    ),
+    conclusive=False,
+)
+
+
+@pytest.fixture
+def results() -> Results:
+    """The whole run."""
+    info = RunInfo(
+        id="20260203-040506-ab12",
+        started_at="2026-02-03T04:05:06.123456789+00:00",
+        ended_at="2026-02-03T04:06:36.623456789+00:00",
+        eval_sets=(
+            EvalSetFile(path="evals/basic.toml", digest="d1"),
+            EvalSetFile(path="evals/hard.toml", digest="d2"),
+        ),
+        models=(STRONG, WEAK),
+        parameters={"temperature": 0.2},
+        samples=2,
+        k=(1, 2),
+        seed=7,
+        versions={"steelyard": "0.1.0", "python": "3.11.7"},
+        prices={STRONG: Price(input=1.25, output=10, source="genai-prices", date="2026-01-01")},
+    )
+    return Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)
+
+
+@pytest.fixture
+def hostile() -> str:
+    """What a model wrote wherever a text of a model stands in the results."""
+    return HOSTILE
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Holds a text against the file that was reviewed; UPDATE_GOLDEN=1 writes it anew, for review."""
+
+    def compare(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if os.environ.get("UPDATE_GOLDEN"):
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,463 @@
+"""A summary counts what was judged, and says what is missing."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from steelyard import records
+from steelyard.errors import InputError
+from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, RunInfo, Verdict
+from steelyard.summary import CaseSummary, ModelSummary, Summary, hardest, results, summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+RIGHT = Finding(code="x", compiled=True, tests=(records.Test(name="a", outcome="passed"),), warnings=0)
+WRONG = Finding(code="x", compiled=True, tests=(records.Test(name="a", outcome="failed"),), warnings=2, reason="got 4")
+BROKEN = Finding(code="x", compiled=False, label="does not compile")
+NO_CODE = Finding(label="no code")
+
+
+def case(name: str, tests: str = "assert True") -> Case:
+    """A case with tests."""
+    return Case(id=name, prompt=f"Do {name}.", language="python", expectations=Expectations(test_file=tests))
+
+
+A, B, C = case("a"), case("b"), case("c")
+
+
+def info(**fields: Any) -> RunInfo:
+    """A run of as many samples as the facts show."""
+    return RunInfo(**{"id": "run", "started_at": "2024-01-01T00:00:00Z", **fields})
+
+
+def reply(of: Case, number: int = 1, model: str = "m", tier: str = "", key: str = "", **answer: Any) -> Reply:
+    """What the model said."""
+    return Reply(
+        key=key or f"{of.id}/{model}/{tier}/{number}",
+        at="",
+        case=of.id,
+        model=model,
+        tier=tier,
+        number=number,
+        asked="",
+        answer=Answer(**{"text": "answer", **answer}),
+    )
+
+
+def verdict(of: Case, found: Finding, number: int = 1, model: str = "m", tier: str = "", ask: str = "") -> Verdict:
+    """What the verifier found, by the tests the case has."""
+    return Verdict(
+        key="",
+        at="",
+        case=of.id,
+        model=model,
+        tier=tier,
+        number=number,
+        ask=ask or f"{of.id}/{model}/{tier}/{number}",
+        tests=of.tests_digest,
+        verifier="test",
+        found=found,
+    )
+
+
+def failure(
+    of: Case, stage: str, message: str = "HTTP 503", number: int = 1, model: str = "m", key: str = ""
+) -> Failure:
+    """What broke."""
+    return Failure(
+        key=key or f"{of.id}/{model}//{number}",
+        at="",
+        case=of.id,
+        model=model,
+        number=number,
+        stage=stage,
+        message=message,
+    )
+
+
+def attempt(of: Case, found: Finding, number: int = 1, model: str = "m", tier: str = "", **answer: Any) -> list[Fact]:
+    """A reply with its verdict."""
+    return [reply(of, number, model, tier, **answer), verdict(of, found, number, model, tier)]
+
+
+def attempts(of: Case, *findings: Finding, model: str = "m", **answer: Any) -> list[Fact]:
+    """Several replies with their verdicts."""
+    return [
+        fact for number, found in enumerate(findings, 1) for fact in attempt(of, found, number, model, "", **answer)
+    ]
+
+
+def only(summary: Summary) -> ModelSummary:
+    """The one model of a run."""
+    (model,) = summary.models
+    return model
+
+
+def row(summary: Summary, name: str, model: str = "m") -> CaseSummary:
+    """One case of one model."""
+    (found,) = [entry for entry in summary.cases if (entry.case, entry.model) == (name, model)]
+    return found
+
+
+def test_a_judged_attempt_is_counted_and_scored() -> None:
+    summary = summarise(info(k=(1, 2, 3)), [A, B], attempts(A, RIGHT, WRONG) + attempts(B, RIGHT, RIGHT))
+    model = only(summary)
+    assert (model.cases, model.attempts, model.correct, model.solved, model.missing) == (2, 4, 3, 2, 0)
+    assert model.pass_at[1].value == 0.75
+    assert model.pass_at[2].value == 1.0
+    assert (model.pass_at[2].cases, model.pass_at[2].attempts) == (2, 4)
+    assert model.pass_at[3] == msgspec.structs.replace(model.pass_at[3], value=None, low=None, high=None, cases=0)
+    assert model.score.value == pytest.approx(0.87)
+    assert model.score.low is not None
+    assert model.score.high is not None
+    assert model.score.low < 0.87 < model.score.high
+    assert row(summary, "a").pass_at == {1: 0.5, 2: 1.0, 3: None}
+    assert summary.rule == "code"
+    assert summary.conclusive
+
+
+def test_pass_at_k_rests_only_on_cases_with_enough_attempts() -> None:
+    model = only(summarise(info(k=(2,)), [A, B], attempts(A, WRONG, WRONG) + attempts(B, RIGHT)))
+    assert model.pass_at[2].value == 0.0
+    assert (model.pass_at[2].cases, model.pass_at[2].attempts) == (1, 2)
+    assert model.pass_at[2].low is None
+
+
+def test_another_k_and_another_rule_need_no_new_facts() -> None:
+    facts = attempts(A, WRONG)
+    summary = summarise(info(k=(1,)), [A], facts, k=(5, 1), rule="code-structured")
+    assert list(only(summary).pass_at) == [1, 5]
+    assert summary.rule == "code-structured"
+    assert row(summary, "a").score == pytest.approx(0.30 + 0.15 + 0.08)
+    with pytest.raises(InputError, match="unknown rule"):
+        summarise(info(rule="nonsense"), [A], facts)
+
+
+def test_the_last_verdict_wins() -> None:
+    model = only(summarise(info(), [A], [*attempt(A, WRONG), verdict(A, RIGHT)]))
+    assert (model.attempts, model.correct) == (1, 1)
+
+
+def test_a_verdict_by_tests_the_case_no_longer_has_is_ignored() -> None:
+    now = case("a", tests="assert 1 + 1 == 2")
+    summary = summarise(info(), [now], attempt(A, RIGHT))
+    assert (only(summary).attempts, only(summary).missing) == (0, 1)
+    assert row(summary, "a").why == "no verdict yet"
+    (tried,) = results(info(), [now], attempt(A, RIGHT)).attempts
+    assert tried.reply is not None
+    assert (tried.verdict, tried.correct, tried.score) == (None, None, None)
+
+
+def test_a_later_verdict_by_other_tests_does_not_hide_one_by_these() -> None:
+    other = case("a", tests="assert False")
+    model = only(summarise(info(), [A], [*attempt(A, RIGHT), verdict(other, WRONG)]))
+    assert (model.attempts, model.correct) == (1, 1)
+
+
+def test_the_last_reply_counts_and_a_verdict_on_an_older_one_does_not() -> None:
+    facts: list[Fact] = [*attempt(A, RIGHT), reply(A, key="asked anew")]
+    assert only(summarise(info(), [A], facts)).missing == 1
+    facts += [verdict(A, WRONG, ask="asked anew"), verdict(A, RIGHT)]
+    model = only(summarise(info(), [A], facts))
+    assert (model.attempts, model.correct, model.missing) == (1, 0, 0)
+
+
+def test_a_verdict_that_stands_before_its_reply_still_counts() -> None:
+    assert only(summarise(info(), [A], attempt(A, RIGHT)[::-1])).correct == 1
+
+
+@pytest.mark.parametrize("stage", ["ask", "verify"])
+def test_a_provider_outage_is_missing_data_not_a_wrong_answer(stage: str) -> None:
+    facts: list[Fact] = [failure(A, stage), *attempts(B, RIGHT)]
+    summary = summarise(info(), [A, B], facts)
+    model = only(summary)
+    assert (model.cases, model.attempts, model.correct, model.missing) == (2, 1, 1, 1)
+    assert model.unscored == ("a",)
+    assert model.pass_at[1].value == 1.0
+    assert row(summary, "a").why == "HTTP 503"
+    assert not summary.conclusive
+
+
+def test_a_failure_that_was_cured_is_forgotten() -> None:
+    asked, said, judged = failure(A, "ask"), *attempt(A, RIGHT)
+    for facts in (
+        [asked, said, judged],
+        [said, failure(A, "verify"), judged],
+        [asked, said, failure(A, "verify"), judged],
+    ):
+        (tried,) = results(info(), [A], facts).attempts
+        assert tried.failure is None
+        assert tried.correct
+
+
+def test_a_reply_cures_whatever_failed_to_be_asked_before_it() -> None:
+    earlier = failure(A, "ask", key="asked in other words")
+    assert only(summarise(info(), [A], [earlier, *attempt(A, RIGHT)])).attempts == 1
+    (tried,) = results(info(), [A], [earlier, reply(A)]).attempts
+    assert (tried.failure, tried.correct) == (None, None)
+
+
+def test_a_verdict_by_other_tests_cures_the_failure_to_verify_and_nothing_more() -> None:
+    facts = [reply(A), failure(A, "verify"), verdict(case("a", tests="assert False"), RIGHT)]
+    (tried,) = results(info(), [A], facts).attempts
+    assert (tried.failure, tried.verdict) == (None, None)
+
+
+def test_a_failure_that_was_not_cured_stands_beside_the_reply() -> None:
+    (tried,) = results(info(), [A], [reply(A), failure(A, "verify", "no sandbox")]).attempts
+    assert tried.reply is not None
+    assert tried.failure is not None
+    assert tried.failure.message == "no sandbox"
+    assert tried.correct is None
+
+
+def test_a_verdict_outlives_a_later_failure_to_verify_the_same_again() -> None:
+    found = results(info(), [A], [*attempt(A, RIGHT), failure(A, "verify")])
+    assert (only(found.summary).attempts, only(found.summary).missing) == (1, 0)
+    assert found.attempts[0].failure is None
+
+
+def test_an_older_answer_does_not_pass_for_one_to_a_question_that_failed_to_be_asked() -> None:
+    facts = [*attempt(A, RIGHT), failure(A, "ask", key="asked anew")]
+    assert only(summarise(info(), [A], facts)).missing == 1
+    assert only(summarise(info(), [A], [*attempt(A, RIGHT), failure(A, "ask")])).missing == 0
+
+
+def test_attempts_at_other_cases_are_ignored() -> None:
+    assert only(summarise(info(), [A], attempts(A, RIGHT) + attempts(B, WRONG))).attempts == 1
+    nothing = summarise(info(), [A], attempts(B, RIGHT))
+    assert (nothing.models, nothing.cases, nothing.conclusive) == ((), (), False)
+
+
+def test_planned_attempts_without_a_trace_are_missing() -> None:
+    summary = summarise(info(samples=3), [A, B], attempts(A, RIGHT) + attempts(B, RIGHT, RIGHT, RIGHT))
+    assert only(summary).missing == 2
+    assert row(summary, "a").missing == 2
+    assert row(summary, "b").missing == 0
+    assert any("2 of 6 attempts are missing, most often: 2x not asked yet" in text for text in summary.warnings)
+
+
+def test_a_case_that_only_other_models_saw_is_unscored() -> None:
+    facts = attempts(A, RIGHT, model="m") + attempts(A, RIGHT, model="n") + attempts(B, RIGHT, model="n")
+    summary = summarise(info(samples=1), [A, B], facts)
+    first, second = summary.models
+    assert (first.cases, first.unscored, first.missing) == (1, ("b",), 1)
+    assert (second.cases, second.unscored, second.missing) == (2, (), 0)
+    assert not summary.conclusive
+
+
+def test_cases_that_were_never_recorded_are_left_out() -> None:
+    summary = summarise(info(unrecorded={"m": 1}), [A, B], attempts(A, RIGHT))
+    assert only(summary).unscored == ()
+    assert [entry.case for entry in summary.cases] == ["a"]
+    assert summary.conclusive
+
+
+def test_one_unscored_case_in_twenty_is_bearable_and_more_is_not() -> None:
+    cases = [case(f"c{number:02}") for number in range(20)]
+    facts: list[Fact] = [fact for each in cases[1:] for fact in attempts(each, RIGHT)]
+    assert summarise(info(), cases, [*facts, failure(cases[0], "ask")]).conclusive
+    assert not summarise(info(), cases[:19], [*facts, failure(cases[0], "ask")]).conclusive
+
+
+def test_a_run_in_which_everything_broke_is_not_conclusive() -> None:
+    summary = summarise(info(), [A], [failure(A, "ask", number=number) for number in (1, 2)])
+    assert not summary.conclusive
+    assert row(summary, "a").why == "2x HTTP 503"
+    assert row(summary, "a").score is None
+    assert only(summary).score.value is None
+
+
+def test_rates_are_means_over_cases() -> None:
+    facts = attempts(A, RIGHT, BROKEN) + attempts(B, WRONG, WRONG, NO_CODE, RIGHT)
+    model = only(summarise(info(), [A, B], facts))
+    assert model.compile_rate.value == pytest.approx((1 / 2 + 3 / 4) / 2)
+    assert model.test_pass_rate.value == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert model.lint.value == pytest.approx((1 + (0.8 + 0.8 + 1) / 3) / 2)
+    assert (model.compile_rate.attempts, model.lint.attempts) == (6, 4)
+
+
+def test_where_nothing_is_compiled_there_is_no_compile_rate() -> None:
+    question = Case(id="q", prompt="Capital?", target="Paris")
+    model = only(summarise(info(), [question], attempts(question, Finding(passed=True), Finding(passed=False))))
+    assert (model.compile_rate.value, model.test_pass_rate.value, model.lint.value) == (None, None, None)
+    assert model.compile_rate.cases == 0
+    assert model.score.value == 0.5
+
+
+def test_tokens_cost_and_latency_add_up() -> None:
+    price = Cost(usd=0.1, source="list")
+    facts = attempts(A, *[RIGHT] * 10, cost=price, input_tokens=7, output_tokens=3, latency=2.0)
+    model = only(summarise(info(), [A], [*facts, reply(A, 11, cost=price, finish="length", text="  ")]))
+    assert (model.input_tokens, model.output_tokens) == (70, 30)
+    assert model.cost_usd == 1.1
+    assert model.cost_per_solved == 1.1
+    assert model.latency == pytest.approx(20 / 11)
+    assert (model.truncated, model.empty, model.unpriced) == (1, 1, 0)
+
+
+def test_an_unknown_price_is_not_free() -> None:
+    facts = attempt(A, RIGHT, cost=Cost(usd=0.5, source="list")) + attempt(A, RIGHT, 2)
+    summary = summarise(info(), [A], facts)
+    model = only(summary)
+    assert (model.cost_usd, model.unpriced, model.cost_per_solved) == (0.5, 1, None)
+    assert "m: the price of 1 of 2 replies is unknown, so the cost is incomplete" in summary.warnings
+    unpriced = summarise(info(), [A], attempts(A, RIGHT, RIGHT))
+    assert (only(unpriced).cost_usd, only(unpriced).unpriced, unpriced.warnings) == (None, 2, ())
+
+
+def test_nothing_solved_has_no_cost_per_solved_case() -> None:
+    model = only(summarise(info(), [A], attempts(A, WRONG, cost=Cost(usd=0.5, source="list"))))
+    assert (model.cost_usd, model.cost_per_solved) == (0.5, None)
+
+
+def test_the_most_frequent_reason_is_given_with_its_count() -> None:
+    other = msgspec.structs.replace(WRONG, reason="got 3")
+    assert row(summarise(info(), [A], attempts(A, WRONG, other, WRONG)), "a").why == "2x got 4"
+    assert row(summarise(info(), [A], attempts(A, WRONG, other, RIGHT)), "a").why == "got 3"
+    assert row(summarise(info(), [A], attempts(A, BROKEN)), "a").why == "does not compile"
+    assert row(summarise(info(), [A], attempts(A, RIGHT)), "a").why == ""
+
+
+def test_a_long_reason_is_cut_to_one_short_line() -> None:
+    long = msgspec.structs.replace(WRONG, reason="line\n" * 500)
+    why = row(summarise(info(), [A], attempts(A, long)), "a").why
+    assert len(why) == 200
+    assert "\n" not in why
+
+
+def test_one_attempt_per_case_is_warned_about_once() -> None:
+    facts = attempts(A, RIGHT, model="m") + attempts(A, RIGHT, model="n")
+    alone = "one attempt per case says nothing about how often a model succeeds: use --samples"
+    assert summarise(info(), [A], facts).warnings == (alone,)
+    facts += attempt(A, RIGHT, 2, model="n")
+    assert summarise(info(), [A], facts).warnings == (f"m: {alone}",)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "warned"), [({"temperature": 0}, True), ({"temperature": 0.7}, False), ({}, False)]
+)
+def test_temperature_zero_with_several_samples_is_warned_about(parameters: dict[str, float], warned: bool) -> None:
+    summary = summarise(info(parameters=parameters), [A], attempts(A, RIGHT, RIGHT))
+    assert any("temperature 0" in text for text in summary.warnings) is warned
+
+
+def test_replies_cut_off_are_warned_about_above_two_percent() -> None:
+    for replies, warned in ((50, False), (49, True)):
+        facts = attempts(A, *[RIGHT] * (replies - 1)) + attempt(A, WRONG, replies, finish="length")
+        text = f"m: 1 of {replies} replies were cut off at the token limit: raise --max-tokens"
+        assert (text in summarise(info(), [A], facts).warnings) is warned
+
+
+def test_unscored_cases_are_named_up_to_five() -> None:
+    cases = [case(f"c{number}") for number in range(8)]
+    facts: list[Fact] = [failure(each, "ask") for each in cases[1:]]
+    facts += attempts(cases[0], RIGHT, RIGHT)
+    warnings = summarise(info(), cases, facts).warnings
+    assert warnings == (
+        "m: 7 of 8 cases have no judged attempt: c1, c2, c3, c4, c5 and 2 more",
+        "m: 7 of 9 attempts are missing, most often: 7x HTTP 503",
+    )
+
+
+def test_tiers_are_told_apart() -> None:
+    facts = attempt(A, RIGHT, tier="t1") + attempt(A, WRONG, tier="t0")
+    summary = summarise(info(), [A], facts)
+    assert [(model.tier, model.correct) for model in summary.models] == [("t0", 0), ("t1", 1)]
+
+
+def test_cases_keep_their_order_and_models_are_sorted() -> None:
+    facts = [fact for model in ("z", "m") for each in (A, B, C) for fact in attempts(each, RIGHT, model=model)]
+    found = results(info(), [C, A, B], facts)
+    order = [(name, model) for name in ("c", "a", "b") for model in ("m", "z")]
+    assert [(entry.case, entry.model) for entry in found.summary.cases] == order
+    assert [(tried.case.id, tried.model) for tried in found.attempts] == order
+    assert [model.model for model in found.summary.models] == ["m", "z"]
+
+
+def test_what_was_never_asked_stands_in_its_place_too() -> None:
+    summary = summarise(info(), [A, B], [failure(B, "ask", model="m"), failure(A, "ask", model="z")])
+    assert [(model.model, model.unscored) for model in summary.models] == [("m", ("a", "b")), ("z", ("a", "b"))]
+    assert [(entry.case, entry.model) for entry in summary.cases] == [("a", "m"), ("a", "z"), ("b", "m"), ("b", "z")]
+
+
+def shuffled(groups: Sequence[list[Fact]], seed: int) -> list[Fact]:
+    """All facts in another order, those of one attempt in theirs."""
+    chance = random.Random(seed)
+    queues = [list(group) for group in groups]
+    facts = []
+    while queues:
+        queue = chance.choice(queues)
+        facts.append(queue.pop(0))
+        queues = [queue for queue in queues if queue]
+    return facts
+
+
+def test_the_order_of_independent_attempts_changes_no_byte() -> None:
+    chance = random.Random(3)
+    groups: list[list[Fact]] = [
+        attempt(
+            each,
+            chance.choice([RIGHT, WRONG, BROKEN, NO_CODE]),
+            number,
+            model,
+            cost=Cost(usd=chance.random(), source="list"),
+            latency=chance.random(),
+        )
+        for model in ("m", "n")
+        for each in (A, B, C)
+        for number in range(1, 8)
+    ]
+    groups.append([failure(A, "ask", number=9), failure(A, "ask", "HTTP 500", number=9)])
+    printed = {msgspec.json.encode(summarise(info(), [A, B, C], shuffled(groups, seed))) for seed in range(10)}
+    assert len(printed) == 1
+
+
+def test_both_ways_to_a_summary_agree() -> None:
+    facts = attempts(A, RIGHT, WRONG) + attempts(B, NO_CODE) + [failure(C, "ask", "x" * 500)]
+    run = info(samples=2, k=(1, 2))
+    assert results(run, [A, B, C], facts).summary == summarise(run, [A, B, C], facts)
+
+
+def test_facts_are_read_once_and_their_texts_are_not_kept() -> None:
+    held = 0
+
+    class Text(str):
+        """A text that says when it is gone."""
+
+        __slots__ = ()
+
+        def __del__(self) -> None:
+            nonlocal held
+            held -= 1
+
+    most = 0
+
+    def stream() -> Iterator[Fact]:
+        nonlocal held, most
+        for number in range(1, 101):
+            held += 1
+            yield reply(A, number, text=Text("long"))
+            yield verdict(A, WRONG, number)
+            most = max(most, held)
+
+    assert only(summarise(info(), [A], stream())).attempts == 100
+    assert most <= 2
+
+
+def test_the_hardest_cases_come_first() -> None:
+    facts = (
+        attempts(A, RIGHT, WRONG)
+        + attempts(B, WRONG, WRONG)
+        + attempts(C, RIGHT, RIGHT)
+        + attempts(case("d"), WRONG)
+        + [failure(case("e"), "ask")]
+    )
+    summary = summarise(info(), [A, B, C, case("d"), case("e")], facts)
+    assert [entry.case for entry in hardest(summary)] == ["b", "d", "a"]
+    assert [entry.case for entry in hardest(summary, limit=1)] == ["b"]
