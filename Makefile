@@ -8,8 +8,8 @@ demo: .venv/ready
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
 
 test: .venv/ready
-	$(BIN)/ruff format --check --quiet src tests benchmarks
-	$(BIN)/ruff check --quiet src tests benchmarks
+	$(BIN)/ruff format --check --quiet src tests benchmarks docs
+	$(BIN)/ruff check --quiet src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n auto -m "not slow"
 
@@ -20,13 +20,13 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
 
 format: .venv/ready
-	$(BIN)/ruff check --quiet --fix src tests benchmarks
-	$(BIN)/ruff format --quiet src tests benchmarks
+	$(BIN)/ruff check --quiet --fix src tests benchmarks docs
+	$(BIN)/ruff format --quiet src tests benchmarks docs
 
-# The pages that are generated from the code; a test holds them to it.
+# The pages that are generated from the code, and the output that pages show; a test holds both to the truth.
 docs: .venv/ready
-	$(BIN)/python -m steelyard.evalsets.schema > docs/eval-set.schema.json
-	COLUMNS=100 $(BIN)/python docs/commands.py > docs/commands.md
+	$(BIN)/python docs/generate.py
+	UPDATE_DOCS=1 $(BIN)/pytest -q tests/test_docs.py
 
 # Pins every package; the file must name no registry host.
 pins: .venv/ready

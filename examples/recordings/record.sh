@@ -60,11 +60,21 @@ for port in 8081 8082; do
     done
 done
 
+cat >"$work/servers.toml" <<'TOML'
+deadline_secs = 900
+[providers.qwen]
+type = "openai"
+base_url = "http://127.0.0.1:8081/v1"
+[providers.smollm]
+type = "openai"
+base_url = "http://127.0.0.1:8082/v1"
+TOML
+
 cd "$root"
 if [ -d "$work/run" ]; then
-    .venv/bin/steelyard resume "$work/run" --config "$here/steelyard.toml" -j 1
+    .venv/bin/steelyard resume "$work/run" --config "$work/servers.toml" -j 1
 else
-    .venv/bin/steelyard run examples/python-basics.toml --config "$here/steelyard.toml" -j 1 --output "$work/run" \
+    .venv/bin/steelyard run examples/python-basics.toml --config "$work/servers.toml" -j 1 --output "$work/run" \
         --models qwen/qwen2.5-coder-0.5b,smollm/smollm2-135m --samples 10 --pass-k 1,5,10 \
         --temperature 0.8 --max-tokens 512 --seed 1
 fi

@@ -25,15 +25,17 @@ FINE, GATE_FAILED, BAD_INPUT, CANNOT_TELL, INTERRUPTED = 0, 1, 2, 3, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = _parser()
-    # a script that stops us politely gets the same care as a person with Ctrl-C
+    commands = parser()
+    # a script that stops us politely gets the same care as a person with Ctrl-C; a shell makes what it starts in the
+    # background deaf to Ctrl-C, and then to that as well
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         if {"-h", "--help"}.isdisjoint(arguments):
-            _take_over_defaults(parser, arguments)
-        options = parser.parse_args(arguments)
+            _take_over_defaults(commands, arguments)
+        options = commands.parse_args(arguments)
         if options.command is None:
-            parser.print_help()
+            commands.print_help()
             return FINE
         code: int = options.command(options)
         sys.stdout.flush()
@@ -72,14 +74,15 @@ def run(options: argparse.Namespace) -> int:
     cases = _chosen(loaded.cases, options, Path(settings.output_dir))
     models = _models(options.models) or _models([settings.default_model] if settings.default_model else None)
     parameters = _parameters(options, settings)
-    if parameters.get("temperature") == 0 and (options.samples or max(options.pass_k)) > 1:
+    k = options.pass_k or (1,)
+    if parameters.get("temperature") == 0 and (options.samples or max(k)) > 1:
         _tell(
             "warning: at temperature 0 the attempts at a case are hardly different; --temperature 0.8 is usual for pass@k"
         )
     asked: dict[str, Any] = {
         "models": models,
         "samples": options.samples,
-        "k": options.pass_k,
+        "k": k,
         "parameters": parameters,
         "system": _text(options.system),
         "base_url": options.base_url or "",
@@ -91,7 +94,13 @@ def run(options: argparse.Namespace) -> int:
         return FINE
     output = Path(options.output) if options.output else None
     done = engine.run(
-        cases, eval_sets=loaded.files, output=output, seed=options.seed, rule=options.rule, means=means, **asked
+        cases,
+        eval_sets=loaded.files,
+        output=output,
+        seed=options.seed,
+        rule=options.rule or "code",
+        means=means,
+        **asked,
     )
     return _conclude(done, options)
 
@@ -120,13 +129,15 @@ def list_runs(options: argparse.Namespace) -> int:
 
     settings, _ = _means(options)
     stored = store.runs(Path(settings.output_dir))
-    entries = [(run.info, summary.summarise(run.info, run.cases, run.facts())) for run in stored]
+    entries = [(run.folder.name, summary.summarise(run.info, run.cases, run.facts())) for run in stored]
     print(terminal.runs_text(entries, width=_width(), color=_color()), end="")
     return FINE
 
 
 def show(options: argparse.Namespace) -> int:
     """A run, one of its cases, or one attempt with everything that is known about it."""
+    from itertools import groupby
+
     from steelyard.errors import InputError, nearest
     from steelyard.reports import terminal
 
@@ -135,7 +146,8 @@ def show(options: argparse.Namespace) -> int:
     attempts = [tried for tried in results.attempts if not (options.failed and tried.correct)]
     if options.case is None:
         if options.failed:
-            print(terminal.case_text(attempts, **look), end="")
+            groups = groupby(attempts, key=lambda tried: tried.case.id)
+            print("\n".join(terminal.case_text(list(group), **look) for _, group in groups), end="")
         else:
             print(
                 terminal.summary_text(results.summary, title=str(folder), next_commands=_next(folder, results), **look),
@@ -222,7 +234,8 @@ def init(options: argparse.Namespace) -> int:
     return FINE
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
     parser = argparse.ArgumentParser(
         prog="steelyard",
         description="Find out how good the things are that language models write, and whether a difference is real.",
@@ -264,10 +277,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("number", nargs="?", type=_count, help="an attempt's number: prompt, reply, code, tests, cost")
     sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
     _view_options(sub)
+    _settings_option(sub)
     sub = command("report", report, "example:\n  steelyard report latest -o report.html -o report.json")
     _run_argument(sub)
     _report_option(sub)
     _view_options(sub)
+    _settings_option(sub)
     sub = command("validate", validate, "example:\n  steelyard validate evals/")
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     sub = command("models", models, "example:\n  OPENAI_API_KEY=... steelyard models")
@@ -306,7 +321,6 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="attempts per case and model (default: the largest k; of recorded replies all)",
     )
-    ask.add_argument("--pass-k", type=_counts, default="1", metavar="K,...", help="which pass@k to show (default: 1)")
     ask.add_argument("--temperature", type=float, metavar="T", help="sent only when given, like every parameter")
     ask.add_argument("--max-tokens", type=_count, metavar="N", help="the longest reply")
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
@@ -346,15 +360,15 @@ def _run_argument(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", metavar="RUN", help="a run folder, its name, or latest")
 
 
-def _view_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--rule", help="score by this rule instead of the run's own: code, code-structured")
-    sub.add_argument("--pass-k", type=_counts, metavar="K,...", help="show these k instead of the run's own")
-    _settings_option(sub)
+def _view_options(sub: Any) -> None:
+    sub.add_argument("--rule", help="score by this rule: code, code-structured (default: the run's own, or code)")
+    sub.add_argument(
+        "--pass-k", type=_counts, metavar="K,...", help="which pass@k to show (default: the run's own, or 1)"
+    )
 
 
 def _result_options(sub: argparse.ArgumentParser) -> None:
     result = sub.add_argument_group("what is shown")
-    result.add_argument("--rule", default="code", help="the scoring rule: code (default), code-structured")
     result.add_argument(
         "--fail-under",
         type=_share,
@@ -364,6 +378,7 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
     result.add_argument(
         "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
     )
+    _view_options(result)
     _report_option(result)
 
 
@@ -383,6 +398,11 @@ def _take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -
         from steelyard import settings
 
         in_file = settings.load(Path(config) if config else None, os.environ)[0].options
+    known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
+    for name in sorted(set(in_file) - known):
+        from steelyard.errors import nearest
+
+        _tell(f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({nearest(name, known)})')
     for sub in _subparsers(parser):
         for action in sub._actions:  # argparse has no public way to its own options
             if not action.option_strings or action.dest in ("help", "config"):
@@ -531,7 +551,11 @@ def _conclude(done: Run, options: argparse.Namespace) -> int:
     stored = store.Stored(done.folder)
     results = None
     if options.format != "text" or options.report:
-        results = summary.results(done.info, stored.cases, stored.facts())
+        results = summary.results(done.info, stored.cases, stored.facts(), k=options.pass_k, rule=options.rule)
+        done = done._replace(summary=results.summary)
+    elif options.pass_k or options.rule:
+        chosen = summary.summarise(done.info, stored.cases, stored.facts(), k=options.pass_k, rule=options.rule)
+        done = done._replace(summary=chosen)
     if options.format == "text":
         print(
             terminal.summary_text(

@@ -118,6 +118,10 @@ class Verifier(Protocol):
     version: str
     """Its name with its version and that of its toolchain: part of the verdict key."""
 
+    def check(self, case: Case) -> None:
+        """Raise VerifierError when no answer to this case could be verified: better known before answers are paid for."""
+        ...
+
     async def verify(self, case: Case, text: str) -> Finding:
         """What is true of this answer; raises when it could not be found out."""
         ...

@@ -119,9 +119,10 @@ class Case(Record, frozen=True, kw_only=True):
     def tests_digest(self) -> str:
         """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
         verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2])
-        return digest(
-            self.kind, self.language, verify, self.expectations, self.dependencies, self.target, self.timeout_secs
+        expectations = msgspec.structs.replace(
+            self.expectations, custom_check=self.expectations.custom_check.rpartition("/")[2]
         )
+        return digest(self.kind, self.language, verify, expectations, self.dependencies, self.target, self.timeout_secs)
 
 
 class Attempt(Record, frozen=True, kw_only=True):

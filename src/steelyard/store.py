@@ -173,7 +173,9 @@ def copy_to_parquet(folder: Path) -> None:
         fresh.replace(folder / "attempts.parquet")
     except (duckdb.Error, OSError) as error:
         fresh.unlink(missing_ok=True)
-        raise StoreError(f"{folder}: the Parquet copy could not be written: {str(error).partition(chr(10))[0]}") from None
+        raise StoreError(
+            f"{folder}: the Parquet copy could not be written: {str(error).partition(chr(10))[0]}"
+        ) from None
 
 
 ATTEMPTS = """

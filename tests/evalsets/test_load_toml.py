@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard import plugins
 from steelyard.errors import InputError, Problem
 from steelyard.evalsets import load
 from steelyard.evalsets.schema import Keys
@@ -224,6 +225,7 @@ def test_braces_in_a_prompt_without_variables_are_only_text(file: Path) -> None:
         "{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% endfor %}",
         "{{" + "(" * 10_000 + "x" + ")" * 10_000 + "}}",
         "{{ x }}" * 20_000,
+        "{{ x" + " == x" * 200_000 + " }}",
         "{% for a in x %}{{ big }}{% endfor %}",
     ],
 )
@@ -267,6 +269,13 @@ def test_a_check_function_that_is_not_there_is_an_error(file: Path) -> None:
     assert 'write "checks.py:score"' in message("checks.py")
     assert "No such file" in message("none.py:score")
     assert "is not Python" in message("broken.py:score")
+
+
+@pytest.mark.skipif(not plugins.names("verifiers"), reason="steelyard is not installed, so no part has a name")
+def test_an_unknown_verifier_is_an_error_with_a_way_out(file: Path) -> None:
+    message = wrong_case(file, 'prompt = "p"\n[cases.verify]\nkind = "pyton"')
+    assert f'{file}:9: case "a": verify.kind: unknown verifier "pyton"' in message
+    assert 'did you mean "python"?' in message
 
 
 def test_a_folder_means_the_toml_files_below_it_in_order(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from steelyard.engine.pool import complete, work_through
-from steelyard.errors import Problem
+from steelyard.errors import Problem, VerifierError
 from steelyard.plugins import names, part
 from steelyard.sandbox.process import Process
 from steelyard.scoring import correct
@@ -34,6 +34,14 @@ async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
         count = sum(case.kind == kind for case in unproved)
         problems.append(Problem("", 0, f'answers of {count} cases not proved: no verifier "{kind}" here', fatal=False))
 
+    verifiable = []
+    for case in (case for case in cases if case.kind in known):
+        try:
+            verifiers[case.kind].check(case)
+            verifiable.append(case)
+        except VerifierError as error:
+            problems.append(Problem(f'case "{case.id}"', 0, str(error)))
+
     async def try_out(claim: tuple[Case, str, bool]) -> None:
         nonlocal proved
         case, text, must_pass = claim
@@ -41,24 +49,23 @@ async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
         try:
             finding: Finding = await verifiers[case.kind].verify(case, _fenced(text, case.language))
         except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
-            problems.append(Problem("", 0, f'case "{case.id}": its {what} could not be verified: {error}'))
+            problems.append(Problem(f'case "{case.id}"', 0, f"its {what} could not be verified: {error}"))
             return
         if correct(case, finding) == must_pass:
             proved += 1
         elif must_pass:
-            problems.append(Problem("", 0, f'case "{case.id}": its reference does not pass: {finding.reason}'))
+            problems.append(Problem(f'case "{case.id}"', 0, f"its reference does not pass: {finding.reason}"))
         else:
-            problems.append(Problem("", 0, f'case "{case.id}": its counterexample passes, so the tests miss its fault'))
+            problems.append(Problem(f'case "{case.id}"', 0, "its counterexample passes, so the tests miss its fault"))
 
     claims = [
         (case, text, must_pass)
-        for case in cases
-        if case.kind in known
+        for case in verifiable
         for text, must_pass in ((case.reference, True), (case.counterexample, False))
         if text
     ]
     await work_through(iter(claims), try_out, os.cpu_count() or 2)
-    return proved, sorted(problems, key=lambda problem: problem.what)
+    return proved, sorted(problems)
 
 
 def _fenced(text: str, language: str) -> str:

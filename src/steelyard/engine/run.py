@@ -20,7 +20,7 @@ from steelyard.engine.pace import Breaker, Pace
 from steelyard.engine.plan import expected, owed, plan
 from steelyard.engine.pool import complete, work_through
 from steelyard.engine.steps import Persistence, ask, now, verdict_key, verify
-from steelyard.errors import InputError, SteelyardError
+from steelyard.errors import InputError, Problem, SteelyardError, VerifierError
 from steelyard.plugins import part
 from steelyard.prices import Prices
 from steelyard.records import Attempt, Case, EvalSetFile, Failure, Reply, RunInfo, Verdict
@@ -230,12 +230,22 @@ def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str
 def verifiers_for(cases: Sequence[Case]) -> dict[str, Verifier]:
     """The verifier of each kind of case; a case nobody can verify is found out before anything is paid for."""
     sandbox = Process()
+    verifiers: dict[str, Verifier] = {}
+    problems = []
     for case in cases:
         if not case.kind:
-            raise InputError(
-                f'case "{case.id}": nothing says how to verify it; give it a language with tests, a target, or verify'
-            )
-    return {kind: part("verifiers", kind)(sandbox) for kind in sorted({case.kind for case in cases})}
+            said = "nothing says how to verify it; give it a language with tests, a target, or verify"
+            problems.append(Problem(f'case "{case.id}"', 0, said))
+            continue
+        if case.kind not in verifiers:
+            verifiers[case.kind] = part("verifiers", case.kind)(sandbox)
+        try:
+            verifiers[case.kind].check(case)
+        except VerifierError as error:
+            problems.append(Problem(f'case "{case.id}"', 0, str(error)))
+    if problems:
+        raise InputError(problems)
+    return verifiers
 
 
 def _cases(

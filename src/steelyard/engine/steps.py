@@ -10,7 +10,8 @@ import msgspec
 
 from steelyard.engine.pace import LONGEST_WAIT, back_off
 from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, VerifierError, boundary
-from steelyard.records import Attempt, Case, Failure, Reply, Verdict, digest
+from steelyard.records import Attempt, Case, Failure, Finding, Reply, Verdict, digest
+from steelyard.verifiers.function import judged_by
 
 if TYPE_CHECKING:
     from steelyard.engine.pace import Breaker, Pace
@@ -82,6 +83,8 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
     try:
         with boundary(VerifierError):
             found = await verifier.verify(case, reply.answer.text)
+            if case.expectations.custom_check:
+                found = _also(found, await judged_by(case.expectations.custom_check, case, reply.answer.text))
     except StepError as error:
         return failure(reply, error)
     return Verdict(
@@ -95,6 +98,17 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
         tests=case.tests_digest,
         verifier=verifier.version,
         found=found,
+    )
+
+
+def _also(found: Finding, checked: Finding) -> Finding:
+    """What the verifier found, and what the user's own check said besides."""
+    return msgspec.structs.replace(
+        found,
+        passed=checked.passed,
+        score=checked.score,
+        label=found.label or checked.label,
+        reason=found.reason or checked.reason,
     )
 
 

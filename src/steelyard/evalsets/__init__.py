@@ -10,6 +10,7 @@ import os
 import stat
 import warnings
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -30,7 +31,9 @@ __all__ = ["EvalSets", "load"]
 LIMIT = 10 << 20
 """Bytes of a prompt, and of a file that a case refers to."""
 STEPS = 10_000
-"""Rounds of the loops of one prompt; also its tags."""
+"""Rounds of all the loops of one prompt."""
+TOKENS = 50_000
+"""Words of a template; Jinja's time and memory grow with them."""
 DEEPEST = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
 FILTERS = ("capitalize", "default", "first", "last", "length", "lower", "string", "title", "trim", "upper")
@@ -205,8 +208,8 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
     for key in "metadata", "vars":
         if _is_deeper(getattr(case, key), DEEPEST):
             wrong(f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply", key)
-    if case.max_tokens is not None and case.max_tokens < 1:
-        wrong("must be at least 1", "max_tokens")
+    if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
+        wrong("must be a number of tokens from 1 up", "max_tokens")
     sources = []
     for where in ("verify", "python"), ("expectations", "custom_check"):
         function = getattr(getattr(case, where[0]), where[1])
@@ -326,9 +329,9 @@ def _rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str 
     other = nodes.For, nodes.Filter, nodes.Keyword
 
     def render(text: str) -> str:
-        if text.count("{{") + text.count("{%") > STEPS or len(text) > LIMIT:
-            raise InputError(f"too long a template; use at most {STEPS} tags and {LIMIT >> 20} MB")
         try:
+            if sum(1 for _ in islice(environment.lex(text), TOKENS)) == TOKENS:
+                raise InputError(f"too long a template; use fewer than {TOKENS} words in its tags")
             tree = environment.parse(text)
             for node in tree.find_all(nodes.Node):
                 is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shlex
 import shutil
@@ -16,7 +17,7 @@ from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Cost
 
 LARGEST = 32 << 20
-"""Bytes of output that are kept at most."""
+"""Bytes that a program may print."""
 
 
 class _Said(msgspec.Struct):
@@ -55,23 +56,30 @@ class Command:
             start_new_session=True,
             env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
         )
-        prompt = "\n\n".join(message.content for message in attempt.messages)
         try:
-            output, complaints = await process.communicate(prompt.encode())
+            prompt = "\n\n".join(message.content for message in attempt.messages)
+            _, output, complaints = await asyncio.gather(
+                _feed(process, prompt.encode()), self._read(process.stdout), self._read(process.stderr)
+            )
+            await process.wait()
         finally:
             # leaving early must not leave a program running, nor one that it started
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            else:
-                await process.wait()
+            await process.wait()
         if process.returncode != 0:
             last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             raise Rejected(f"{self.endpoint}: exit code {process.returncode}: {last}")
-        if len(output) > LARGEST:
-            raise Rejected(f"{self.endpoint}: printed more than {LARGEST >> 20} MiB")
         return self._answer(output, time.monotonic() - started)
+
+    async def _read(self, stream: asyncio.StreamReader | None) -> bytes:
+        """All that comes, as long as there is an end to it."""
+        received = bytearray()
+        while stream is not None and (piece := await stream.read(1 << 16)):
+            received += piece
+            if len(received) > LARGEST:
+                raise Rejected(f"{self.endpoint}: printed more than {LARGEST >> 20} MiB")
+        return bytes(received)
 
     def _answer(self, output: bytes, seconds: float) -> Answer:
         if output.lstrip().startswith(b"{"):
@@ -102,6 +110,15 @@ class Command:
 
     async def close(self) -> None:
         pass
+
+
+async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:
+    """Give a program its prompt; one that does not read it to the end may still answer."""
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            process.stdin.write(prompt)
+            await process.stdin.drain()
+        process.stdin.close()
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a program has no settings

@@ -40,7 +40,7 @@ class Http:
         blanks = {
             **attempt.parameters,
             "prompt": said[-1] if said else "",
-            "system": attempt.system,
+            "system": "\n\n".join(message.content for message in attempt.messages if message.role == "system"),
             "messages": attempt.messages,
             "model": self._model,
         }

@@ -81,7 +81,7 @@ class OpenAI:
         )
         completion = self._http.decode(exchange, _Completion)
         if not completion.choices:
-            said = f": {str(completion.error)[:300]}" if completion.error else ""
+            said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
             raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
         choice, usage = completion.choices[0], completion.usage or _Usage()
         message = choice.message

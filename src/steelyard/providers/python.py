@@ -75,10 +75,11 @@ def imported(path: str) -> Callable[..., Any]:
         raise InputError(f'python:{path}: not "module:function" or "file.py:function"')
     try:
         if module_name.endswith(".py"):
-            spec = importlib.util.spec_from_file_location(Path(module_name).stem, module_name)
+            # the path as its name: no other module has that, and a dataclass looks itself up under it
+            spec = importlib.util.spec_from_file_location(str(Path(module_name).resolve()), module_name)
             if spec is None or spec.loader is None:
                 raise ImportError(f"cannot read {module_name}")
-            module = importlib.util.module_from_spec(spec)
+            module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
         else:
             if "" not in sys.path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
+import zlib
 from pathlib import Path
 from typing import IO
 
@@ -96,9 +97,17 @@ def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # n
         path = path / "attempts.jsonl"
     try:
         file = _plain(path)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"replay:{model}: {reason}; give a run folder or a file of recorded replies") from None
+    try:
+        return dict(_models(model, path, file))
+    except InputError:
+        file.close()
+        raise
+
+
+def _models(model: str, path: Path, file: IO[bytes]) -> dict[str, Replay]:
     stem = path.name.partition(".")[0]
     found: dict[str, Replay] = {}
     start = 0
@@ -114,7 +123,7 @@ def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # n
         raise InputError(
             f"replay:{model}: no recorded replies in it; its lines need text under completion, solution or raw_response"
         )
-    return dict(found)
+    return found
 
 
 def _recorded(line: bytes, path: Path, number: int) -> _Line | None:
@@ -132,11 +141,15 @@ def _plain(path: Path) -> IO[bytes]:
     """The recording as a file whose places can be found again."""
     if path.suffix != ".gz":
         return path.open("rb")
-    plain = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the replay
     with gzip.open(path, "rb") as packed:
-        while piece := packed.read(1 << 20):
-            if plain.tell() > LARGEST:
-                raise OSError(0, f"unpacks to more than {LARGEST >> 30} GiB")
-            plain.write(piece)
+        plain = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the replay
+        try:
+            while piece := packed.read(1 << 20):
+                if plain.tell() > LARGEST:
+                    raise OSError(0, f"unpacks to more than {LARGEST >> 30} GiB")
+                plain.write(piece)
+        except BaseException:
+            plain.close()
+            raise
     plain.seek(0)
     return plain

@@ -40,10 +40,20 @@ class Endpoint:
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, secret: str) -> None:
         self.url = base_url.rstrip("/")
-        if "@" in urlsplit(self.url).netloc:
+        try:
+            place = urlsplit(self.url).netloc
+        except ValueError as error:
+            raise InputError(f'"{base_url}" is not an address: {error}') from None
+        if "@" in place:
             raise InputError(
                 "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
             )
+        for name, value in headers.items():
+            # found out while sending, it would be told together with the key
+            if not (value.isascii() and value.isprintable()):
+                raise InputError(
+                    f"the header {name} holds a character that cannot be sent, such as a line end; is the key right?"
+                )
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
         self._secret = secret
         self._client: httpx2.AsyncClient | None = None
@@ -69,7 +79,7 @@ class Endpoint:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            raise Unavailable(self._clean(f"{self.url}: {_breakdown(error)}")) from None
+            raise Unavailable(self.clean(f"{self.url}: {_breakdown(error)}")) from None
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received))
@@ -81,26 +91,26 @@ class Endpoint:
             return msgspec.json.decode(exchange.body, type=shape, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             sent = exchange.headers.get("content-type", "nothing it would name")
-            start = self._clean(exchange.body[:80].decode("utf-8", "replace"))
+            start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
             raise Unavailable(
                 f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
             ) from None
 
     def _refuse(self, response: httpx2.Response, body: bytes) -> None:
         status = response.status_code
-        said = self._clean(complaint(body)) or response.reason_phrase
+        said = self.clean(complaint(body))[:300] or response.reason_phrase
         message = f"{self.url}: {status} {said}"
         if status == 429 and "insufficient_quota" in said:
             raise Rejected(message, everyone=True)
         if status in (408, 409, 425, 429) or status >= 500:
             raise Unavailable(message, retry_after=retry_after(response.headers), slow_down=status in (429, 503, 529))
         if status < 400:
-            raise Rejected(
-                f"{message}: redirects to {response.headers.get('location')}; set that as base URL", everyone=True
-            )
+            target = self.clean(response.headers.get("location", "nowhere"))
+            raise Rejected(f"{message}: redirects to {target}; set that as base URL", everyone=True)
         raise Rejected(message, everyone=status in (401, 403, 404))
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """What a server said, without our key; to be cleaned before it is cut, for half a key is one as well."""
         # some servers quote the key they were given, and messages are stored
         return text.replace(self._secret, "***") if self._secret else text
 
@@ -114,7 +124,7 @@ def _breakdown(error: Exception) -> str:
 
 
 def complaint(body: bytes) -> str:
-    """What an error response says, in at most 300 characters.
+    """What an error response says, in one line.
 
     >>> complaint(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
     'no such model (model_not_found)'
@@ -122,16 +132,16 @@ def complaint(body: bytes) -> str:
     try:
         said = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return " ".join(body[:300].decode("utf-8", "replace").split())
+        return " ".join(body.decode("utf-8", "replace").split())
     code = ""
     for name in ("error", "message", "detail"):
         if isinstance(said, dict) and name in said:
-            code = code or str(said.get("code") or said.get("type") or "")
+            code = str(said.get("code") or said.get("type") or code)
             said = said[name]
     if isinstance(said, dict):
         code = str(said.get("code") or said.get("type") or code)
         said = said.get("message", said)
-    text = " ".join(str(said).split())[:300]
+    text = " ".join(str(said).split())
     return f"{text} ({code})" if code and code not in text else text
 
 

@@ -31,7 +31,7 @@ from steelyard.summary import ModelSummary, Summary, Tried, hardest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from steelyard.records import Diagnostic, Price, RunInfo
+    from steelyard.records import Diagnostic, Price
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
 _GAP = 2
@@ -197,22 +197,21 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
     return page.text()
 
 
-def runs_text(runs: Sequence[tuple[RunInfo, Summary]], *, width: int, color: bool) -> str:
-    """The runs that are there, a line per model of each."""
+def runs_text(runs: Sequence[tuple[str, Summary]], *, width: int, color: bool) -> str:
+    """The runs that are there by their names, a line per model of each."""
     page = _Page(width, color)
     rows = [
         (
-            info.id if first else "",
-            info.started_at[:16].replace("T", " ") if first else "",
+            line(name) if first else "",
             line(named(model.model, model.tier)),
             f"{model.correct}/{model.attempts}",
             rate(model.pass_at[min(model.pass_at)]),
             f"{model.missing} missing" if model.missing else "",
         )
-        for info, summary in runs
+        for name, summary in runs
         for first, model in zip((True, *(False,) * len(summary.models)), summary.models, strict=False)
     ]
-    _put_rows(page, ("run", "started", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
+    _put_rows(page, ("run", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
     return page.text()
 
 
@@ -237,7 +236,8 @@ def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *
         return
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     for name in head:
-        table.add_column(name, overflow="fold")
+        # a name or a number that is broken in two cannot be copied; only the last column may go on below
+        table.add_column(name, no_wrap=name != head[-1], overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     page.say(table)

@@ -27,6 +27,9 @@ class Function:
     def __init__(self, sandbox: Sandbox) -> None:
         """The reply is only read, so the sandbox is not needed."""
 
+    def check(self, case: Case) -> None:
+        _imported(case.verify.python)
+
     async def verify(self, case: Case, text: str) -> Finding:
         return await judged_by(case.verify.python, case, text)
 
@@ -68,6 +71,9 @@ def _imported(path: str) -> Callable[..., Any]:
     if spec is None or spec.loader is None:
         raise VerifierError(f'{path}: not "file.py:function"')
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function: Callable[..., Any] = getattr(module, name)
+    try:
+        spec.loader.exec_module(module)
+        function: Callable[..., Any] = getattr(module, name)
+    except Exception as error:
+        raise VerifierError(f"{path}: {type(error).__name__}: {error}") from error
     return function

@@ -30,6 +30,9 @@ class Python:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
+    def check(self, case: Case) -> None:
+        _steps(case)
+
     async def verify(self, case: Case, text: str) -> Finding:
         steps = _steps(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
@@ -71,7 +74,7 @@ def _steps(case: Case) -> list[_Step]:
     try:
         body = ast.parse(case.tests).body
     except SyntaxError as error:
-        raise VerifierError(f'case "{case.id}": its tests are not Python: line {error.lineno}: {error.msg}') from None
+        raise VerifierError(f"its tests are not Python: line {error.lineno}: {error.msg}") from None
     steps = [_step(node) for node in body]
     if case.verify.style == "check" or (not case.verify.style and case.verify.entry_point):
         call = f"check({case.verify.entry_point})"
@@ -81,7 +84,7 @@ def _steps(case: Case) -> list[_Step]:
         functions = [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
         steps += [_Step(name, {"test": True, "source": f"{name}()"}) for name in functions]
     if not any(step.job["test"] for step in steps):
-        raise VerifierError(f'case "{case.id}": no tests; write asserts, functions test_*, or check(candidate)')
+        raise VerifierError("no tests; write asserts, functions test_*, or check(candidate)")
     return steps
 
 

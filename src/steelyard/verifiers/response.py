@@ -19,11 +19,14 @@ class Response:
     def __init__(self, sandbox: Sandbox) -> None:
         """Text is only read, so the sandbox is not needed."""
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    def check(self, case: Case) -> None:
         if case.verify.style not in ("", "contains", "exact"):
-            raise VerifierError(f'case "{case.id}": unknown style "{case.verify.style}" (known: contains, exact)')
+            raise VerifierError(f'unknown style "{case.verify.style}" (known: contains, exact)')
         if not case.target:
-            raise VerifierError(f'case "{case.id}": no target to look for in the reply')
+            raise VerifierError("no target to look for in the reply")
+
+    async def verify(self, case: Case, text: str) -> Finding:
+        self.check(case)
         exact = case.verify.style == "exact"
         passed = text.strip() == case.target.strip() if exact else case.target in text
         if passed:

@@ -1,0 +1,40 @@
+"""Writes the pages that follow from the code: the commands, and the schema of eval sets."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from steelyard import cli
+from steelyard.evalsets.schema import schema
+
+HERE = Path(__file__).parent
+
+
+def commands() -> str:
+    """The page of commands: what `--help` prints, for each of them."""
+    os.environ["COLUMNS"] = "100"
+    parser = cli.parser()
+    pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser)]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, sub in action.choices.items():
+                pages += [f"## steelyard {name}", _block(sub)]
+    return "\n\n".join(pages) + "\n"
+
+
+def _block(parser: argparse.ArgumentParser) -> str:
+    return f"```text\n{parser.format_help().rstrip()}\n```"
+
+
+def pages() -> dict[Path, str]:
+    """Each generated file with what it must hold."""
+    return {
+        HERE / "commands.md": commands(),
+        HERE / "eval-set.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
+    }
+
+
+if __name__ == "__main__":
+    for path, content in pages().items():
+        path.write_text(content, "utf-8")

@@ -1,0 +1,194 @@
+"""Recorded replies, given again."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import steelyard
+from asking import answer, offers
+from steelyard import Case, Means, Message
+from steelyard.errors import InputError, Rejected
+from steelyard.protocols import Provider, ProviderSettings
+from steelyard.providers.replay import connect
+from steelyard.records import Answer, Attempt, Cost, Failure, Reply
+from steelyard.store import Stored
+
+CASE = Case(id="greet", prompt="say hi", target="hi")
+
+
+def replay(path: Path) -> Mapping[str, Provider]:
+    return connect(str(path), ProviderSettings(type="replay"))
+
+
+def attempt(number: int = 1, case: Case = CASE) -> Attempt:
+    return Attempt(case=case, model="m", number=number)
+
+
+def reply(text: str, number: int = 1, model: str = "openai/m") -> Reply:
+    return Reply(
+        key=attempt(number).key,
+        at="2026-01-01T00:00:00.000Z",
+        case=CASE.id,
+        model=model,
+        number=number,
+        asked=attempt(number).asked,
+        answer=Answer(text=text, output_tokens=3, cost=Cost(usd=0.5, source="list", date="2026-01-01"), latency=0.25),
+    )
+
+
+def written(path: Path, *lines: Any) -> Path:
+    path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    return path
+
+
+def close(found: Mapping[str, Provider]) -> None:
+    for provider in found.values():
+        asyncio.run(provider.close())
+
+
+def texts(found: Mapping[str, Provider], model: str, case: Case = CASE) -> list[str]:
+    """All that a model has to say to a case."""
+
+    async def say() -> list[str]:
+        numbers = range(1, (found[model].available(case.id) or 0) + 1)
+        return [(await found[model].ask(attempt(number, case))).text for number in numbers]
+
+    try:
+        return asyncio.run(say())
+    finally:
+        close(found)
+
+
+def test_replies_come_back_whole_in_the_order_they_were_recorded(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", reply("two", 2), reply("other", model="other/m"), reply("one", 1))
+    assert texts(replay(path), "openai/m") == ["two", "one"]
+    assert texts(replay(path), "other/m") == ["other"]
+    assert answer(replay(path)["openai/m"], attempt()) == reply("two").answer
+
+
+def test_a_run_folder_is_a_recording_of_its_models(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("def ask(prompt, attempt):\n    return f'hi {attempt.number}'\n")
+    model, means = f"python:{tmp_path}/model.py:ask", Means(environment={})
+    first = steelyard.run([CASE], models=model, samples=3, output=tmp_path / "first", means=means)
+    again = steelyard.run([CASE], models=f"replay:{first.folder}", output=tmp_path / "again", means=means)
+    for done in (first, again):
+        replies = [fact for fact in Stored(done.folder).facts() if isinstance(fact, Reply)]
+        assert sorted(fact.answer.text for fact in replies) == ["hi 1", "hi 2", "hi 3"]
+        assert {fact.model for fact in replies} == {f"python/{model.removeprefix('python:')}"}
+
+
+def test_a_completion_continues_its_prompt_and_a_solution_stands_alone(tmp_path: Path) -> None:
+    talk = (Message(role="user", content="def f():\n"), Message(role="user", content="    # body\n"))
+    case = Case(id="greet", prompt=talk, target="x")
+    path = written(
+        tmp_path / "samples.jsonl",
+        {"task_id": "greet", "completion": "    return 1\n", "passed": True},
+        {"task_id": "greet", "solution": "def f(): return 2\n", "result": "passed"},
+        {"task_id": "greet", "completion": ""},
+    )
+    whole = "def f():\n\n\n    # body\n"
+    assert texts(replay(path), "samples", case) == [f"{whole}    return 1\n", "def f(): return 2\n", whole]
+
+
+def test_results_of_a_suite_bring_their_own_models(tmp_path: Path) -> None:
+    line = {"suite_id": "s", "run_id": "r", "timestamp_utc": "t", "classification": {"primary": "pass"}}
+    path = written(
+        tmp_path / "results.jsonl",
+        {**line, "case_id": "greet", "model_id": "m1", "raw_response": "hi"},
+        {**line, "case_id": "greet", "model_id": "m2", "raw_response": ""},
+        {**line, "case_id": "greet", "model_id": "m3", "raw_response": None, "error": "timeout"},
+    )
+    assert texts(replay(path), "m1") == ["hi"]
+    assert texts(replay(path), "m2") == [""]
+    found = replay(path)
+    assert "m3" not in found
+    close(found)
+
+
+def test_a_packed_recording_is_unpacked(tmp_path: Path) -> None:
+    plain = written(tmp_path / "r.jsonl", reply("one"), reply("two", 2)).read_bytes()
+    packed = tmp_path / "pack.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain))
+    assert texts(replay(packed), "openai/m") == ["one", "two"]
+
+
+@pytest.mark.parametrize("spoil", ["cut off", "not packed", "flipped"])
+def test_a_packed_recording_that_is_damaged_is_refused(tmp_path: Path, spoil: str) -> None:
+    packed = bytearray(gzip.compress(msgspec.json.encode([reply(f"text {n}") for n in range(50)])))
+    if spoil == "cut off":
+        packed = packed[: len(packed) // 2]
+    elif spoil == "not packed":
+        packed = bytearray(b"plain text")
+    else:
+        packed[20:40] = b"\xff" * 20
+    (tmp_path / "r.jsonl.gz").write_bytes(packed)
+    with pytest.raises(InputError, match=r"^replay:.*give a run folder or a file of recorded replies"):
+        replay(tmp_path / "r.jsonl.gz")
+
+
+def test_a_reply_to_another_prompt_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", reply("hi"))
+    with pytest.raises(Rejected, match='case "greet" answers another prompt') as caught:
+        answer(replay(path)["openai/m"], attempt(case=Case(id="greet", prompt="say hello", target="hi")))
+    assert not caught.value.everyone
+
+
+def test_a_stale_recording_is_missing_data_not_wrong_answers(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", reply("hi"), reply("hi", 2))
+    case = Case(id="greet", prompt="say hello", target="hi")
+    done = steelyard.run([case], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
+    facts = list(Stored(done.folder).facts())
+    assert [type(fact) for fact in facts] == [Failure, Failure]
+    assert done.summary.models[0].attempts == 0
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    whole = written(tmp_path / "r.jsonl", reply("one"), reply("two", 2)).read_bytes()
+    for cut in (1, 2, 10, 100):
+        (tmp_path / "cut.jsonl").write_bytes(whole[:-cut])
+        expected = ["one", "two"] if cut == 1 else ["one"]
+        assert texts(replay(tmp_path / "cut.jsonl"), "openai/m") == expected
+
+
+@pytest.mark.parametrize(
+    "line", [b"not json", b'{"kind": "reply", "case": 3}', b'{"case": "\xff"}', b"[" * 99_999, b"[]"]
+)
+def test_a_broken_line_is_named(tmp_path: Path, line: bytes) -> None:
+    path = written(tmp_path / "r.jsonl", reply("one"))
+    path.write_bytes(path.read_bytes() + b"\n" + line + b"\n" + path.read_bytes())
+    with pytest.raises(InputError, match=r"r\.jsonl:3: not a recorded reply"):
+        replay(path)
+
+
+def test_a_reply_to_no_case_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", {"case_id": "a", "completion": "x"}, {"completion": "x"})
+    with pytest.raises(InputError, match=r"r\.jsonl:2: a reply without case"):
+        replay(path)
+
+
+def test_a_recording_without_replies_says_what_it_needs(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", {"task_id": "a", "prompt": "x"})
+    with pytest.raises(InputError, match="no recorded replies in it"):
+        replay(path)
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "none.jsonl.gz", "folder"])
+def test_a_recording_that_is_not_there_says_what_to_give(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="No such file or directory; give a run folder or a file"):
+        replay(tmp_path / name)
+
+
+def test_it_says_what_it_holds(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", reply("one"), reply("two", 2))
+    found = replay(path)
+    assert found["openai/m"].available("greet") == 2
+    assert found["openai/m"].available("other") == 0
+    assert [offer.detail for offer in offers(found["openai/m"])] == ["2 replies to 1 cases"]

@@ -1,0 +1,284 @@
+"""Every way an HTTP exchange can go wrong has a name."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from asking import KEY
+from fault_server import (
+    Behaviour,
+    FaultServer,
+    breaks_json,
+    closes_mid_body,
+    closes_mid_chunk,
+    drips,
+    hangs,
+    hangs_up,
+    in_turn,
+    ok,
+    refuses,
+    sends,
+    sends_too_much,
+    sends_wrong_type,
+)
+from fault_server import (
+    Exchange as Served,
+)
+from steelyard.errors import Rejected, Unavailable
+from steelyard.protocols import Headroom
+from steelyard.providers.wire import Endpoint, Exchange, complaint, headroom, retry_after, seconds_until
+
+
+def exchange(server: FaultServer, *, deadline: float = 20) -> tuple[Exchange, dict[str, Any], Headroom | None]:
+    """One exchange with the server, its body, and what the headers left."""
+
+    async def go() -> tuple[Exchange, dict[str, Any], Headroom | None]:
+        endpoint = Endpoint(f"{server.url}/v1", {}, secret=KEY)
+        try:
+            async with asyncio.timeout(deadline):
+                body = {"messages": [{"role": "user", "content": "hi"}]}
+                arrived = await endpoint.exchange("POST", "/chat/completions", body)
+            return arrived, endpoint.decode(arrived, dict), endpoint.headroom
+        finally:
+            await endpoint.close()
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
+def test_a_server_that_cannot_answer_now_may_be_asked_again(server: FaultServer, status: int) -> None:
+    server.script = in_turn(refuses(status, "not now"))
+    with pytest.raises(Unavailable, match=f"{status} not now") as caught:
+        exchange(server)
+    assert caught.value.retry_after is None
+    assert caught.value.slow_down == (status in (429, 503, 529))
+
+
+@pytest.mark.parametrize("status", [400, 402, 405, 413, 415, 422])
+def test_a_request_that_is_refused_is_refused_alone(server: FaultServer, status: int) -> None:
+    server.script = in_turn(refuses(status, "never"))
+    with pytest.raises(Rejected, match=f"{status} never") as caught:
+        exchange(server)
+    assert not caught.value.everyone
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_wrong_key_or_address_concerns_every_request(server: FaultServer, status: int) -> None:
+    server.script = in_turn(refuses(status, "never"))
+    with pytest.raises(Rejected, match=f"{status} never") as caught:
+        exchange(server)
+    assert caught.value.everyone
+
+
+def test_an_empty_purse_is_not_a_rate_limit(server: FaultServer) -> None:
+    server.script = in_turn(
+        sends({"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, status=429)
+    )
+    with pytest.raises(Rejected, match="insufficient_quota") as caught:
+        exchange(server)
+    assert caught.value.everyone
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed_but_told(server: FaultServer, status: int) -> None:
+    server.script = in_turn(sends(b"", status=status, headers={"location": "https://elsewhere.example/v1"}))
+    with pytest.raises(Rejected, match=r"redirects to https://elsewhere\.example/v1; set that as base URL") as caught:
+        exchange(server)
+    assert caught.value.everyone
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("behaviour", [closes_mid_body, closes_mid_chunk, hangs_up])
+def test_a_response_that_did_not_arrive_whole_is_none(server: FaultServer, behaviour: Behaviour) -> None:
+    server.script = in_turn(behaviour)
+    with pytest.raises(Unavailable, match=server.url):
+        exchange(server)
+
+
+def test_what_is_not_json_is_shown_with_a_guess(server: FaultServer) -> None:
+    server.script = in_turn(sends(b"<html>Log in", headers={"content-type": "text/html"}))
+    with pytest.raises(Unavailable, match=r"sent text/html.*<html>Log in.*is the base URL right"):
+        exchange(server)
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"[" * 100_000, b'{"a": "\xff"}', b'{"a": NaN}'])
+def test_no_body_breaks_the_reader(server: FaultServer, body: bytes) -> None:
+    server.script = in_turn(sends(body))
+    with pytest.raises(Unavailable):
+        exchange(server)
+
+
+def test_half_a_json_document_is_none(server: FaultServer) -> None:
+    server.script = in_turn(breaks_json)
+    with pytest.raises(Unavailable, match="truncated"):
+        exchange(server)
+
+
+def test_the_right_json_under_a_wrong_name_is_taken(server: FaultServer) -> None:
+    server.script = in_turn(sends_wrong_type)
+    assert exchange(server)[1]["choices"][0]["message"]["content"] == server.answered[0]
+
+
+def test_a_body_without_end_is_not_read_to_the_end(server: FaultServer) -> None:
+    server.script = in_turn(sends_too_much)
+    with pytest.raises(Rejected, match="larger than 32 MiB"):
+        exchange(server)
+
+
+def test_an_answer_in_drips_is_an_answer(server: FaultServer) -> None:
+    server.script = in_turn(drips(0.01))
+    assert exchange(server)[1]["choices"][0]["message"]["content"] == server.answered[0]
+
+
+def test_a_request_that_is_given_up_is_hung_up(server: FaultServer) -> None:
+    gone = threading.Event()
+
+    async def waits(served: Served) -> None:
+        await hangs(served)
+        gone.set()
+
+    server.script = in_turn(waits)
+    with pytest.raises(TimeoutError):
+        exchange(server, deadline=0.2)
+    assert gone.wait(20)
+
+
+def test_a_packed_body_is_unpacked_and_a_badly_packed_one_is_no_answer(server: FaultServer) -> None:
+    packed = gzip.compress(b'{"a": 1}')
+    server.script = in_turn(
+        sends(packed, headers={"content-encoding": "gzip"}),
+        sends(packed[:-12], headers={"content-encoding": "br,gzip"}),
+    )
+    assert exchange(server)[1] == {"a": 1}
+    with pytest.raises(Unavailable):
+        exchange(server)
+
+
+def test_one_client_serves_many_requests_over_one_connection(server: FaultServer) -> None:
+    async def go() -> None:
+        endpoint = Endpoint(server.url, {}, secret="")
+        for _ in range(3):
+            await endpoint.exchange("GET", "/v1/models")
+        await endpoint.close()
+
+    server.script = lambda request: ok
+    asyncio.run(go())
+    assert (len(server.requests), server.connections) == (3, 1)
+
+
+NOW = datetime.now(UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "low", "high"),
+    [
+        ({"retry-after": "20"}, 20, 20),
+        ({"retry-after": "0"}, 0, 0),
+        ({"retry-after": "1.5"}, 1.5, 1.5),
+        ({"retry-after": "20", "retry-after-ms": "250"}, 0.25, 0.25),
+        ({"retry-after": format_datetime(NOW + timedelta(seconds=90), usegmt=True)}, 30, 90),
+        ({"retry-after": format_datetime(NOW - timedelta(days=1), usegmt=True)}, 0, 0),
+    ],
+)
+def test_the_wait_that_a_server_asks_for_is_understood(headers: Mapping[str, str], low: float, high: float) -> None:
+    wait = retry_after(headers)
+    assert wait is not None
+    assert low <= wait <= high
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "-5", "nan", "inf", "1e999", "Mon, 99 Foo 2026", "0x10", "9" * 400, "２０s"]
+)
+def test_a_wait_that_cannot_be_understood_is_none(text: str) -> None:
+    wait = retry_after({"retry-after": text, "retry-after-ms": "later"})
+    assert wait is None or wait >= 0
+
+
+def test_a_wait_on_the_wire_reaches_the_engine(server: FaultServer) -> None:
+    server.script = in_turn(refuses(429, headers={"Retry-After": "7"}), refuses(503, headers={"Retry-After-Ms": "70"}))
+    for wanted in (7, 0.07):
+        with pytest.raises(Unavailable) as caught:
+            exchange(server)
+        assert caught.value.retry_after == wanted
+
+
+@pytest.mark.parametrize(
+    ("headers", "wanted"),
+    [
+        ({}, None),
+        ({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "6m0s"}, Headroom(9, 360)),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "30"}, Headroom(0, 30)),
+        ({"x-ratelimit-remaining-requests": "9"}, None),
+        ({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "1s"}, None),
+        (
+            {
+                "x-ratelimit-remaining-requests": "9",
+                "x-ratelimit-reset-requests": "1s",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "120ms",
+            },
+            Headroom(0, 0.12),
+        ),
+    ],
+)
+def test_the_tightest_rate_limit_counts(headers: Mapping[str, str], wanted: Headroom | None) -> None:
+    assert headroom(headers) == wanted
+
+
+def test_anthropics_reset_is_a_moment() -> None:
+    reset = (datetime.now(UTC) + timedelta(seconds=60)).isoformat().replace("+00:00", "Z")
+    names = {"anthropic-ratelimit-requests-remaining": "3", "anthropic-ratelimit-requests-reset": reset}
+    left = headroom(names)
+    assert left is not None
+    assert left.requests == 3
+    assert 0 < left.reset <= 60
+
+
+def test_rate_limit_headers_on_the_wire_reach_the_engine(server: FaultServer) -> None:
+    server.script = in_turn(
+        sends({}, headers={"X-RateLimit-Remaining-Requests": "4", "X-RateLimit-Reset-Requests": "2s"})
+    )
+    assert exchange(server)[2] == Headroom(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1h2m3s", 3723), ("1d", 86400), ("0s", 0), ("250ms", 0.25), ("1m30.5s", 90.5), ("1 s", None)]
+)
+def test_spans_of_time_as_servers_write_them(text: str, seconds: float | None) -> None:
+    assert seconds_until(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"error": {"message": "no such model", "code": "model_not_found"}}', "no such model (model_not_found)"),
+        (
+            b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}',
+            "Overloaded (overloaded_error)",
+        ),
+        (b'{"detail": "Not Found"}', "Not Found"),
+        (b'{"error": "plain words"}', "plain words"),
+        (b'{"message": "two\\n lines"}', "two lines"),
+        (b"<h1>Bad\n  Gateway</h1>", "<h1>Bad Gateway</h1>"),
+        (b'["odd"]', "['odd']"),
+        (b"", ""),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_what_a_server_complains_of_is_put_in_one_line(body: bytes, said: str) -> None:
+    assert complaint(body) == said
+
+
+def test_a_long_complaint_is_cut(server: FaultServer) -> None:
+    server.script = in_turn(refuses(500, "x" * 10_000))
+    with pytest.raises(Unavailable) as caught:
+        exchange(server)
+    assert len(str(caught.value)) < 400

@@ -1,0 +1,260 @@
+"""The command line as a contract: what it prints where, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fault_server import FaultServer
+
+STEELYARD = Path(sys.executable).with_name("steelyard")
+RIGHT = "```python\ndef double(x):\n    return 2 * x\n```"
+WRONG = "```python\ndef double(x):\n    return x\n```"
+EVALS = """
+[eval_set]
+id = "tiny"
+name = "Tiny"
+default_language = "python"
+[[cases]]
+id = "double"
+name = "Double"
+tags = ["easy"]
+prompt = "Write double(x)."
+[cases.expectations]
+test_file = '''
+assert double(2) == 4
+assert double(0) == 0
+'''
+[[cases]]
+id = "again"
+name = "Double again"
+tags = ["hard"]
+prompt = "Write double(x), again."
+[cases.expectations]
+test_file = "assert double(3) == 6"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "evals.toml").write_text(EVALS)
+    (tmp_path / "model.py").write_text(f"def right(prompt): return {RIGHT!r}\ndef wrong(prompt): return {WRONG!r}\n")
+    return tmp_path
+
+
+def steelyard(place: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
+    return subprocess.run(
+        [STEELYARD, *arguments], cwd=place, env={**clean, **environment}, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_a_run_prints_its_numbers_and_what_to_type_next(place: Path) -> None:
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "3", "--pass-k", "1,3")
+    assert ran.returncode == 0, ran.stderr
+    assert "6/6" in ran.stdout
+    assert "pass@3" in ran.stdout
+    assert "steelyard report steelyard-runs/" in ran.stdout
+
+
+def test_two_models_stand_side_by_side(place: Path) -> None:
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right,python:model.py:wrong", "-n", "2")
+    assert "python/model.py:right" in ran.stdout
+    assert "python/model.py:wrong" in ran.stdout
+    assert "Failed most" in ran.stdout
+
+
+def test_fail_under_exits_with_1_only_below_the_bar(place: Path) -> None:
+    good = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "--fail-under", "100%")
+    bad = steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "--fail-under", "0.9")
+    assert (good.returncode, bad.returncode) == (0, 1)
+    assert "under 90.0%" in bad.stderr
+
+
+def test_json_on_standard_output_is_json_and_nothing_else(place: Path) -> None:
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "2", "--format", "json")
+    report = json.loads(ran.stdout)
+    assert len(report["results"]) == 4
+    assert report["summary"]["models"][0]["correct"] == 4
+
+
+def test_reports_are_written_by_suffix(place: Path) -> None:
+    files = [f"report.{suffix}" for suffix in ("json", "md", "csv", "html")]
+    options = [option for file in files for option in ("-o", file)]
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", *options)
+    assert ran.returncode == 0, ran.stderr
+    assert all((place / file).stat().st_size > 100 for file in files)
+    again = steelyard(place, "report", "latest", "-o", "again.csv")
+    assert again.returncode == 0
+    assert (place / "again.csv").read_text() == (place / "report.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "no eval set"),
+        (["run", "nowhere.toml", "-m", "python:model.py:right"], "nowhere.toml"),
+        (["run", "evals.toml"], "--models"),
+        (["run", "evals.toml", "-m", "pyton:model.py:right"], 'did you mean "python"?'),
+        (["run", "evals.toml", "-m", "python:model.py:left"], 'no function "left"'),
+        (["run", "evals.toml", "-m", "python:model.py:right,python:model.py:right"], "named twice"),
+        (["run", "evals.toml", "-m", "openai/gpt-5"], "OPENAI_API_KEY"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--filter", "nothing"], "tags: easy, hard"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--rule", "cod"], 'did you mean "code"?'),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--max-cost", "1"], "is not known"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "-n", "0"], "must be 1 or more"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--param", "novalue"], "NAME=VALUE"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["run", "evals.toml", "-m", "replay:nowhere.jsonl"], "No such file"),
+        (["run", "evals.toml", "-m", "command:no-such-program"], "no such program"),
+        (["show", "latest"], "no runs here yet"),
+        (["show", "nothing"], 'no run "nothing"'),
+        (["resume", "evals.toml"], "no run"),
+        (["report", "latest"], "nowhere to write"),
+        (["validate", "nowhere"], "nowhere"),
+        (["models"], "no provider is configured"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence_and_exit_code_2(place: Path, arguments: list[str], said: str) -> None:
+    ran = steelyard(place, *arguments)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert said in ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not list(place.glob("steelyard-runs/*"))
+
+
+def test_a_report_of_unknown_format_is_refused_before_anything_is_written(place: Path) -> None:
+    steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "--output", "run")
+    ran = steelyard(place, "report", "run", "-o", "good.csv", "-o", "bad.docx")
+    assert ran.returncode == 2
+    assert ".docx" in ran.stderr
+    assert not (place / "good.csv").exists()
+
+
+def test_options_come_from_the_command_line_then_the_environment_then_the_settings_file(place: Path) -> None:
+    (place / "steelyard.toml").write_text('samples = 2\nmodels = "python:model.py:right"\nsampels = 1\n')
+    in_file = steelyard(place, "run", "evals.toml", "--format", "json")
+    in_environment = steelyard(place, "run", "evals.toml", "--format", "json", STEELYARD_SAMPLES="3")
+    on_the_line = steelyard(place, "run", "evals.toml", "--format", "json", "-n", "1", STEELYARD_SAMPLES="3")
+    counts = [len(json.loads(ran.stdout)["results"]) for ran in (in_file, in_environment, on_the_line)]
+    assert counts == [4, 6, 2]
+    assert 'unknown setting "sampels"' in in_file.stderr
+    assert 'did you mean "samples"?' in in_file.stderr
+
+
+def test_a_dry_run_asks_nobody(place: Path) -> None:
+    (place / "steelyard.toml").write_text('[prices."python/model.py:right"]\ninput = 1.0\noutput = 2.0\n')
+    ran = steelyard(
+        place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "5", "--max-tokens", "100", "--dry-run"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "10 attempts at 2 cases, at $0.00" in ran.stdout
+    assert not list(place.glob("steelyard-runs/*"))
+
+
+def test_a_run_can_be_listed_shown_and_narrowed_to_what_failed(place: Path) -> None:
+    steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "-n", "2")
+    assert "python/model.py:wrong" in steelyard(place, "list").stdout
+    failed = steelyard(place, "show", "latest", "--failed").stdout
+    assert "double(2) == 4: got 2, expected 4" in failed
+    assert "double(3) == 6: got 3, expected 6" in failed
+    attempt = steelyard(place, "show", "latest", "double", "2").stdout
+    for part in ("Write double(x).", "return x", "got 2, expected 4", "passed"):
+        assert part in attempt
+    again = steelyard(
+        place, "run", "evals.toml", "-m", "python:model.py:right", "--failed-in", "latest", "--format", "csv"
+    )
+    assert len(again.stdout.splitlines()) == 3
+    unknown = steelyard(place, "show", "latest", "duoble")
+    assert unknown.returncode == 2
+    assert 'did you mean "double"?' in unknown.stderr
+
+
+def test_resume_extends_and_verify_applies_changed_tests(place: Path) -> None:
+    steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "--output", "run")
+    extended = steelyard(place, "resume", "run", "--samples", "3", "--format", "json")
+    assert len(json.loads(extended.stdout)["results"]) == 6
+    (place / "evals.toml").write_text(EVALS.replace("== 4", "== 2").replace("== 6", "== 3"))
+    verified = steelyard(place, "verify", "run", "--format", "json")
+    assert json.loads(verified.stdout)["summary"]["models"][0]["correct"] == 6
+    (place / "evals.toml").write_text(EVALS.replace("Write double(x).", "Write double(x), please."))
+    refused = steelyard(place, "verify", "run")
+    assert refused.returncode == 2
+    assert "the prompt changed since this run asked: double" in refused.stderr
+
+
+def test_validate_reports_all_problems_of_all_files_at_once(place: Path) -> None:
+    broken = EVALS.replace('name = "Double"\n', "").replace("tags", "tgas", 1)
+    (place / "broken.toml").write_text(broken)
+    (place / "cases.jsonl").write_text('{"id": "x", "question": "?"}\n{"id": ')
+    ran = steelyard(place, "validate", "broken.toml", "cases.jsonl")
+    assert ran.returncode == 2
+    assert "broken.toml:" in ran.stdout
+    assert 'did you mean "tags"?' in ran.stdout
+    assert "cases.jsonl:2" in ran.stdout
+
+
+def test_validate_proves_references_and_counterexamples(place: Path) -> None:
+    answers = f"reference = '''{WRONG}'''\ncounterexample = '''{RIGHT}'''\n"
+    (place / "evals.toml").write_text(
+        EVALS.replace('prompt = "Write double(x)."\n', f'prompt = "Write double(x)."\n{answers}')
+    )
+    ran = steelyard(place, "validate", "evals.toml")
+    assert ran.returncode == 2
+    assert "its reference does not pass" in ran.stdout
+    assert "its counterexample passes" in ran.stdout
+
+
+def test_what_init_writes_is_valid_and_never_overwrites(place: Path) -> None:
+    assert steelyard(place, "init", "new").returncode == 0
+    assert steelyard(place, "validate", "new/evals").returncode == 0
+    ran = steelyard(place, "run", "new/evals", "-m", "command:cat", "--config", "new/steelyard.toml")
+    assert ran.returncode == 0, ran.stderr
+    again = steelyard(place, "init", "new")
+    assert again.returncode == 2
+    assert "nothing was written" in again.stderr
+
+
+def test_models_lists_what_an_endpoint_offers(place: Path, server: FaultServer) -> None:
+    ran = steelyard(place, "models", OPENAI_BASE_URL=f"{server.url}/v1", OPENAI_API_KEY="k")
+    assert ran.returncode == 0, ran.stderr
+    assert "openai/" in ran.stdout
+    dead = steelyard(place, "models", "--base-url", "http://127.0.0.1:9/v1")
+    assert dead.returncode == 3
+    assert "127.0.0.1:9" in dead.stdout
+
+
+def test_an_outage_is_told_apart_from_failure_by_exit_code_3(place: Path) -> None:
+    (place / "steelyard.toml").write_text("max_retries = 0\n")
+    ran = steelyard(place, "run", "evals.toml", "-m", "openai/x", "--base-url", "http://127.0.0.1:9/v1")
+    assert ran.returncode == 3
+    assert "Cannot tell" in ran.stdout
+    assert "steelyard resume" in ran.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error(place: Path) -> None:
+    steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "--output", "run")
+    ran = subprocess.run(
+        f"{STEELYARD} show run double 1 | head -1", shell=True, cwd=place, capture_output=True, text=True
+    )
+    assert ran.stderr == ""
+
+
+def test_help_costs_little_more_than_python_itself() -> None:
+    def cost(*command: str | Path) -> float:
+        """The least CPU time of several runs: other work on the machine only ever adds to it."""
+        costs = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(command, capture_output=True, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            costs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return min(costs)
+
+    assert cost(STEELYARD, "--help") - cost(sys.executable, "-c", "pass") <= 0.15

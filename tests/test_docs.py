@@ -1,0 +1,154 @@
+"""The pages tell the truth: commands run, output is real, nothing is undocumented."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from fault_server import FaultServer
+from steelyard import cli, plugins
+from steelyard.protocols import ProviderSettings
+from steelyard.records import Case, Expectations, Price, Verify
+from steelyard.reports import FORMATS
+from steelyard.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+UPDATE = bool(os.environ.get("UPDATE_DOCS"))
+"""Write what commands really print into the pages, instead of comparing."""
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [Block(*block) for block in found if block[0] in languages]
+
+
+def pages_with(*languages: str) -> list[Path]:
+    return [page for page in PAGES if blocks(page, *languages)]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with the shipped examples, where a reader of the pages would stand."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+def printed(command: str, place: Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}
+    ran = subprocess.run(
+        ["sh", "-c", f"{command} 2>&1"],
+        cwd=place,
+        env={**environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "20261115-120000-cafe", ran.stdout)
+
+
+def steps(block: Block) -> Iterator[tuple[str, str]]:
+    """The commands of a block, each with the output it shows."""
+    for piece in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, output = piece.partition("\n")
+        yield command, output
+
+
+def agrees(shown: str, real: str) -> bool:
+    """Whether the output is as shown; a line of dots stands for any number of lines."""
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line) for line in shown.splitlines(True))
+    return re.fullmatch(pattern, real) is not None
+
+
+@pytest.mark.parametrize("page", pages_with("console"), ids=name)
+def test_commands_print_what_the_page_shows(page: Path, place: Path) -> None:
+    for block in blocks(page, "console"):
+        fresh = ""
+        for command, shown in steps(block):
+            real = printed(command, place)
+            if UPDATE:
+                fresh += f"$ {command}\n{shown if shown.strip() == '...' else real}"
+            else:
+                assert agrees(shown, real), f"{command}\nprints:\n{real}"
+        if UPDATE:
+            page.write_text(page.read_text("utf-8").replace(block.text, fresh), "utf-8")
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name)
+def test_python_on_the_page_runs(page: Path, place: Path, server: FaultServer) -> None:
+    for block in blocks(page, "python"):
+        environment = {**os.environ, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k"}
+        ran = subprocess.run(
+            [sys.executable, "-c", block.text], cwd=place, env=environment, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert "Estimate(value=" in ran.stdout
+
+
+def commands() -> list[str]:
+    """Every steelyard command in a block of shell, wherever it stands."""
+    lines = [line for page in PAGES for block in blocks(page, "sh") for line in block.text.splitlines()]
+    return [line for line in lines if line.startswith("steelyard ") and "EVALSET" not in line]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_for_live_models_are_understood(command: str) -> None:
+    cli.parser().parse_args(shlex.split(command)[1:])
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for path, content in generate.pages().items():
+        assert path.read_text("utf-8") == content, f"{path.name} is out of date; run make docs"
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("eval-sets.md", [*Case.__struct_fields__, *Expectations.__struct_fields__, *Verify.__struct_fields__]),
+        ("providers.md", [*Settings.__struct_fields__, *ProviderSettings.__struct_fields__, *Price.__struct_fields__]),
+        ("providers.md", [f"`{name}`" for name in plugins.names("providers")]),
+        ("eval-sets.md", [f"`{name}`" for name in plugins.names("verifiers")]),
+        ("reports.md", [f"`{suffix}`" for suffix in FORMATS]),
+    ],
+)
+def test_every_field_and_part_is_documented(page: str, words: list[str]) -> None:
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_pins_name_no_host() -> None:
+    pins = (ROOT / "requirements.txt").read_text("utf-8")
+    assert "://" not in pins
+    assert "--index" not in pins
