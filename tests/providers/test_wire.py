@@ -147,7 +147,7 @@ def test_a_request_that_is_given_up_is_hung_up(server: FaultServer) -> None:
 
     server.script = in_turn(waits)
     with pytest.raises(TimeoutError):
-        exchange(server, deadline=0.2)
+        exchange(server, deadline=1.5)
     assert gone.wait(20)
 
 
@@ -174,9 +174,6 @@ def test_one_client_serves_many_requests_over_one_connection(server: FaultServer
     assert (len(server.requests), server.connections) == (3, 1)
 
 
-NOW = datetime.now(UTC)
-
-
 @pytest.mark.parametrize(
     ("headers", "low", "high"),
     [
@@ -184,8 +181,8 @@ NOW = datetime.now(UTC)
         ({"retry-after": "0"}, 0, 0),
         ({"retry-after": "1.5"}, 1.5, 1.5),
         ({"retry-after": "20", "retry-after-ms": "250"}, 0.25, 0.25),
-        ({"retry-after": format_datetime(NOW + timedelta(seconds=90), usegmt=True)}, 30, 90),
-        ({"retry-after": format_datetime(NOW - timedelta(days=1), usegmt=True)}, 0, 0),
+        ({"retry-after": format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)}, 80_000, 86_400),
+        ({"retry-after": format_datetime(datetime.now(UTC) - timedelta(days=1), usegmt=True)}, 0, 0),
     ],
 )
 def test_the_wait_that_a_server_asks_for_is_understood(headers: Mapping[str, str], low: float, high: float) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steelyard.records import Attempt, Cost
+    from steelyard.records import Attempt
 
 LONGEST = 8192
 """Output tokens that a reply is taken to have at most, where the user sets no limit."""
@@ -42,12 +42,11 @@ class Budget:
         self._reserved += most
         return True
 
-    def settle(self, most: float, cost: Cost | None) -> None:
+    def settle(self, most: float, cost: float) -> None:
         """A request ended: give its reservation back, and count what it cost."""
         if self._dollars is not None:
             self._reserved = max(0.0, self._reserved - most)
             if self._reserved < 1e-12:
                 self._reserved = 0.0  # sums of floats do not come back to nothing by themselves
             self._given_back.set()
-        if cost is not None:
-            self.spent += cost.usd
+        self.spent += cost

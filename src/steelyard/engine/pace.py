@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Pace:
         self._starting = True
         self._pause_until = 0.0
         self._last_push_back = -1.0
-        self._waiting: asyncio.Event = asyncio.Event()
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self.reason = ""
         """Why we wait, for people who watch."""
 
@@ -45,27 +46,44 @@ class Pace:
         return int(self._allowed)
 
     async def enter(self) -> float:
-        """Wait for a turn; returns the moment it began, to be handed back to `leave` or `push_back`."""
-        while True:
-            now = self._clock()
-            if now < self._pause_until:
-                await asyncio.sleep(self._pause_until - now)
-            elif self._in_flight < self.allowed:
-                self.reason = ""
-                self._in_flight += 1
-                return now
-            else:
-                self._waiting.clear()
-                await self._waiting.wait()
+        """Wait for a turn, which `leave` ends; returns the moment it began, for `pushed_back`."""
+        if self._in_flight < self.allowed:
+            self._in_flight += 1
+        else:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self.leave()
+                raise
+        try:
+            while (wait := self._pause_until - self._clock()) > 0:  # noqa: ASYNC110  the pause may grow meanwhile
+                await asyncio.sleep(wait)
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+        self.reason = ""
+        return self._clock()
 
     def leave(self) -> None:
         self._in_flight -= 1
-        self._waiting.set()
+        self._call()
+
+    def _call(self) -> None:
+        """Hand free places to those who wait, one each: waking all of them for one place costs more than asking."""
+        while self._waiting and self._in_flight < self.allowed:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._in_flight += 1
+                turn.set_result(None)
 
     def answered(self, headroom: Headroom | None) -> None:
         """The endpoint kept up: allow a little more, unless it says that nothing is left."""
         # until the first push-back every answer allows one more, which doubles with each round
         self._allowed = min(self._most, self._allowed + (1 if self._starting else 1 / self._allowed))
+        self._call()
         if headroom is not None and headroom.requests <= 0 and headroom.reset > 0:
             self._pause(headroom.reset, "the rate limit is used up")
 

@@ -147,7 +147,7 @@ def run(
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(loaded, providers),
     )
-    _check_prices(info, providers, means)
+    _check_prices(providers, means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
     journal = store.create(folder, info, loaded)
     return _finish(journal, providers, means)
@@ -191,6 +191,7 @@ def resume(folder: str | Path, *, samples: int | None = None, means: Means = Mea
                 )
             journal.describe(msgspec.structs.replace(info, samples=samples))
         providers = connect(info.models, means, info.base_url)
+        _check_prices(providers, means)
     except BaseException:
         journal.close()
         raise
@@ -271,9 +272,12 @@ def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: s
     verifiers_for(cases)
 
 
-def _check_prices(info: RunInfo, providers: Mapping[str, Provider], means: Means) -> None:
-    unknown = [model for model in providers if model not in info.prices]
-    if means.max_cost is not None and unknown:
+def _check_prices(providers: Mapping[str, Provider], means: Means) -> None:
+    if means.max_cost is None:
+        return
+    prices = Prices(means.settings.prices)
+    unknown = [model for model in providers if prices.price(model) is None]
+    if unknown:
         raise InputError(
             f"--max-cost cannot be kept: the price of {', '.join(unknown)} is not known; "
             f'give it in the settings file under [prices."{unknown[0]}"]'
@@ -294,6 +298,8 @@ def _same_asks(
         if not paths:
             return list(asked)
     current = {case.id: case for case in evalsets.load(paths).cases}
+    if current.keys().isdisjoint(case.id for case in asked):
+        raise InputError(f"{', '.join(map(str, paths))}: holds none of the cases that this run asked")
     changed = [case.id for case in asked if case.id in current and case.messages != current[case.id].messages]
     if changed:
         listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
@@ -405,14 +411,18 @@ class Sitting:
             fact = await ask(
                 attempt, providers[attempt.model], pace, self._breakers[attempt.model], self._persistence, self._prices
             )
+            if fact is None:
+                self._budget.settle(most, 0)
+                return
             # nothing may come between an answer and its line in the journal: it is paid for
             self._journal.append(fact)
             self.progress.reason = pace.reason
             if isinstance(fact, Failure):
-                self._budget.settle(most, None)
+                self._budget.settle(most, 0)
                 self.progress.failed += 1
                 return
-            self._budget.settle(most, fact.answer.cost)
+            # what nobody knows the cost of may have cost as much as it could
+            self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
             await self._queue.put((fact, attempt.case))
 

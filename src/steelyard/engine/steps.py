@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -30,13 +31,15 @@ class Persistence(NamedTuple):
 
 async def ask(
     attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence, prices: Prices
-) -> Reply | Failure:
-    """The reply to one attempt, or the reason why there is none."""
+) -> Reply | Failure | None:
+    """The reply to one attempt, or the reason why there is none; None when the model was given up before it was asked."""
     try:
         answer = await _answer(attempt, provider, pace, breaker, persistence)
     except StepError as error:
         breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
         return failure(attempt, error)
+    if answer is None:
+        return None
     breaker.answered()
     return Reply(
         key=attempt.key,
@@ -52,11 +55,13 @@ async def ask(
 
 async def _answer(
     attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence
-) -> Answer:
-    tries = 0
-    while True:
+) -> Answer | None:
+    error: Unavailable | None = None
+    for tries in count(1):
         began = await pace.enter()
         try:
+            if breaker.broken:
+                break
             async with asyncio.timeout(persistence.deadline):
                 with boundary(ProviderError):
                     answer = await provider.ask(attempt)
@@ -71,11 +76,13 @@ async def _answer(
             pace.leave()
         # a pause that the server asks for is for everyone; one of our own is for this attempt
         pace.pushed_back(began, error.retry_after, str(error))
-        tries += 1
         if tries > persistence.retries or breaker.broken or (error.retry_after or 0) > LONGEST_WAIT:
-            raise error
+            break
         if error.retry_after is None:
             await asyncio.sleep(back_off(tries - 1, persistence.first_pause))
+    if error is not None:
+        raise error
+    return None
 
 
 async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import hashlib
 import math
 import os
 import stat
-import warnings
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -20,23 +17,18 @@ from msgspec.structs import replace
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, nearest
 from steelyard.evalsets import jsonl, toml
+from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked, printable, shown
-from steelyard.records import Case, EvalSetFile, Message, digest
+from steelyard.evalsets.template import rendered
+from steelyard.records import Case, EvalSetFile, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["EvalSets", "load"]
 
-LIMIT = 10 << 20
-"""Bytes of a prompt, and of a file that a case refers to."""
-STEPS = 10_000
-"""Rounds of all the loops of one prompt."""
-TOKENS = 50_000
-"""Words of a template; Jinja's time and memory grow with them."""
 DEEPEST = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
-FILTERS = ("capitalize", "default", "first", "last", "length", "lower", "string", "title", "trim", "upper")
 
 
 class EvalSets(NamedTuple):
@@ -86,7 +78,7 @@ def _files(paths: Iterable[str | Path], problems: Problems) -> Iterator[str]:
         try:
             is_folder = stat.S_ISDIR(Path(given).stat().st_mode)
         except (OSError, ValueError) as error:
-            problems.error(given, 0, f"cannot be read: {_reason(error)}; name a file or folder that exists")
+            problems.error(given, 0, f"cannot be read: {reason(error)}; name a file or folder that exists")
             continue
         inside = _inside(given, problems) if is_folder else [given]
         if not inside:
@@ -101,7 +93,7 @@ def _inside(folder: str, problems: Problems) -> list[str]:
     """The TOML files below a folder, or the JSONL files when there are none."""
 
     def refused(error: OSError) -> None:
-        problems.error(str(error.filename), 0, f"cannot be read: {_reason(error)}")
+        problems.error(str(error.filename), 0, f"cannot be read: {reason(error)}")
 
     # links to folders are not followed, so a loop of links has an end
     below = sorted(Path(root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
@@ -113,10 +105,6 @@ def _inside(folder: str, problems: Problems) -> list[str]:
 def _suffix(name: str) -> str:
     name = name.lower()
     return next((suffix for suffix in READERS if name.endswith(suffix)), Path(name).suffix)
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 @dataclass
@@ -162,7 +150,7 @@ def _read(
                         cases.append(case)
             content_digest = content.hash.hexdigest()
     except OSError as error:
-        problems.error(path, 0, f"cannot be read: {_reason(error)}")
+        problems.error(path, 0, f"cannot be read: {reason(error)}")
     if not is_any and len(problems.errors) == before:
         problems.error(path, 0, "no cases in this file; write [[cases]] tables in TOML, or one JSON object per line")
     return EvalSetFile(path=printable(path), digest=content_digest)
@@ -233,7 +221,7 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
         if draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
             prompt = companions.text(folder / prompt.removeprefix("file://"))
         if case.vars:
-            prompt = _rendered(prompt, case.vars)
+            prompt = rendered(prompt, case.vars)
     except InputError as error:
         wrong(str(error), "prompt")
     return replace(case, verify=verify, expectations=expectations, prompt=prompt, vars={})
@@ -242,123 +230,3 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
 def _is_deeper(value: Any, levels: int) -> bool:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(levels == 0 or _is_deeper(item, levels - 1) for item in inside)
-
-
-@dataclass
-class Companions:
-    """The files that cases refer to; each is read once."""
-
-    _read: dict[Path, bytes] = field(default_factory=dict)
-    _checks: dict[Path, tuple[set[str], str]] = field(default_factory=dict)
-
-    def text(self, path: Path) -> str:
-        """The text of a prompt's file."""
-        try:
-            return self._bytes(path).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError(f"{printable(str(path))} is not UTF-8 text; save it as UTF-8") from None
-
-    def function(self, folder: Path, reference: str) -> tuple[str, str]:
-        """A function `checks.py:score` with its absolute path, and a digest of its file."""
-        name, _, function = reference.rpartition(":")
-        if not name or not function.isidentifier():
-            raise InputError(f'{shown(reference)} names no function; write "checks.py:score"')
-        path = folder / name
-        if path not in self._checks:
-            source = self._bytes(path)
-            self._checks[path] = _defined(source, path), digest(source)
-        defined, source_digest = self._checks[path]
-        if function not in defined:
-            way_out = nearest(function[:80], defined)
-            raise InputError(f"{printable(str(path))} does not define {shown(function)} ({way_out})")
-        return f"{path}:{function}", source_digest
-
-    def _bytes(self, path: Path) -> bytes:
-        if path not in self._read:
-            try:
-                status = path.stat()
-                if not stat.S_ISREG(status.st_mode) or status.st_size > LIMIT:
-                    raise InputError(f"{printable(str(path))} is not a regular file of at most {LIMIT >> 20} MB")
-                self._read[path] = path.read_bytes()
-            except (OSError, ValueError) as error:
-                raise InputError(f"{printable(str(path))} cannot be read: {_reason(error)}") from None
-        return self._read[path]
-
-
-def _defined(source: bytes, path: Path) -> set[str]:
-    """The names a Python file defines, found without running it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{printable(str(path))} is not Python: {printable(str(error))}") from None
-    defined = set()
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            defined.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            defined |= {alias.asname or alias.name for alias in node.names}
-        elif isinstance(node, ast.Assign):
-            defined |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return defined
-
-
-def _rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str | tuple[Message, ...]:
-    """The prompt with `{{name}}` filled in; variables, if and for are all that a prompt needs."""
-    from jinja2 import StrictUndefined, TemplateError, nodes
-    from jinja2.sandbox import SandboxedEnvironment
-
-    steps = 0
-
-    def counted(items: Iterable[Any]) -> Iterator[Any]:
-        nonlocal steps
-        for item in items:
-            steps += 1
-            if steps > STEPS:
-                raise InputError(f"its loops take more than {STEPS} rounds")
-            yield item
-
-    environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.globals.clear()
-    environment.filters = {name: environment.filters[name] for name in FILTERS}
-    environment.filters |= {"(counted)": counted, "tojson": lambda value: msgspec.json.encode(value).decode()}
-    # nothing that calls, defines, joins or multiplies: a template costs no more than its length and its rounds
-    plain = nodes.Output, nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice
-    logic = nodes.If, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand, nodes.Test
-    other = nodes.For, nodes.Filter, nodes.Keyword
-
-    def render(text: str) -> str:
-        try:
-            if sum(1 for _ in islice(environment.lex(text), TOKENS)) == TOKENS:
-                raise InputError(f"too long a template; use fewer than {TOKENS} words in its tags")
-            tree = environment.parse(text)
-            for node in tree.find_all(nodes.Node):
-                is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
-                if not (isinstance(node, (*plain, *logic, *other)) or is_target) or getattr(node, "recursive", False):
-                    raise InputError(f"a prompt may use variables, if, for and filters, but no {type(node).__name__}")
-            for loop in list(tree.find_all(nodes.For)):
-                loop.iter = nodes.Filter(loop.iter, "(counted)", [], [], None, None, lineno=loop.lineno)
-            tree.set_environment(environment)
-            pieces, size = [], 0
-            for piece in environment.from_string(tree).generate(values):
-                pieces.append(piece)
-                size += len(piece)
-                if size > LIMIT:
-                    raise InputError(f"longer than {LIMIT >> 20} MB once its variables are filled in")
-            return "".join(pieces)
-        except (
-            TemplateError,
-            SyntaxError,
-            TypeError,
-            ValueError,
-            ArithmeticError,
-            RecursionError,
-            MemoryError,
-        ) as error:
-            known = ", ".join(sorted(values))[:200]
-            raise InputError(f"cannot be filled in: {printable(str(error))[:200]} (vars: {known})") from None
-
-    if isinstance(prompt, str):
-        return render(prompt)
-    return tuple(replace(message, content=render(message.content)) for message in prompt)

@@ -1,0 +1,82 @@
+"""Prompts with blanks to fill, whatever their author put there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard.errors import InputError
+from steelyard.evalsets.schema import printable
+from steelyard.records import Message
+
+LONGEST = 10 << 20
+"""Characters of a prompt once it is filled in."""
+STEPS = 10_000
+"""Rounds of all the loops of one prompt."""
+TOKENS = 50_000
+"""Words of a template; Jinja's time and memory grow with them."""
+FILTERS = ("capitalize", "default", "first", "last", "length", "lower", "string", "title", "trim", "upper")
+
+
+def rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str | tuple[Message, ...]:
+    """The prompt with `{{name}}` filled in; variables, if and for are all that a prompt needs."""
+    from jinja2 import StrictUndefined, TemplateError, nodes
+    from jinja2.sandbox import SandboxedEnvironment
+
+    steps = 0
+
+    def counted(items: Iterable[Any]) -> Iterator[Any]:
+        nonlocal steps
+        for item in items:
+            steps += 1
+            if steps > STEPS:
+                raise InputError(f"its loops take more than {STEPS} rounds")
+            yield item
+
+    environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.globals.clear()
+    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    environment.filters |= {"(counted)": counted, "tojson": lambda value: msgspec.json.encode(value).decode()}
+    # nothing that calls, defines, joins or multiplies: a template costs no more than its length and its rounds
+    plain = nodes.Output, nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice
+    logic = nodes.If, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand, nodes.Test
+    other = nodes.For, nodes.Filter, nodes.Keyword
+
+    def render(text: str) -> str:
+        try:
+            if sum(1 for _ in islice(environment.lex(text), TOKENS)) == TOKENS:
+                raise InputError(f"too long a template; use fewer than {TOKENS} words in its tags")
+            tree = environment.parse(text)
+            for node in tree.find_all(nodes.Node):
+                is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
+                if not (isinstance(node, (*plain, *logic, *other)) or is_target) or getattr(node, "recursive", False):
+                    raise InputError(f"a prompt may use variables, if, for and filters, but no {type(node).__name__}")
+            for loop in list(tree.find_all(nodes.For)):
+                loop.iter = nodes.Filter(loop.iter, "(counted)", [], [], None, None, lineno=loop.lineno)
+            tree.set_environment(environment)
+            pieces, size = [], 0
+            for piece in environment.from_string(tree).generate(values):
+                pieces.append(piece)
+                size += len(piece)
+                if size > LONGEST:
+                    raise InputError(f"longer than {LONGEST >> 20} MB once its variables are filled in")
+            return "".join(pieces)
+        except (
+            TemplateError,
+            SyntaxError,
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            RecursionError,
+            MemoryError,
+        ) as error:
+            known = ", ".join(sorted(values))[:200]
+            raise InputError(f"cannot be filled in: {printable(str(error))[:200]} (vars: {known})") from None
+
+    if isinstance(prompt, str):
+        return render(prompt)
+    return tuple(replace(message, content=render(message.content)) for message in prompt)

@@ -1,0 +1,45 @@
+"""What a run folder holds, counted without the help of the summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.records import Failure, Reply, Verdict
+from steelyard.store import Stored
+
+
+class Facts(NamedTuple):
+    replies: list[Reply]
+    verdicts: list[Verdict]
+    failures: list[Failure]
+
+    @property
+    def texts(self) -> list[str]:
+        return sorted(reply.answer.text for reply in self.replies)
+
+    @property
+    def spent(self) -> float:
+        return sum(reply.answer.cost.usd for reply in self.replies if reply.answer.cost is not None)
+
+    def replied(self) -> set[str]:
+        """The cases with a reply; at most one reply is there per key."""
+        assert max(Counter(reply.key for reply in self.replies).values(), default=1) == 1
+        return {reply.case for reply in self.replies}
+
+    def failed(self) -> set[str]:
+        """The cases with a failure that was not made good."""
+        made_good = {reply.key for reply in self.replies}
+        return {failure.case for failure in self.failures if failure.key not in made_good}
+
+
+def facts(folder: Path) -> Facts:
+    stored = Stored(folder)
+    found = list(stored.facts())
+    assert not stored.damaged
+    return Facts(
+        [fact for fact in found if isinstance(fact, Reply)],
+        [fact for fact in found if isinstance(fact, Verdict)],
+        [fact for fact in found if isinstance(fact, Failure)],
+    )
