@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import tempfile
 import time
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.protocols import Limits, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 KEPT = 64 << 10
 """Bytes of error output that are kept."""
@@ -36,16 +35,14 @@ class Process:
     level = "process"
 
     async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
+        # removing it opens folders that the code locked behind itself
         with tempfile.TemporaryDirectory(prefix="steelyard-", ignore_cleanup_errors=True) as folder:
             home = Path(folder, "home")
             home.mkdir()
             for name, content in files.items():
                 (home / name).write_text(content, "utf-8")
             Path(folder, "stdin").write_bytes(stdin)
-            try:
-                return await self._run(argv, Path(folder), home, limits)
-            finally:
-                shutil.rmtree(home, onerror=_unlocked)
+            return await self._run(argv, Path(folder), home, limits)
 
     async def _run(self, argv: Sequence[str], folder: Path, home: Path, limits: Limits) -> Outcome:
         # files instead of pipes: nothing to drain, and a child left behind cannot keep us waiting at one
@@ -106,13 +103,3 @@ def _read(file: Any, most: int) -> bytes:
     file.seek(0)
     content: bytes = file.read(most)
     return content
-
-
-def _unlocked(function: Callable[..., Any], path: str, error: Any) -> None:
-    """Folders that the code locked behind itself are opened and removed all the same."""
-    if isinstance(error[1], FileNotFoundError):
-        return
-    for place in (Path(path).parent, Path(path)):
-        if not place.is_symlink():
-            place.chmod(0o700)
-    function(path)

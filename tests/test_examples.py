@@ -1,0 +1,26 @@
+"""What we ship works: every case accepts its reference and refuses its counterexample."""
+
+from pathlib import Path
+
+import pytest
+
+from steelyard import load
+from steelyard.engine.prove import prove
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PROVED = [EXAMPLES / "python-basics.toml", EXAMPLES / "own-check" / "haiku.toml", EXAMPLES / "capitals.jsonl"]
+
+
+@pytest.mark.parametrize("path", PROVED, ids=lambda path: path.name)
+def test_every_reference_passes_and_every_counterexample_fails(path: Path) -> None:
+    loaded = load([path])
+    assert loaded.problems == ()
+    assert prove(loaded.cases) == (2 * len(loaded.cases), [])
+
+
+@pytest.mark.parametrize("language", ["python", "rust"])
+def test_at_least_fifteen_cases_of_a_language_come_with_tests_and_both_answers(language: str) -> None:
+    cases = load([EXAMPLES / f"{language}-basics.toml"]).cases
+    complete = [case for case in cases if case.tests and case.reference and case.counterexample]
+    assert len(complete) == len(cases) >= 15
+    assert {case.language for case in cases} == {language}
