@@ -14,6 +14,7 @@ import asyncio
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -160,20 +161,15 @@ def cheapest(rounds: list[Cost]) -> Cost:
 
 
 def table(costs: dict[str, Cost]) -> str:
-    """A line per contestant, with ratios to the floor and to the peer."""
+    """A line per contestant, each measure followed by its ratio to the floor and to the peer."""
     others = [name for name in ("floor", "inspect") if name in costs]
-    titles = ("CPU ms per attempt", "peak MB", "bytes per attempt")
-    lines = [
-        " " * 10 + "".join(f"{title:>19}" + "".join(f"{f'/ {other}':>11}" for other in others) for title in titles)
-    ]
-    for name, cost in costs.items():
-        line = f"{name:10}"
-        for place, value in enumerate(cost):
-            line += f"{value:>19.{(3, 0, 0)[place]}f}" + "".join(
-                f"{value / costs[other][place]:>11.3g}" for other in others
-            )
-        lines.append(line)
-    return "\n".join(lines)
+    header, *lines = " " * 9, *(f"{name:9}" for name in costs)
+    for place, (title, digits) in enumerate((("CPU ms/attempt", 3), ("peak MB", 0), ("bytes/attempt", 0))):
+        header += f"{title:>17}" + "".join(f"{f'/{other}':>9}" for other in others)
+        for row, cost in enumerate(costs.values()):
+            ratios = (cost[place] / costs[other][place] for other in others)
+            lines[row] += f"{cost[place]:>17.{digits}f}" + "".join(f"{ratio:>9.3g}" for ratio in ratios)
+    return "\n".join([header, *lines])
 
 
 def has_inspect(python: str) -> bool:
@@ -195,9 +191,12 @@ def main() -> None:
     if given.only:
         CONTESTANTS[given.only](given.folder, given.cases, given.samples)
         return
+    peer = shutil.which(given.peer_python) or parser.error(f"no interpreter {given.peer_python}")
     pythons = {"floor": sys.executable, "steelyard": sys.executable}
-    if has_inspect(given.peer_python):
-        pythons["inspect"] = given.peer_python
+    if has_inspect(peer):
+        pythons["inspect"] = str(Path(peer).absolute())
+    else:
+        print(f"without Inspect AI: {peer} has no inspect_ai, see --peer-python\n")
     rounds: dict[str, list[Cost]] = {name: [] for name in pythons}
     for _ in range(given.repeat):
         for name, python in pythons.items():

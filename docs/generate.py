@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from steelyard import cli
+from steelyard import cli, options
 from steelyard.evalsets.schema import schema
 
 HERE = Path(__file__).parent
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 def commands() -> str:
     """The page of commands: what `--help` prints, for each of them."""
     os.environ["COLUMNS"] = "100"
-    parser = cli.parser()
+    parser = options.parser(cli.COMMANDS)
     pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser)]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

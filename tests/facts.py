@@ -23,15 +23,20 @@ class Facts(NamedTuple):
     def spent(self) -> float:
         return sum(reply.answer.cost.usd for reply in self.replies if reply.answer.cost is not None)
 
-    def replied(self) -> set[str]:
-        """The cases with a reply; at most one reply is there per key."""
-        assert max(Counter(reply.key for reply in self.replies).values(), default=1) == 1
-        return {reply.case for reply in self.replies}
+    def replied(self) -> Counter[tuple[str, str]]:
+        """How many replies each model gave to each case; two never answer the same asking."""
+        assert len({reply.key for reply in self.replies}) == len(self.replies)
+        return Counter((reply.model, reply.case) for reply in self.replies)
 
-    def failed(self) -> set[str]:
-        """The cases with a failure that was not made good."""
+    def judged(self) -> Counter[tuple[str, str]]:
+        """How many verdicts there are on each model's replies to each case."""
+        assert {verdict.ask for verdict in self.verdicts} <= {reply.key for reply in self.replies}
+        return Counter((verdict.model, verdict.case) for verdict in self.verdicts)
+
+    def failed(self) -> Counter[tuple[str, str]]:
+        """The failures that were not made good."""
         made_good = {reply.key for reply in self.replies}
-        return {failure.case for failure in self.failures if failure.key not in made_good}
+        return Counter((failure.model, failure.case) for failure in self.failures if failure.key not in made_good)
 
 
 def facts(folder: Path) -> Facts:

@@ -26,7 +26,7 @@ class Request(NamedTuple):
     prompt: str
     """What the user said last."""
     earlier: int
-    """How many requests with this prompt came before."""
+    """How many requests with this prompt came before, in the same wire format."""
     at: float
 
 
@@ -226,7 +226,7 @@ class FaultServer:
         self.most_at_once = 0
         self.numbers = iter(range(1, 1_000_000))
         self._at_once = 0
-        self._seen: Counter[str] = Counter()
+        self._seen: Counter[tuple[str, str]] = Counter()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -297,8 +297,8 @@ class FaultServer:
         prompt = ""
         if isinstance(body, dict) and body.get("messages"):
             prompt = body["messages"][-1]["content"]
-        self._seen[prompt] += 1
-        return Request(method, path, headers, body, prompt, self._seen[prompt] - 1, time.monotonic())
+        self._seen[path, prompt] += 1
+        return Request(method, path, headers, body, prompt, self._seen[path, prompt] - 1, time.monotonic())
 
 
 async def _read(reader: asyncio.StreamReader) -> tuple[str, str, dict[str, str], bytes]:

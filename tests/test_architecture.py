@@ -12,7 +12,7 @@ ROOMS = {
     "pure": {"stats", "scoring", "summary", "reports"},
     "edges": {"evalsets", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
-    "fronts": {"cli", "__init__"},
+    "fronts": {"cli", "options", "__init__"},
 }
 MAY_IMPORT = {
     "words": {"words"},

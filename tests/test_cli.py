@@ -51,7 +51,12 @@ def place(tmp_path: Path) -> Path:
 def steelyard(place: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
     return subprocess.run(
-        [STEELYARD, *arguments], cwd=place, env={**clean, **environment}, capture_output=True, text=True, timeout=120
+        [STEELYARD, *arguments],
+        cwd=place,
+        env={**clean, "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from fault_server import FaultServer
-from steelyard import cli, plugins
+from steelyard import cli, options, plugins
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Case, Expectations, Price, Verify
 from steelyard.reports import FORMATS
@@ -114,7 +114,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("command", commands())
 def test_commands_for_live_models_are_understood(command: str) -> None:
-    cli.parser().parse_args(shlex.split(command)[1:])
+    options.parser(cli.COMMANDS).parse_args(shlex.split(command)[1:])
 
 
 def test_generated_pages_are_up_to_date() -> None:

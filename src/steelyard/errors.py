@@ -52,6 +52,10 @@ class StoreError(SteelyardError):
     """A run folder that cannot be read, written or locked."""
 
 
+class NoRoomError(StoreError):
+    """The disk is full; what was written before stays."""
+
+
 class StepError(SteelyardError):
     """A step of the road that broke."""
 

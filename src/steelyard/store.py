@@ -11,11 +11,13 @@ from types import TracebackType
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, StoreError
+from steelyard.errors import InputError, NoRoomError, Problem, StoreError
 from steelyard.records import Case, Fact, Failure, Reply, RunInfo, Verdict
 
 RUNS = Path("steelyard-runs")
 """Where runs are kept unless the user says otherwise."""
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading a damaged line can end in."""
 
 _facts = msgspec.json.Decoder(Reply | Verdict | Failure)
 _cases = msgspec.json.Decoder(Case)
@@ -38,7 +40,7 @@ class Stored:
             return _info.decode(path.read_bytes())
         except FileNotFoundError:
             raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise InputError(f"{path}: not the description of a run: {error}") from None
 
     @property
@@ -52,7 +54,7 @@ class Stored:
                 cases.append(_cases.decode(line))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
         return tuple(cases)
 
@@ -66,7 +68,7 @@ class Stored:
                         break
                     try:
                         yield _facts.decode(line)
-                    except (msgspec.MsgspecError, RecursionError) as error:
+                    except UNREADABLE as error:
                         self.damaged.append(Problem(str(path), number, f"not a fact, left out: {error}", fatal=False))
 
     def journals(self) -> list[Path]:
@@ -100,7 +102,7 @@ class Journal(Stored):
         except OSError as error:
             # half a line must not stand before the next whole one
             os.ftruncate(self._file, self._size)
-            raise StoreError(_cannot_write(self.folder, error)) from None
+            raise _cannot_write(self.folder, error) from None
         self._size += size
         self._unsynced = True
 
@@ -111,7 +113,7 @@ class Journal(Stored):
             try:
                 os.fsync(self._file)
             except OSError as error:
-                raise StoreError(_cannot_write(self.folder, error)) from None
+                raise _cannot_write(self.folder, error) from None
 
     def describe(self, info: RunInfo) -> None:
         _replace(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
@@ -277,10 +279,10 @@ def _replace(path: Path, content: bytes) -> None:
         fresh.replace(path)
     except OSError as error:
         fresh.unlink(missing_ok=True)
-        raise StoreError(_cannot_write(path.parent, error)) from None
+        raise _cannot_write(path.parent, error) from None
 
 
-def _cannot_write(folder: Path, error: OSError) -> str:
+def _cannot_write(folder: Path, error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}"
-    return f"{folder}: {error.strerror}"
+        return NoRoomError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+    return StoreError(f"{folder}: {error.strerror}")

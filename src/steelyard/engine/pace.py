@@ -125,5 +125,5 @@ class Breaker:
 
 def back_off(tries: int, first: float) -> float:
     """Seconds to wait before the next try: doubling, and never the same for two who failed together."""
-    pause: float = min(LONGEST_PAUSE, first * 2**tries)
+    pause: float = min(LONGEST_PAUSE, first * 2 ** min(tries, 64))
     return pause * random.uniform(0.5, 1.5)  # noqa: S311  spreading load is no secret

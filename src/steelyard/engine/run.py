@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from steelyard import evalsets, store
 from steelyard import settings as settings_module
 from steelyard.engine.budget import Budget, most_tokens
 from steelyard.engine.pace import Breaker, Pace
-from steelyard.engine.plan import expected, owed, plan
+from steelyard.engine.plan import expected, owed, parameters, plan
 from steelyard.engine.pool import complete, work_through
 from steelyard.engine.steps import Persistence, ask, now, verdict_key, verify
 from steelyard.errors import InputError, Problem, SteelyardError, VerifierError
@@ -29,6 +30,7 @@ from steelyard.scoring import correct
 from steelyard.scoring import rule as known_rule
 from steelyard.settings import Settings
 from steelyard.summary import Summary, summarise
+from steelyard.verifiers.function import check_unchanged
 
 if TYPE_CHECKING:
     from steelyard.protocols import Provider, Verifier
@@ -180,18 +182,17 @@ def forecast(
 
 def resume(folder: str | Path, *, samples: int | None = None, means: Means = Means()) -> Run:
     """Carry on with what a run still owes, failures included; more samples than before extend it."""
-    journal = store.Journal(Path(folder))
+    journal = _reopened(folder)
     try:
         info = journal.info
         _same_asks(journal.cases, info.eval_sets)
-        if samples is not None:
-            if samples < (info.samples or 0):
-                raise InputError(
-                    f"{folder}: has {info.samples} attempts per case already; --samples can only add to them"
-                )
-            journal.describe(msgspec.structs.replace(info, samples=samples))
+        if samples is not None and samples < (info.samples or 0):
+            raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
         providers = connect(info.models, means, info.base_url)
         _check_prices(providers, means)
+        verifiers_for(journal.cases)
+        if samples is not None:
+            journal.describe(msgspec.structs.replace(info, samples=samples))
     except BaseException:
         journal.close()
         raise
@@ -200,7 +201,7 @@ def resume(folder: str | Path, *, samples: int | None = None, means: Means = Mea
 
 def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: Means = Means()) -> Run:
     """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
-    journal = store.Journal(Path(folder))
+    journal = _reopened(folder)
     try:
         paths = eval_sets or [file.path for file in journal.info.eval_sets if Path(file.path).exists()]
         if eval_sets or len(paths) == len(journal.info.eval_sets) > 0:
@@ -209,6 +210,12 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         journal.close()
         raise
     return _finish(journal, {}, means)
+
+
+def _reopened(folder: str | Path) -> store.Journal:
+    """The journal of a run that is there; a folder that holds none stays as it is."""
+    store.Stored(Path(folder)).info  # noqa: B018  it raises where there is no run
+    return store.Journal(Path(folder))
 
 
 def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str, Provider]:
@@ -242,6 +249,7 @@ def verifiers_for(cases: Sequence[Case]) -> dict[str, Verifier]:
             verifiers[case.kind] = part("verifiers", case.kind)(sandbox)
         try:
             verifiers[case.kind].check(case)
+            check_unchanged(case)
         except VerifierError as error:
             problems.append(Problem(f'case "{case.id}"', 0, str(error)))
     if problems:
@@ -269,6 +277,9 @@ def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: s
         raise InputError(f"samples must be 1 or more, not {samples}")
     if not cases:
         raise InputError("no cases to ask")
+    twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
+    if twice:
+        raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
     verifiers_for(cases)
 
 
@@ -357,10 +368,21 @@ class Sitting:
         for fact in self._journal.facts():
             if isinstance(fact, Reply):
                 self._replied.add(fact.key)
-                spent += fact.answer.cost.usd if fact.answer.cost is not None else 0
+                spent += self._spent_on(fact)
             elif isinstance(fact, Verdict):
                 self._judged.add(fact.key)
         self._budget_spent = spent
+
+    def _spent_on(self, reply: Reply) -> float:
+        """What a stored reply cost; under a budget, one of unknown cost counts as the most it can have cost."""
+        if reply.answer.cost is not None:
+            return reply.answer.cost.usd
+        case = self._by_id.get(reply.case)
+        if self._means.max_cost is None or case is None:
+            return 0.0
+        chosen = parameters(self._info, case, reply.number)
+        asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
+        return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
 
     async def carry_out(self) -> tuple[str, ...]:
         """Do all that is owed; returns why something is still owed, if it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from steelyard.prices import Prices
     from steelyard.protocols import Provider, Verifier
     from steelyard.records import Answer
+
+
+Made = TypeVar("Made")
 
 
 class Persistence(NamedTuple):
@@ -64,7 +67,7 @@ async def _answer(
                 break
             async with asyncio.timeout(persistence.deadline):
                 with boundary(ProviderError):
-                    answer = await provider.ask(attempt)
+                    answer = _readable(await provider.ask(attempt))
         except TimeoutError:
             error = Unavailable(f"{provider.endpoint}: no answer within {persistence.deadline:g} s")
         except Unavailable as unavailable:
@@ -92,6 +95,7 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
             found = await verifier.verify(case, reply.answer.text)
             if case.expectations.custom_check:
                 found = _also(found, await judged_by(case.expectations.custom_check, case, reply.answer.text))
+            found = _readable(found)
     except StepError as error:
         return failure(reply, error)
     return Verdict(
@@ -106,6 +110,11 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
         verifier=verifier.version,
         found=found,
     )
+
+
+def _readable(made: Made) -> Made:
+    """What a plug-in made, as it will be read back; what cannot be stored, such as half a character, raises here."""
+    return msgspec.json.decode(msgspec.json.encode(made), type=type(made))
 
 
 def _also(found: Finding, checked: Finding) -> Finding:

@@ -42,6 +42,16 @@ def progress_line(counts: Counts, elapsed: float) -> str:
     return " · ".join(parts)
 
 
+def bar(done: int, wanted: int, width: int = 20) -> str:
+    """How far that is, as a picture.
+
+    >>> bar(50, 200)
+    '━━━━━───────────────'
+    """
+    filled = width * min(done, wanted) // max(wanted, 1)
+    return "━" * filled + "─" * (width - filled)
+
+
 def _span(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

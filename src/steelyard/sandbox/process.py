@@ -22,11 +22,15 @@ LARGEST = 16 << 20
 """Bytes of output that are read."""
 
 LIMITED = """
-ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n 256
+ulimit -c 0; ulimit -f "$2"; ulimit -n 256
+ulimit -S -t "$1"; ulimit -H -t "$(($1 + 1))"
 ulimit -v "$3" 2>/dev/null || true
 shift 3; exec "$@"
 """
-"""The limits of the shell, set before the program replaces it; macOS knows no limit on memory."""
+"""The limits of the shell, set before the program replaces it; macOS knows no limit on memory.
+
+Time runs out with a signal that names the reason, and a second later with one that cannot be ignored.
+"""
 
 
 class Process:
@@ -72,14 +76,16 @@ class Process:
                 with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is gone
                     os.killpg(process.pid, signal.SIGKILL)
                 exit_code = await process.wait()
-            if exit_code == -signal.SIGXCPU:
+            seconds = time.monotonic() - started
+            unasked = exit_code == -signal.SIGKILL and not limit and seconds >= limits.cpu_seconds
+            if exit_code == -signal.SIGXCPU or unasked:
                 limit = "cpu limit"
             return Outcome(
                 exit_code=exit_code,
                 stdout=_read(stdout, LARGEST),
                 stderr=_read(stderr, KEPT),
                 limit=limit,
-                seconds=time.monotonic() - started,
+                seconds=seconds,
             )
 
 

@@ -6,12 +6,13 @@ import asyncio
 import importlib.util
 import inspect
 import math
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Finding
+from steelyard.records import Case, Finding, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ class Function:
         """The reply is only read, so the sandbox is not needed."""
 
     def check(self, case: Case) -> None:
-        _imported(case.verify.python)
+        _function(case.verify.python, case)
 
     async def verify(self, case: Case, text: str) -> Finding:
         return await judged_by(case.verify.python, case, text)
@@ -36,7 +37,7 @@ class Function:
 
 async def judged_by(path: str, case: Case, text: str) -> Finding:
     """What the function at `file.py:name` says of a reply: a bool, a number in [0, 1], or {pass, score, reason}."""
-    function = _imported(path)
+    function = _function(path, case)
     arguments = (text, case) if len(inspect.signature(function).parameters) > 1 else (text,)
     if inspect.iscoroutinefunction(function):
         said = await function(*arguments)
@@ -64,13 +65,40 @@ async def judged_by(path: str, case: Case, text: str) -> Finding:
     )
 
 
+def check_unchanged(case: Case) -> None:
+    """Raise when a check is not what it was when the case was loaded: its verdicts would pass as those of the old one."""
+    paths = [path.rpartition(":")[0] for path in (case.verify.python, case.expectations.custom_check) if path]
+    if not case.verify.source or not paths:
+        return
+    try:
+        source = digest(*(digest(Path(path).read_bytes()) for path in paths))
+    except OSError as error:
+        raise VerifierError(f"{' or '.join(paths)}: {error.strerror}") from None
+    if source != case.verify.source:
+        raise VerifierError(
+            f"{' or '.join(paths)} changed since it judged this run; "
+            "let it judge every reply again with: steelyard verify RUN --eval-set EVALSET"
+        )
+
+
+def _function(path: str, case: Case) -> Callable[..., Any]:
+    if case.verify.source:
+        return _imported(path, case.verify.source)
+    try:
+        status = Path(path.rpartition(":")[0]).stat()
+    except OSError as error:
+        raise VerifierError(f"{path}: {error.strerror}") from None
+    return _imported(path, f"{status.st_mtime_ns} {status.st_size}")
+
+
 @cache
-def _imported(path: str) -> Callable[..., Any]:
+def _imported(path: str, version: str) -> Callable[..., Any]:  # noqa: ARG001  a changed file is another function
     file, _, name = path.rpartition(":")
-    spec = importlib.util.spec_from_file_location(Path(file).stem, file)
+    # the path as its name: no other module has that, and a dataclass looks itself up under it
+    spec = importlib.util.spec_from_file_location(str(Path(file).resolve()), file)
     if spec is None or spec.loader is None:
         raise VerifierError(f'{path}: not "file.py:function"')
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
         function: Callable[..., Any] = getattr(module, name)

@@ -48,7 +48,8 @@ class Python:
         nonce = secrets.token_hex(8)
         job = {"nonce": nonce, "code": extracted.code, "steps": [step.job for step in steps]}
         outcome = await self._sandbox.run(
-            [sys.executable, "-I", "-S", "-B", "-X", "utf8", "harness.py"],
+            # not -I, which would not listen to the hash seed either: the environment holds only what we put there
+            [sys.executable, "-P", "-s", "-S", "-B", "-X", "utf8", "harness.py"],
             files={"harness.py": HARNESS},
             stdin=msgspec.json.encode(job),
             # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
@@ -119,12 +120,12 @@ def _told(outcome: Outcome, nonce: str) -> list[dict[str, Any]]:
 
 
 def _finding(told: list[dict[str, Any]], steps: list[_Step], outcome: Outcome) -> Finding:
-    first = told[0] if told else {}
+    if not told:
+        raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
+    first = told[1] if len(told) > 1 else {}
     if "compiled" not in first:
-        if outcome.limit or outcome.exit_code:
-            # no answer has run yet; only compiling something monstrous ends here
-            return Finding(compiled=False, label=outcome.limit or "died", reason=_death(outcome))
-        raise VerifierError(f"the harness told nothing: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
+        # no answer has run yet; only compiling something monstrous ends here
+        return Finding(compiled=False, label=outcome.limit or "died", reason=_death(outcome))
     if not first["compiled"]:
         line = first["line"] or 1
         span = Span(file="answer.py", line_start=line, line_end=line, column_start=1, column_end=1)

@@ -20,13 +20,14 @@ if TYPE_CHECKING:  # importing typing would cost every attempt two milliseconds
 def main() -> None:
     """Do the job on standard input."""
     job = json.load(sys.stdin)
-    results = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    results = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
     os.dup2(2, 1)
 
     def tell(**fact: object) -> None:
-        results.write(job["nonce"] + json.dumps(fact) + "\n")
+        results.write(job["nonce"] + json.dumps(fact, ensure_ascii=False) + "\n")
         results.flush()
 
+    tell(started=True)
     names: dict[str, Any] = {"__name__": "answer"}
     started = time.perf_counter()
     try:

@@ -1,0 +1,228 @@
+"""The options of the command line, and where else they can be set."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """The parser of all commands; each is explained by its docstring."""
+    parser = argparse.ArgumentParser(
+        prog="steelyard",
+        description="Find out how good the things are that language models write, and whether a difference is real.",
+        epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
+        "(pass_k). Exit codes: 0 fine, 1 a gate failed, 2 wrong usage or unreadable input, 3 cannot tell because data "
+        "are missing, 130 interrupted and resumable.",
+    )
+    parser.set_defaults(command=None)
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    def command(name: str, epilog: str) -> argparse.ArgumentParser:
+        about = commands[name].__doc__ or ""
+        sub = subparsers.add_parser(
+            name,
+            help=about,
+            description=about,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(command=commands[name])
+        return sub
+
+    _run_options(command("run", RUN_EXAMPLES))
+    sub = command("resume", "example:\n  steelyard resume latest --samples 20")
+    _run_argument(sub)
+    sub.add_argument("-n", "--samples", type=_count, help="attempts per case and model from now on")
+    _means_options(sub)
+    _result_options(sub)
+    sub = command("verify", "example:\n  steelyard verify latest --eval-set evals/fixed.toml")
+    _run_argument(sub)
+    sub.add_argument("--eval-set", action="append", metavar="PATH", help="take the tests from here")
+    _means_options(sub)
+    _result_options(sub)
+    sub = command("list", "")
+    _settings_option(sub)
+    sub = command("show", "examples:\n  steelyard show latest --failed\n  steelyard show latest merge-bookings 3")
+    _run_argument(sub)
+    sub.add_argument("case", nargs="?", help="a case's id: its attempts, one line each")
+    sub.add_argument("number", nargs="?", type=_count, help="an attempt's number: prompt, reply, code, tests, cost")
+    sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
+    _view_options(sub)
+    _settings_option(sub)
+    sub = command("report", "example:\n  steelyard report latest -o report.html -o report.json")
+    _run_argument(sub)
+    _report_option(sub)
+    _view_options(sub)
+    _settings_option(sub)
+    sub = command("validate", "example:\n  steelyard validate evals/")
+    sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
+    _settings_option(sub)
+    sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
+    sub = command("init", "example:\n  steelyard init my-evals")
+    sub.add_argument("folder", nargs="?", default=".", help="where to write (default: here)")
+    return parser
+
+
+RUN_EXAMPLES = """\
+examples:
+  steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
+  steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
+  steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
+"""
+
+
+def _run_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("evalset", nargs="*", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    sub.add_argument("--eval-set", action="append", metavar="PATH", help="the same, as an option")
+    ask = sub.add_argument_group("what is asked")
+    ask.add_argument(
+        "-m",
+        "--models",
+        action="append",
+        metavar="P/M,...",
+        help="provider/model, replay:FILE, command:PROGRAM, python:FILE:FUNCTION",
+    )
+    ask.add_argument(
+        "-n",
+        "--samples",
+        "--epochs",
+        "--repeat",
+        type=_count,
+        metavar="N",
+        help="attempts per case and model (default: the largest k; of recorded replies all)",
+    )
+    ask.add_argument("--temperature", type=float, metavar="T", help="sent only when given, like every parameter")
+    ask.add_argument("--max-tokens", type=_count, metavar="N", help="the longest reply")
+    ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
+    ask.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="any other parameter; V is JSON or text"
+    )
+    ask.add_argument(
+        "--seed", type=int, metavar="N", help="sent with the requests: N for first attempts, N+1 for second ones..."
+    )
+    ask.add_argument("--base-url", metavar="URL", help="ask the models at this address")
+    which = sub.add_argument_group("which cases")
+    which.add_argument("--filter", metavar="TAGS", help="only cases with one of these tags, such as easy,strings")
+    which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
+    which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
+    which.add_argument("--limit", type=_count, metavar="N", help="only the first N cases")
+    _means_options(sub)
+    sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
+    sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
+    _result_options(sub)
+
+
+def _means_options(sub: argparse.ArgumentParser) -> None:
+    how = sub.add_argument_group("how it is done")
+    how.add_argument(
+        "-j", "--parallelism", type=_count, metavar="N", help="never more at once than this; below it the pace adapts"
+    )
+    how.add_argument("--max-cost", type=float, metavar="USD", help="stop before more than this is spent")
+    how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
+    _settings_option(how)
+
+
+def _settings_option(sub: Any) -> None:
+    sub.add_argument("--config", metavar="FILE", help="the settings file (default: steelyard.toml where it exists)")
+
+
+def _run_argument(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", metavar="RUN", help="a run folder, its name, or latest")
+
+
+def _view_options(sub: Any) -> None:
+    sub.add_argument("--rule", help="score by this rule: code, code-structured (default: the run's own, or code)")
+    sub.add_argument(
+        "--pass-k", type=_counts, metavar="K,...", help="which pass@k to show (default: the run's own, or 1)"
+    )
+
+
+def _result_options(sub: argparse.ArgumentParser) -> None:
+    result = sub.add_argument_group("what is shown")
+    result.add_argument(
+        "--fail-under",
+        type=_share,
+        metavar="X",
+        help="exit with 1 when a model's pass@k, at the smallest k, is below X",
+    )
+    result.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
+    )
+    _view_options(result)
+    _report_option(result)
+
+
+def _report_option(sub: Any) -> None:
+    sub.add_argument(
+        "-o", "--report", action="append", metavar="FILE", help="write a report, by suffix: .json .md .csv .html"
+    )
+
+
+def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
+    """Let the environment, then the settings file, say what the command line does not."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--config")
+    config = early.parse_known_args(arguments)[0].config or os.environ.get("STEELYARD_CONFIG")
+    in_file: dict[str, Any] = {}
+    if config or Path("steelyard.toml").is_file():
+        from steelyard import settings
+
+        in_file = settings.load(Path(config) if config else None, os.environ)[0].options
+    known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
+    for name in sorted(set(in_file) - known):
+        from steelyard.errors import nearest
+
+        print(
+            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({nearest(name, known)})', file=sys.stderr
+        )
+    for sub in _subparsers(parser):
+        for action in sub._actions:  # argparse has no public way to its own options
+            if not action.option_strings or action.dest in ("help", "config"):
+                continue
+            given = os.environ.get(f"STEELYARD_{action.dest.upper()}", in_file.get(action.dest))
+            if given is not None:
+                action.default = _as_default(action, given)
+
+
+def _as_default(action: argparse.Action, given: Any) -> Any:
+    if isinstance(action, argparse._StoreTrueAction):
+        return str(given).lower() in ("1", "true", "yes", "on")
+    if isinstance(action, argparse._AppendAction):
+        return [str(item) for item in given] if isinstance(given, list) else [str(given)]
+    # argparse converts a default that is text as it converts an argument
+    return ",".join(map(str, given)) if isinstance(given, list) else str(given)
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    return [
+        sub
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for sub in action.choices.values()
+    ]
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    return number
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(sorted({_count(piece) for piece in text.replace(" ", ",").split(",") if piece}))
+
+
+def _share(text: str) -> float:
+    share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, or a percentage, not {text}")
+    return share

@@ -1,0 +1,219 @@
+"""Asking until there is an answer or a reason: on a clock that nobody waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from quick_loop import now, quickly
+from steelyard.engine.pace import PATIENCE, Breaker, Pace
+from steelyard.engine.steps import Persistence, ask, verify
+from steelyard.errors import Rejected, Unavailable
+from steelyard.prices import Prices
+from steelyard.protocols import Headroom, Offer
+from steelyard.records import Answer, Attempt, Case, Failure, Finding, Price, Reply, Verdict
+
+ATTEMPT = Attempt(case=Case(id="a", prompt="a?", target="x"), model="p/m", system="be brief", number=3)
+HI = Answer(text="hi", input_tokens=1_000_000, output_tokens=2_000_000)
+
+
+class Scripted:
+    """Someone who answers or raises as the script says, and knows when it was asked."""
+
+    endpoint = "the endpoint"
+    at_once = 8
+
+    def __init__(self, *script: Answer | Exception | Callable[[], Awaitable[Answer]]) -> None:
+        self._script = list(script)
+        self.asked: list[float] = []
+        self.left: Headroom | None = None
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        self.asked.append(now())
+        said = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, Answer) else await said()
+
+    def headroom(self) -> Headroom | None:
+        return self.left
+
+    def available(self, case: str) -> int | None:
+        return None
+
+    async def offers(self) -> list[Offer]:
+        return []
+
+    async def close(self) -> None:
+        pass
+
+
+def outcome(
+    provider: Scripted, *, retries: int = 3, breaker: Breaker | None = None, prices: dict[str, Price] | None = None
+) -> Reply | Failure | None:
+    async def go() -> Reply | Failure | None:
+        persistence = Persistence(retries=retries, first_pause=10.0, deadline=100.0)
+        return await ask(ATTEMPT, provider, Pace(8), breaker or Breaker(), persistence, Prices(prices or {}))
+
+    return quickly(go())
+
+
+def failed(fact: Reply | Failure | None) -> str:
+    assert isinstance(fact, Failure)
+    assert (fact.key, fact.case, fact.model, fact.number, fact.stage) == (ATTEMPT.key, "a", "p/m", 3, "ask")
+    return fact.message
+
+
+def test_an_answer_becomes_a_reply_with_its_key_and_its_price() -> None:
+    fact = outcome(Scripted(HI), prices={"p/m": Price(input=1, output=10, source="mine", date="2026-01-01")})
+    assert isinstance(fact, Reply)
+    assert (fact.key, fact.asked, fact.case, fact.model, fact.number) == (ATTEMPT.key, ATTEMPT.asked, "a", "p/m", 3)
+    assert fact.answer.cost is not None
+    assert (fact.answer.cost.usd, fact.answer.cost.source, fact.answer.cost.date) == (21, "mine", "2026-01-01")
+
+
+def test_an_unknown_price_is_unknown_not_zero() -> None:
+    fact = outcome(Scripted(HI))
+    assert isinstance(fact, Reply)
+    assert fact.answer.cost is None
+
+
+def test_an_outage_is_retried_with_longer_and_longer_pauses_and_then_is_a_failure() -> None:
+    provider = Scripted(Unavailable("503 busy"))
+    assert failed(outcome(provider)) == "503 busy"
+    pauses = [after - before for before, after in zip(provider.asked, provider.asked[1:], strict=False)]
+    assert len(pauses) == 3
+    for pause, middle in zip(pauses, (10, 20, 40), strict=True):
+        assert middle * 0.5 <= pause <= middle * 1.5
+
+
+def test_an_outage_that_passes_leaves_no_trace() -> None:
+    assert isinstance(outcome(Scripted(Unavailable("503"), Unavailable("503"), HI)), Reply)
+
+
+def test_the_wait_that_a_server_asks_for_is_waited_and_no_other() -> None:
+    provider = Scripted(Unavailable("429", retry_after=33), Unavailable("429", retry_after=0), HI)
+    assert isinstance(outcome(provider), Reply)
+    assert provider.asked == [0, 33, 33]
+
+
+def test_a_server_that_asks_for_hours_is_not_asked_again() -> None:
+    provider = Scripted(Unavailable("429 tomorrow", retry_after=86_400))
+    assert failed(outcome(provider)) == "429 tomorrow"
+    assert provider.asked == [0]
+
+
+def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_deadline() -> None:
+    async def never() -> Answer:
+        await asyncio.sleep(1e6)
+        return HI
+
+    provider = Scripted(never)
+    assert failed(outcome(provider, retries=1)) == "the endpoint: no answer within 100 s"
+    assert len(provider.asked) == 2
+    assert isinstance(outcome(Scripted(never, HI), retries=1), Reply)
+
+
+@pytest.mark.parametrize(
+    "error", [Rejected("400 no"), Rejected("401 who?", everyone=True), KeyError("a bug"), OSError(5)]
+)
+def test_what_asking_again_would_not_help_is_not_asked_again(error: Exception) -> None:
+    provider = Scripted(error)
+    assert failed(outcome(provider))
+    assert len(provider.asked) == 1
+
+
+def test_a_plug_ins_exception_is_named() -> None:
+    assert failed(outcome(Scripted(KeyError("lost")))) == "KeyError: 'lost'"
+
+
+def test_a_long_message_of_many_lines_is_one_line_of_bounded_length() -> None:
+    message = failed(outcome(Scripted(Rejected("x\n" * 5000))))
+    assert "\n" not in message
+    assert len(message) <= 1000
+
+
+def test_a_model_that_was_given_up_is_not_asked_and_what_was_not_asked_is_no_failure() -> None:
+    breaker = Breaker()
+    breaker.failed("401", for_good=True)
+    provider = Scripted(HI)
+    assert outcome(provider, breaker=breaker) is None
+    assert provider.asked == []
+
+
+def test_retries_end_when_the_model_is_given_up_meanwhile() -> None:
+    breaker = Breaker()
+
+    async def give_up() -> Answer:
+        breaker.failed("401", for_good=True)
+        raise Unavailable("500")
+
+    provider = Scripted(give_up)
+    assert failed(outcome(provider, breaker=breaker)) == "500"
+    assert len(provider.asked) == 1
+
+
+def test_an_answer_forgives_the_failures_before_it() -> None:
+    breaker = Breaker()
+    for _ in range(PATIENCE - 1):
+        outcome(Scripted(Rejected("400")), breaker=breaker)
+    outcome(Scripted(HI), breaker=breaker)
+    outcome(Scripted(Rejected("400")), breaker=breaker)
+    assert not breaker.broken
+
+
+def test_a_used_up_rate_limit_holds_back_the_next_request() -> None:
+    async def go() -> None:
+        provider = Scripted(HI)
+        provider.left = Headroom(0, 44)
+        pace = Pace(8)
+        for _ in range(2):
+            await ask(ATTEMPT, provider, pace, Breaker(), Persistence(), Prices({}))
+        assert provider.asked == [0, 44]
+
+    quickly(go())
+
+
+class Judge:
+    """A verifier that says or raises what it was made with."""
+
+    version = "judge 1"
+
+    def __init__(self, said: Finding | Exception) -> None:
+        self._said = said
+
+    def check(self, case: Case) -> None:
+        pass
+
+    async def verify(self, case: Case, text: str) -> Finding:
+        if isinstance(self._said, Exception):
+            raise self._said
+        return self._said
+
+
+def judged(said: Finding | Exception) -> Verdict | Failure:
+    reply = outcome(Scripted(HI))
+    assert isinstance(reply, Reply)
+    return quickly(verify(reply, ATTEMPT.case, Judge(said)))
+
+
+def test_a_finding_becomes_a_verdict_on_its_reply() -> None:
+    verdict = judged(Finding(passed=True))
+    assert isinstance(verdict, Verdict)
+    assert (verdict.ask, verdict.tests, verdict.verifier) == (ATTEMPT.key, ATTEMPT.case.tests_digest, "judge 1")
+    assert verdict.found == Finding(passed=True)
+
+
+@pytest.mark.parametrize("said", [RuntimeError("no room to stand"), Finding(passed=False, reason="half a pair \udcff")])
+def test_a_verifier_that_breaks_or_cannot_be_quoted_is_a_failure_of_ours(said: Finding | Exception) -> None:
+    fact = judged(said)
+    assert isinstance(fact, Failure)
+    assert (fact.key, fact.stage) == (ATTEMPT.key, "verify")
+
+
+def test_a_score_that_is_no_number_is_no_score() -> None:
+    verdict = judged(Finding(score=float("nan")))
+    assert isinstance(verdict, Verdict)
+    assert verdict.found.score is None

@@ -1,0 +1,404 @@
+"""Python answers are judged by real processes, and whatever an answer does is the answer's doing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import evalsets
+from steelyard.engine.prove import prove
+from steelyard.errors import VerifierError
+from steelyard.protocols import Limits, Outcome
+from steelyard.records import Case, Expectations, Finding, Verify
+from steelyard.sandbox.process import Process
+from steelyard.scoring import RULES, correct, score
+from steelyard.verifiers.python import Python
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+ADD = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add('a', 'b') == 'ab'\n"
+RIGHT = "def add(a, b):\n    return a + b\n"
+
+
+class Limited(Process):
+    """The same sandbox with less patience, or less room."""
+
+    def __init__(self, **limits: Any) -> None:
+        self._limits = limits
+
+    async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
+        return await super().run(argv, files=files, stdin=stdin, limits=limits._replace(**self._limits))
+
+
+def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = None, **expected: Any) -> Case:
+    return Case(
+        id="add",
+        prompt="add",
+        language="python",
+        timeout_secs=timeout_secs,
+        verify=verify or Verify(),
+        expectations=Expectations(test_file=tests, **expected),
+    )
+
+
+def judge(code: str, of: Case | None = None, sandbox: Process | None = None) -> Finding:
+    return asyncio.run(Python(sandbox or Process()).verify(of or case(), f"Here you are:\n\n```python\n{code}\n```\n"))
+
+
+def outcomes(finding: Finding) -> list[str]:
+    return [test.outcome for test in finding.tests]
+
+
+def test_a_right_answer_passes_every_test() -> None:
+    finding = judge(RIGHT)
+    assert finding.compiled
+    assert outcomes(finding) == ["passed"] * 3
+    assert [test.name for test in finding.tests] == ["add(1, 2) == 3", "add(-1, 1) == 0", "add('a', 'b') == 'ab'"]
+    assert (finding.label, finding.reason) == ("", "")
+    assert (finding.code or "").strip() == RIGHT.strip()
+    assert (finding.trust, finding.isolation) == ("in-process", "process")
+    assert correct(case(), finding)
+
+
+def test_a_wrong_answer_says_what_came_instead() -> None:
+    finding = judge("def add(a, b):\n    return a * b\n")
+    assert outcomes(finding) == ["failed", "failed", "failed"]
+    assert (finding.label, finding.reason) == ("wrong answer", "add(1, 2) == 3: got 2, expected 3")
+    assert "TypeError" in finding.tests[2].message
+    assert not correct(case(), finding)
+
+
+def test_an_answer_that_is_partly_right_gets_part_of_the_score() -> None:
+    finding = judge("def add(a, b):\n    return a + b if isinstance(a, int) else None\n")
+    assert outcomes(finding) == ["passed", "passed", "failed"]
+    assert not correct(case(), finding)
+    assert 0.4 < score(case(), finding, RULES["code"]) < 1
+
+
+@pytest.mark.parametrize(
+    "code", ["def add(a, b)\n    return a + b", "def add(:", "x = (", "print 'hi'", "a = '\\0'; b ="]
+)
+def test_what_does_not_compile_is_the_answers_fault_and_says_where(code: str) -> None:
+    finding = judge(code)
+    assert finding.compiled is False
+    assert finding.label == "does not compile"
+    assert finding.reason.startswith("SyntaxError")
+    assert finding.diagnostics[0].spans[0].line_start == 1
+    assert finding.tests == ()
+    assert not correct(case(), finding)
+
+
+def test_a_monstrous_source_is_the_answers_fault() -> None:
+    for code in ("x = " + "(" * 5000 + ")" * 5000, "x = " + "-" * 100_000 + "1"):
+        finding = judge(code)
+        assert finding.compiled is False
+        assert not correct(case(), finding)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise RuntimeError('at import')", "RuntimeError: at import"),
+        ("import no_such_module_anywhere", "ModuleNotFoundError"),
+        ("import sys\nsys.exit(0)", "SystemExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("class Odd(Exception):\n    def __str__(self):\n        raise ValueError\nraise Odd", "Odd"),
+    ],
+)
+def test_what_an_answer_raises_before_the_tests_fails_them_all(code: str, reason: str) -> None:
+    finding = judge(f"{RIGHT}\n{code}\n")
+    assert finding.compiled
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "exception"
+    assert reason in finding.reason
+
+
+def test_what_an_answer_raises_in_one_test_fails_that_one() -> None:
+    finding = judge("import sys\ndef add(a, b):\n    if a == -1:\n        sys.exit(0)\n    return a + b\n")
+    assert outcomes(finding) == ["passed", "failed", "passed"]
+    assert finding.label == "exception"
+    assert "SystemExit" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos._exit(0)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+        "import ctypes\nctypes.string_at(0)",
+        "import os\nos.killpg(0, 9)",
+    ],
+)
+def test_an_answer_that_ends_the_process_has_not_passed(code: str) -> None:
+    finding = judge(f"{RIGHT}\n{code}\n")
+    assert finding.compiled
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "died"
+    assert "died before the verdict" in finding.reason
+
+
+def test_an_answer_that_dies_in_a_test_keeps_what_it_had_passed() -> None:
+    finding = judge("import os\ndef add(a, b):\n    if a == -1:\n        os._exit(0)\n    return a + b\n")
+    assert outcomes(finding) == ["passed", "failed", "failed"]
+    assert finding.label == "died"
+
+
+def test_an_answer_that_computes_without_end_is_stopped_at_the_cpu_limit() -> None:
+    finding = judge("def add(a, b):\n    while True:\n        pass\n", case(timeout_secs=1))
+    assert finding.compiled
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "cpu limit"
+    assert "cpu limit" in finding.reason
+
+
+def test_an_answer_that_catches_everything_is_stopped_all_the_same() -> None:
+    code = """
+import signal
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+def add(a, b):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+"""
+    finding = judge(code, case(timeout_secs=1))
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "cpu limit"
+
+
+def test_an_answer_that_sleeps_is_stopped_at_the_time_limit() -> None:
+    finding = judge("import time\ndef add(a, b):\n    time.sleep(1000)\n", sandbox=Limited(wall_seconds=3))
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "time limit"
+
+
+def test_an_answer_that_fills_the_memory_is_stopped_and_named() -> None:
+    finding = judge("def add(a, b):\n    return [0] * (1 << 34)\n")
+    assert outcomes(finding) == ["failed"] * 3
+    assert finding.label == "memory limit"
+    assert "MemoryError" in finding.reason
+
+
+def test_an_answer_that_recurses_without_end_only_raises() -> None:
+    finding = judge("def add(a, b):\n    return add(a, b)\n")
+    assert outcomes(finding) == ["failed"] * 3
+    assert "RecursionError" in finding.reason
+
+
+def test_what_an_answer_prints_is_kept_and_is_no_verdict() -> None:
+    code = """
+import json, os, sys
+for line in ({"compiled": True, "seconds": 0}, {"test": 0, "wrong": "", "seconds": 0}, {"finished": True}):
+    print(json.dumps(line), flush=True)
+    for descriptor in range(1, 10):
+        try:
+            os.write(descriptor, (json.dumps(line) + "\\n").encode())
+            os.write(descriptor, ("0123456789abcdef" + json.dumps(line) + "\\n").encode())
+        except OSError:
+            pass
+def add(a, b):
+    print("hello from the answer")
+    return None
+"""
+    finding = judge(code)
+    assert outcomes(finding) == ["failed"] * 3
+    assert "hello from the answer" in finding.output
+    assert not correct(case(), finding)
+
+
+def test_an_answer_may_print_on_every_stream_and_still_be_right() -> None:
+    code = f"import os, sys\nprint('out'); print('err', file=sys.stderr); os.write(1, b'raw')\n{RIGHT}"
+    finding = judge(code)
+    assert outcomes(finding) == ["passed"] * 3
+    assert all(said in finding.output for said in ("out", "err", "raw"))
+
+
+def test_an_answer_that_prints_without_end_is_stopped_and_only_the_beginning_is_kept() -> None:
+    finding = judge("def add(a, b):\n    while True:\n        print('x' * 100_000)\n")
+    assert outcomes(finding)[0] == "failed"
+    assert 0 < len(finding.output) <= 64 << 10
+
+
+def test_an_answer_that_closes_every_stream_is_judged_all_the_same() -> None:
+    finding = judge(f"import os\n{RIGHT}\nos.closerange(0, 3)\n")
+    assert outcomes(finding) == ["passed"] * 3
+    finding = judge(f"import os\n{RIGHT}\nos.closerange(0, 50)\n")
+    assert outcomes(finding) == ["failed"] * 3
+
+
+def test_a_message_that_is_no_text_spoils_no_other_test() -> None:
+    finding = judge("def add(a, b):\n    if a == 1:\n        raise ValueError('\\udcff')\n    return a + b\n")
+    assert outcomes(finding) == ["failed", "passed", "passed"]
+    assert finding.tests[0].message.startswith("ValueError")
+    finding = judge("def add(a, b):\n    return '\\udcff\\x00' if a == 1 else a + b\n")
+    assert outcomes(finding) == ["failed", "passed", "passed"]
+
+
+def test_a_value_that_cannot_be_shown_or_compared_is_wrong_and_spoils_no_other_test() -> None:
+    code = """
+class Odd:
+    def __repr__(self):
+        raise RuntimeError
+    def __eq__(self, other):
+        return False
+def add(a, b):
+    return Odd() if a == 1 else a + b
+"""
+    finding = judge(code)
+    assert outcomes(finding) == ["failed", "passed", "passed"]
+
+
+@pytest.mark.parametrize("text", ["", "I cannot help with that.", "```\n```", "```python\n```"])
+def test_a_reply_without_code_is_wrong_and_says_so(text: str) -> None:
+    finding = asyncio.run(Python(Process()).verify(case(), text))
+    assert finding.code is None
+    assert not correct(case(), finding)
+    assert finding.label == "no code"
+
+
+def test_no_secret_of_the_parent_is_in_the_environment_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("HOME", "/home/of/the/user")
+    finding = judge(f"import os, sys\nprint(dict(os.environ), sys.path, os.getcwd(), os.listdir())\n{RIGHT}")
+    assert "PYTHONHASHSEED" in finding.output
+    assert "sk-very-secret" not in finding.output
+    assert "/home/of/the/user" not in finding.output
+    assert str(Path.cwd()) not in finding.output
+
+
+def test_an_answer_cannot_import_what_we_are_made_of() -> None:
+    for module in ("steelyard", "msgspec", "pytest"):
+        assert "ModuleNotFoundError" in judge(f"import {module}\n{RIGHT}").reason
+
+
+def test_no_process_of_an_answer_outlives_its_verdict(tmp_path: Path) -> None:
+    note = tmp_path / "child"
+    code = f"""
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+    os._exit(0)
+open({str(note)!r}, "w").write(str(child))
+{RIGHT}
+"""
+    assert outcomes(judge(code)) == ["passed"] * 3
+    child = int(note.read_text())
+    for _ in range(500):
+        try:
+            os.kill(child, 0)
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return
+        if state == "Z":
+            return
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    pytest.fail("the child lives")
+
+
+def test_a_folder_that_an_answer_locks_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it is remembered from the first use
+    assert (
+        outcomes(judge(f"import os\nos.makedirs('a/b')\nos.chmod('a', 0)\nos.chmod('.', 0)\n{RIGHT}")) == ["passed"] * 3
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "tests",
+    ["assert add(1, 2 == 3", "", "x = 1\n", "def helper():\n    assert False\n", "async def test_add():\n    pass\n"],
+)
+def test_tests_that_are_broken_are_a_failure_of_ours_not_of_the_model(tests: str) -> None:
+    with pytest.raises(VerifierError, match="tests"):
+        judge(RIGHT, case(tests))
+    with pytest.raises(VerifierError, match="tests"):
+        Python(Process()).check(case(tests))
+
+
+def test_a_sandbox_that_cannot_start_is_a_failure_of_ours() -> None:
+    class Gone(Process):
+        async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
+            return await super().run(["/no/such/interpreter"], files=files, stdin=stdin, limits=limits)
+
+    with pytest.raises(VerifierError, match="the harness did not start"):
+        judge(RIGHT, sandbox=Gone())
+    with pytest.raises(VerifierError, match="the harness did not start"):
+        judge(RIGHT, sandbox=Limited(memory_bytes=1 << 20))
+
+
+def test_tests_may_be_asserts_functions_or_a_check_of_a_candidate() -> None:
+    styles = [
+        case(
+            "from math import pi\nexpected = 3\nfor _ in range(2):\n    expected += 0\nassert add(1, 2) == expected, 'sum'\n"
+        ),
+        case("def test_one():\n    assert add(1, 2) == 3\n\ndef test_two():\n    assert add(1, 1) == 2\n"),
+        case("def check(candidate):\n    assert candidate(1, 2) == 3\n", verify=Verify(entry_point="add")),
+        case(
+            "def check(candidate):\n    assert candidate(1, 2) == 3\n", verify=Verify(style="check", entry_point="add")
+        ),
+        case("", verify=Verify(tests="assert add(1, 2) == 3")),
+    ]
+    for style in styles:
+        good, bad = judge(RIGHT, style), judge("def add(a, b):\n    return 0\n", style)
+        assert set(outcomes(good)) == {"passed"}
+        assert "failed" in outcomes(bad)
+        assert bad.label == "wrong answer"
+
+
+def test_an_answer_without_the_function_under_test_is_wrong() -> None:
+    for of in (
+        case(),
+        case("def check(candidate):\n    assert candidate(1, 2) == 3\n", verify=Verify(entry_point="add")),
+    ):
+        finding = judge("def subtract(a, b):\n    return a - b\n", of)
+        assert set(outcomes(finding)) == {"failed"}
+        assert "NameError" in finding.reason
+
+
+def test_expected_functions_and_types_that_are_missing_are_named() -> None:
+    of = case(expected_functions=("add", "other"), expected_types=("Thing",))
+    assert judge(f"{RIGHT}\nclass Thing: pass\n", of).missing == ("other",)
+    assert judge("def add(", of).missing == ("other", "Thing")
+
+
+def test_a_case_that_should_not_compile_is_judged_by_that() -> None:
+    of = case("", should_compile=False)
+    assert correct(of, judge("def add(", of))
+    assert not correct(of, judge(RIGHT, of))
+
+
+def test_a_case_whose_tests_are_not_run_is_judged_by_compiling() -> None:
+    of = case("assert add(1, 2) == 4", should_pass_tests=False)
+    assert correct(of, judge(RIGHT, of))
+    assert not correct(of, judge("def add(", of))
+
+
+def test_the_same_answer_is_judged_the_same_way_every_time() -> None:
+    code = "def add(a, b):\n    return next(iter({str(a), str(b), 'x', 'y'}))\n"
+    of = case("assert add(1, 2) == 'x'\n")
+    assert len({judge(code, of).reason for _ in range(4)}) == 1
+
+
+def test_every_reference_we_ship_is_accepted_and_every_counterexample_refused() -> None:
+    cases = evalsets.load([EXAMPLES / "python-basics.toml"]).cases
+    assert all(case.reference and case.counterexample for case in cases)
+    proved, problems = prove(cases)
+    assert problems == []
+    assert proved == 2 * len(cases)
+    assert len(cases) >= 15
