@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.engine.run import Means, Run, resume, run
+    from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
+    from steelyard.engine.sitting import Means
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Case": "steelyard.records",
     "Expectations": "steelyard.records",
-    "Means": "steelyard.engine.run",
+    "Means": "steelyard.engine.sitting",
     "Message": "steelyard.records",
     "Run": "steelyard.engine.run",
     "Settings": "steelyard.settings",

@@ -15,7 +15,8 @@ from steelyard.options import parser, take_over_defaults
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.engine.run import Means, Progress, Run
+    from steelyard.engine.run import Run
+    from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
     from steelyard.settings import Settings
     from steelyard.summary import Results
@@ -252,7 +253,7 @@ COMMANDS = {
 
 def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
     from steelyard import settings as settings_module
-    from steelyard.engine.run import Means
+    from steelyard.engine.sitting import Means
 
     if getattr(options, "env_file", None):
         settings_module.read_env_file(Path(options.env_file), os.environ)

@@ -12,7 +12,7 @@ from steelyard.prices import Prices
 from steelyard.settings import BUILT_IN, provider
 
 if TYPE_CHECKING:
-    from steelyard.engine.run import Means
+    from steelyard.engine.sitting import Means
     from steelyard.records import Price
 
 PATIENCE = 20.0

@@ -1,0 +1,242 @@
+"""One go at what a run owes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.engine.budget import Budget, most_tokens
+from steelyard.engine.pace import Breaker, Pace
+from steelyard.engine.plan import expected, owed, parameters, plan
+from steelyard.engine.pool import work_through
+from steelyard.engine.steps import Persistence, ask, verdict_key, verify
+from steelyard.errors import InputError, Problem, VerifierError
+from steelyard.plugins import part
+from steelyard.prices import Prices
+from steelyard.records import Attempt, Case, Failure, Reply, Verdict
+from steelyard.sandbox.process import Process
+from steelyard.scoring import correct
+from steelyard.settings import Settings
+from steelyard.verifiers.function import check_unchanged
+
+if TYPE_CHECKING:
+    from steelyard import store
+    from steelyard.protocols import Provider, Verifier
+
+WAITING = 256
+"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
+
+
+class Progress:
+    """How far a run is, for whoever watches."""
+
+    def __init__(self, *, asks: int, verdicts: int) -> None:
+        self.asks = asks
+        """Replies still to be had when this sitting began."""
+        self.verdicts = verdicts
+        """Verdicts still to be had when this sitting began."""
+        self.replied = 0
+        self.judged = 0
+        self.correct = 0
+        self.failed = 0
+        self.spent = 0.0
+        self.reason = ""
+        """Why we wait, if we do."""
+
+
+Watch = Callable[[Progress], None]
+
+
+class Means(NamedTuple):
+    """What a run is carried out with, as opposed to what it is."""
+
+    settings: Settings = Settings()
+    parallelism: int | None = None
+    max_cost: float | None = None
+    watch: Watch | None = None
+    environment: Mapping[str, str] = os.environ
+
+
+class Sitting:
+    """Asks for the replies that are owed, and verifies each while others are still in flight."""
+
+    def __init__(self, journal: store.Journal, providers: dict[str, Provider], means: Means) -> None:
+        self._journal = journal
+        self._info = journal.info
+        self._providers = providers
+        self._means = means
+        self._prices = Prices(means.settings.prices)
+        self._persistence = Persistence(
+            retries=means.settings.max_retries,
+            first_pause=means.settings.retry_delay_ms / 1000,
+            deadline=means.settings.deadline_secs,
+        )
+        self._breakers = {model: Breaker() for model in providers}
+        self.cases = journal.cases
+        self._by_id = {case.id: case for case in self.cases}
+        self._verifiers = verifiers_for(self.cases)
+        self._survey()
+
+    def _survey(self) -> None:
+        """What is done already: keys only, the texts stay on disk."""
+        self._replied: set[str] = set()
+        self._judged: set[str] = set()
+        spent = 0.0
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply):
+                self._replied.add(fact.key)
+                spent += self._spent_on(fact)
+            elif isinstance(fact, Verdict):
+                self._judged.add(fact.key)
+        self._budget_spent = spent
+
+    def _spent_on(self, reply: Reply) -> float:
+        """What a stored reply cost; under a budget, one of unknown cost counts as the most it can have cost."""
+        if reply.answer.cost is not None:
+            return reply.answer.cost.usd
+        case = self._by_id.get(reply.case)
+        if self._means.max_cost is None or case is None:
+            return 0.0
+        chosen = parameters(self._info, case, reply.number)
+        asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
+        return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
+
+    async def carry_out(self) -> tuple[str, ...]:
+        """Do all that is owed; returns why something is still owed, if it is."""
+        self._budget = Budget(self._means.max_cost, self._budget_spent)
+        self._queue: asyncio.Queue[tuple[Reply, Case] | None] = asyncio.Queue(WAITING)
+        counts = sum(
+            expected(self._info, provider, case) for provider in self._providers.values() for case in self.cases
+        )
+        asks = max(0, counts - len(self._replied))
+        self.progress = Progress(asks=asks, verdicts=asks + sum(1 for _ in self._unverified()))
+        at_once = self._means.parallelism or os.cpu_count() or 2
+        try:
+            async with asyncio.TaskGroup() as beside:
+                ticking = beside.create_task(self._tick())
+                async with asyncio.TaskGroup() as verifying:
+                    for _ in range(at_once):
+                        verifying.create_task(self._verify_all())
+                    await self._ask_all()
+                    for _ in range(at_once):
+                        await self._queue.put(None)
+                ticking.cancel()
+        finally:
+            for provider in self._providers.values():
+                await provider.close()
+        self._show()
+        return self._still_owed()
+
+    async def _ask_all(self) -> None:
+        endpoints: dict[str, dict[str, Provider]] = {}
+        for model, provider in self._providers.items():
+            endpoints.setdefault(provider.endpoint, {})[model] = provider
+        async with asyncio.TaskGroup() as asking:
+            asking.create_task(self._requeue())
+            for models in endpoints.values():
+                asking.create_task(self._ask_endpoint(models))
+
+    async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
+        at_once = min(provider.at_once for provider in providers.values())
+        at_once = min(at_once, self._means.parallelism or self._means.settings.parallelism or at_once)
+        pace = Pace(at_once)
+
+        async def do(attempt: Attempt) -> None:
+            most = 0.0
+            if self._means.max_cost is not None:
+                most = self._prices.bound(attempt.model, *most_tokens(attempt)) or 0.0
+                if not await self._budget.reserve(most):
+                    return
+            fact = await ask(
+                attempt, providers[attempt.model], pace, self._breakers[attempt.model], self._persistence, self._prices
+            )
+            if fact is None:
+                self._budget.settle(most, 0)
+                return
+            # nothing may come between an answer and its line in the journal: it is paid for
+            self._journal.append(fact)
+            self.progress.reason = pace.reason
+            if isinstance(fact, Failure):
+                self._budget.settle(most, 0)
+                self.progress.failed += 1
+                return
+            # what nobody knows the cost of may have cost as much as it could
+            self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
+            self.progress.replied += 1
+            await self._queue.put((fact, attempt.case))
+
+        await work_through(self._owed(providers), do, at_once)
+
+    def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
+        wanted = (
+            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[attempt.model].broken
+        )
+        for attempt in owed(wanted, self._replied):
+            if self._budget.exhausted:
+                return
+            yield attempt
+
+    def _unverified(self) -> Iterator[tuple[Reply, Case]]:
+        """Stored replies that need a verdict: those without a current one, or all when nothing is asked."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in self._replied and fact.case in self._by_id:
+                case = self._by_id[fact.case]
+                if not self._providers or verdict_key(fact, case, self._verifiers[case.kind]) not in self._judged:
+                    yield fact, case
+
+    async def _requeue(self) -> None:
+        for reply, case in self._unverified():
+            await self._queue.put((reply, case))
+
+    async def _verify_all(self) -> None:
+        while (waiting := await self._queue.get()) is not None:
+            reply, case = waiting
+            fact = await verify(reply, case, self._verifiers[case.kind])
+            self._journal.append(fact)
+            if isinstance(fact, Failure):
+                self.progress.failed += 1
+            else:
+                self.progress.judged += 1
+                self.progress.correct += correct(case, fact.found)
+
+    async def _tick(self) -> None:
+        """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""
+        while True:
+            await asyncio.sleep(1)
+            await asyncio.to_thread(self._journal.sync)
+            self._show()
+
+    def _show(self) -> None:
+        self.progress.spent = self._budget.spent
+        if self._means.watch is not None:
+            self._means.watch(self.progress)
+
+    def _still_owed(self) -> tuple[str, ...]:
+        why = [f"{model} was given up: {breaker.broken}" for model, breaker in self._breakers.items() if breaker.broken]
+        if self._budget.exhausted:
+            why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+        return tuple(why)
+
+
+def verifiers_for(cases: Sequence[Case]) -> dict[str, Verifier]:
+    """The verifier of each kind of case; a case nobody can verify is found out before anything is paid for."""
+    sandbox = Process()
+    verifiers: dict[str, Verifier] = {}
+    problems = []
+    for case in cases:
+        if not case.kind:
+            said = "nothing says how to verify it; give it a language with tests, a target, or verify"
+            problems.append(Problem(f'case "{case.id}"', 0, said))
+            continue
+        if case.kind not in verifiers:
+            verifiers[case.kind] = part("verifiers", case.kind)(sandbox)
+        try:
+            verifiers[case.kind].check(case)
+            check_unchanged(case)
+        except VerifierError as error:
+            problems.append(Problem(f'case "{case.id}"', 0, str(error)))
+    if problems:
+        raise InputError(problems)
+    return verifiers
