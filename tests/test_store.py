@@ -145,14 +145,20 @@ def test_shards_of_a_journal_are_read_together(tmp_path: Path) -> None:
     assert sorted(fact.key for fact in read(path.parent)) == ["k1", "k2"]
 
 
-def test_the_copy_for_questions_has_one_row_per_attempt_whatever_the_journal_holds(tmp_path: Path) -> None:
+def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_holds(tmp_path: Path) -> None:
     import duckdb
 
     path = written(tmp_path, failure(1), reply(1, "nul \x00, \u2028"), verdict(1), failure(2), reply(3, ""))
     path.write_bytes(path.read_bytes() + b'\xff\xfe\n[\n\n{"kind":"reply"\n{"cut')
     store.copy_to_parquet(tmp_path)
-    rows = duckdb.sql(f"SELECT number, reply, passed, failure FROM '{tmp_path}/attempts.parquet' ORDER BY number")
-    assert rows.fetchall() == [(1, "nul \x00, \u2028", True, None), (2, None, None, "503"), (3, "", None, None)]
+    rows = duckdb.execute(f"SELECT kind, number, reply, passed, failure FROM '{tmp_path}/attempts.parquet'")
+    assert rows.fetchall() == [
+        ("failure", 1, None, None, "503"),
+        ("reply", 1, "nul \x00, \u2028", None, None),
+        ("verdict", 1, None, True, None),
+        ("failure", 2, None, None, "503"),
+        ("reply", 3, "", None, None),
+    ]
 
 
 HOLD = """

@@ -349,6 +349,8 @@ def _conclude(done: Run, options: argparse.Namespace) -> int:
         print(reports.render(options.format, results), end="")
     if options.report and results is not None:
         _write(options.report, results)
+    for note in done.notes:
+        _tell(f"warning: {note}")
     for reason in done.stopped:
         _tell(f"steelyard: {reason}; continue with: steelyard resume {done.folder}")
     if done.stopped or not done.summary.conclusive:

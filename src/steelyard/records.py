@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -67,7 +68,7 @@ class Verify(Record, frozen=True, kw_only=True):
     """A digest of that function's file, filled in by the loader, so that a changed check is a changed test."""
 
 
-class Case(Record, frozen=True, kw_only=True):
+class Case(Record, frozen=True, kw_only=True, dict=True):
     """A question together with the way to verify its answer."""
 
     id: str
@@ -115,7 +116,7 @@ class Case(Record, frozen=True, kw_only=True):
             return "function"
         return self.language or ("response" if self.target else "")
 
-    @property
+    @cached_property
     def tests_digest(self) -> str:
         """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
         verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2])

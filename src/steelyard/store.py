@@ -157,21 +157,21 @@ def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
 
 
 def copy_to_parquet(folder: Path) -> None:
-    """Write a run's facts, one row per attempt, as Parquet for questions over many runs; it can always be rebuilt."""
+    """Write a run's facts as Parquet, for questions over many runs; the copy can always be rebuilt."""
     import duckdb
 
     fresh = folder / ".attempts.parquet.new"
-    # an option that looks something up on the network or takes every core has no place in a copy
+    # a copy needs no network and not every core, and however long the run is, little memory
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": 1,
-        "memory_limit": "1GB",
+        "memory_limit": "512MB",
         "autoinstall_known_extensions": False,
     }
     try:
         with duckdb.connect(config=config) as database:
             journals = [str(path) for path in Stored(folder).journals()]
-            rows = database.sql(ATTEMPTS, params={"journals": journals, "run": Stored(folder).info.id})
-            rows.write_parquet(str(fresh), compression="zstd")
+            rows = database.sql(FACTS, params={"journals": journals, "run": Stored(folder).info.id})
+            rows.write_parquet(str(fresh), compression="zstd", row_group_size=4096)
         fresh.replace(folder / "attempts.parquet")
     except (duckdb.Error, OSError) as error:
         fresh.unlink(missing_ok=True)
@@ -180,39 +180,27 @@ def copy_to_parquet(folder: Path) -> None:
         ) from None
 
 
-ATTEMPTS = """
-WITH facts AS (
-  SELECT *, row_number() OVER () AS line FROM read_json($journals, format = 'newline_delimited', ignore_errors = true,
-    maximum_object_size = 134217728, columns = {
-      kind: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR', number: 'INTEGER', tier: 'VARCHAR',
-      tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
-      answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
-        reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)',
-      found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings INTEGER, passed BOOLEAN,
-        score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR)'})
-),
-attempts AS (
-  SELECT "case", model, coalesce(tier, '') AS tier, number,
-    arg_max({'at': "at", 'answer': answer}, line) FILTER (kind = 'reply') AS reply,
-    arg_max({'at': "at", 'found': found, 'tests': tests, 'verifier': verifier}, line) FILTER (kind = 'verdict') AS verdict,
-    arg_max({'stage': stage, 'message': message}, line) FILTER (kind = 'failure') AS failure,
-    max(line) FILTER (kind = 'failure') > coalesce(max(line) FILTER (kind = 'verdict'), 0) AS failed
-  FROM facts WHERE "case" IS NOT NULL GROUP BY ALL
-)
-SELECT $run AS run, "case", model, tier, number,
-  reply."at" AS replied_at, reply.answer.text AS reply,
-  if(reply IS NULL, NULL, coalesce(reply.answer.finish, 'stop')) AS finish,
-  reply.answer.input_tokens, reply.answer.output_tokens, reply.answer.cached_tokens, reply.answer.reasoning_tokens,
-  reply.answer.cost.usd AS cost_usd, reply.answer.latency,
-  verdict."at" AS judged_at, verdict.verifier, verdict.tests, verdict.found.code, verdict.found.compiled,
-  len(list_filter(verdict.found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
-  len(list_filter(verdict.found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
-  verdict.found.warnings, verdict.found.passed, verdict.found.score, verdict.found.label, verdict.found.reason,
-  verdict.found.trust, verdict.found.isolation,
-  if(failed, failure.stage, NULL) AS failed_stage, if(failed, failure.message, NULL) AS failure
-FROM attempts ORDER BY "case", model, tier, number
+FACTS = """
+SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS tier, number,
+  answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
+  answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
+  answer.cost.usd AS cost_usd, answer.latency,
+  verifier, tests, found.code, found.compiled,
+  len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
+  len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
+  found.warnings, found.passed, found.score, found.label, found.reason, found.trust, found.isolation,
+  stage AS failed_stage, message AS failure
+FROM read_json($journals, format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864,
+  columns = {
+    kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
+    number: 'INTEGER', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
+    answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
+      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)',
+    found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings INTEGER, passed BOOLEAN,
+      score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR)'})
+WHERE kind IS NOT NULL
 """
-"""A run's facts with one row per attempt: the last reply, the last verdict, and the failure that stands in its way."""
+"""A run's facts, one row each, in the order of the journal; the last of an attempt and kind is the one that counts."""
 
 
 def runs(root: Path = RUNS) -> list[Stored]:

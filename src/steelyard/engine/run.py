@@ -19,7 +19,7 @@ from steelyard.engine.plan import plan
 from steelyard.engine.pool import complete
 from steelyard.engine.sitting import Means, Sitting, verifiers_for
 from steelyard.engine.steps import now
-from steelyard.errors import InputError, SteelyardError
+from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.plugins import part
 from steelyard.prices import Prices
 from steelyard.records import Case, EvalSetFile, RunInfo
@@ -38,6 +38,8 @@ class Run(NamedTuple):
     summary: Summary
     stopped: tuple[str, ...]
     """Why attempts are still owed, where that was not their own failure."""
+    notes: tuple[str, ...] = ()
+    """What else went wrong, without harm to the results."""
 
     @property
     def complete(self) -> bool:
@@ -267,8 +269,8 @@ def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means
             stopped = complete(sitting.carry_out())
             info = msgspec.structs.replace(journal.info, ended_at=now())
             journal.describe(info)
-            store.copy_to_parquet(journal.folder)
-            return Run(journal.folder, info, summarise(info, sitting.cases, journal.facts()), stopped)
+            summary = summarise(info, sitting.cases, journal.facts())
+            return Run(journal.folder, info, summary, stopped, _copied(journal.folder))
     except KeyboardInterrupt:
         raise Interrupted(journal.folder) from None
     except BaseExceptionGroup as group:
@@ -277,3 +279,12 @@ def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means
         while isinstance(ours, BaseExceptionGroup):
             ours = ours.exceptions[0]  # type: ignore[assignment]
         raise (ours or group) from None
+
+
+def _copied(folder: Path) -> tuple[str, ...]:
+    """Write the Parquet copy; a run without it is whole all the same."""
+    try:
+        store.copy_to_parquet(folder)
+    except StoreError as error:
+        return (str(error),)
+    return ()

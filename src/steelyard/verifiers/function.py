@@ -9,7 +9,7 @@ import math
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import VerifierError
 from steelyard.records import Case, Finding, digest
@@ -37,12 +37,9 @@ class Function:
 
 async def judged_by(path: str, case: Case, text: str) -> Finding:
     """What the function at `file.py:name` says of a reply: a bool, a number in [0, 1], or {pass, score, reason}."""
-    function = _function(path, case)
-    arguments = (text, case) if len(inspect.signature(function).parameters) > 1 else (text,)
-    if inspect.iscoroutinefunction(function):
-        said = await function(*arguments)
-    else:
-        said = await asyncio.to_thread(function, *arguments)
+    function, takes_case, is_async = _function(path, case)
+    arguments = (text, case) if takes_case else (text,)
+    said = await function(*arguments) if is_async else await asyncio.to_thread(function, *arguments)
     if isinstance(said, dict):
         score, passed, reason = said.get("score"), said.get("pass"), str(said.get("reason", ""))
     elif isinstance(said, bool):
@@ -81,7 +78,7 @@ def check_unchanged(case: Case) -> None:
         )
 
 
-def _function(path: str, case: Case) -> Callable[..., Any]:
+def _function(path: str, case: Case) -> _Check:
     if case.verify.source:
         return _imported(path, case.verify.source)
     try:
@@ -91,8 +88,16 @@ def _function(path: str, case: Case) -> Callable[..., Any]:
     return _imported(path, f"{status.st_mtime_ns} {status.st_size}")
 
 
+class _Check(NamedTuple):
+    """A function of the user's, and how it wants to be called."""
+
+    function: Callable[..., Any]
+    takes_case: bool
+    is_async: bool
+
+
 @cache
-def _imported(path: str, version: str) -> Callable[..., Any]:  # noqa: ARG001  a changed file is another function
+def _imported(path: str, version: str) -> _Check:  # noqa: ARG001  a changed file is another function
     file, _, name = path.rpartition(":")
     # the path as its name: no other module has that, and a dataclass looks itself up under it
     spec = importlib.util.spec_from_file_location(str(Path(file).resolve()), file)
@@ -104,4 +109,4 @@ def _imported(path: str, version: str) -> Callable[..., Any]:  # noqa: ARG001  a
         function: Callable[..., Any] = getattr(module, name)
     except Exception as error:
         raise VerifierError(f"{path}: {type(error).__name__}: {error}") from error
-    return function
+    return _Check(function, len(inspect.signature(function).parameters) > 1, inspect.iscoroutinefunction(function))
