@@ -461,3 +461,10 @@ def test_the_hardest_cases_come_first() -> None:
     summary = summarise(info(), [A, B, C, case("d"), case("e")], facts)
     assert [entry.case for entry in hardest(summary)] == ["b", "d", "a"]
     assert [entry.case for entry in hardest(summary, limit=1)] == ["b"]
+
+
+def test_a_case_is_as_hard_as_it_is_for_the_model_that_does_best_at_it() -> None:
+    facts = attempts(A, WRONG, WRONG, model="weak") + attempts(A, RIGHT, RIGHT, model="strong")
+    facts += attempts(B, WRONG, WRONG, model="weak") + attempts(B, WRONG, RIGHT, model="strong")
+    found = hardest(summarise(info(), [A, B], facts))
+    assert [(entry.case, entry.model, entry.correct) for entry in found] == [("b", "strong", 1)]

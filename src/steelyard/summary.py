@@ -193,9 +193,20 @@ def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: 
 
 
 def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
-    """The cases that failed most often, worst first."""
-    failed = [row for row in summary.cases if row.correct < row.attempts]
-    return sorted(failed, key=lambda row: row.correct / row.attempts)[:limit]
+    """The cases that failed most often with the model that did best at them, worst first.
+
+    What a weak model cannot do says little about a case; what the best one cannot do says much.
+    """
+    best: dict[str, CaseSummary] = {}
+    for row in summary.cases:
+        if row.attempts and (row.case not in best or _share(row) > _share(best[row.case])):
+            best[row.case] = row
+    failed = [row for row in best.values() if row.correct < row.attempts]
+    return sorted(failed, key=_share)[:limit]
+
+
+def _share(row: CaseSummary) -> float:
+    return row.correct / row.attempts
 
 
 class _Place(NamedTuple):

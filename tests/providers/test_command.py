@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import sys
 import time
 from pathlib import Path
@@ -154,3 +155,15 @@ def test_a_program_that_closes_its_output_early_may_finish_its_work(tmp_path: Pa
     )
     assert answer(python(source)).text == "hi\n"
     assert done.exists()
+
+
+def test_a_child_that_left_the_family_keeps_nobody_waiting(tmp_path: Path) -> None:
+    # it holds the program's output open, as a server does that was started on the way
+    script = tmp_path / "serve.sh"
+    script.write_text(f"#!/bin/sh\nsetsid sleep 600 &\necho $! > {tmp_path}/child\nsleep 600\n")
+    script.chmod(0o755)
+    try:
+        with pytest.raises(TimeoutError):
+            answer(command(str(script)), deadline=1.0)
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)

@@ -8,7 +8,9 @@ import os
 import shlex
 import shutil
 import signal
+import tempfile
 import time
+from typing import IO
 
 import msgspec
 
@@ -48,38 +50,43 @@ class Command:
 
     async def ask(self, attempt: Attempt) -> Answer:
         started = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            *self._argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
-        )
-        try:
-            prompt = "\n\n".join(message.content for message in attempt.messages)
-            _, output, complaints = await asyncio.gather(
-                _feed(process, prompt.encode()), self._read(process.stdout), self._read(process.stderr)
+        # files instead of pipes: nothing to drain, and a child left behind cannot keep us waiting at one
+        with (
+            tempfile.TemporaryFile() as prompt,
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as complaints,
+        ):
+            prompt.write("\n\n".join(message.content for message in attempt.messages).encode())
+            prompt.seek(0)
+            process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                stdin=prompt,
+                stdout=output,
+                stderr=complaints,
+                start_new_session=True,
+                env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
             )
-            await process.wait()
-        finally:
-            # leaving early must not leave a program running, nor one that it started
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        if process.returncode != 0:
-            last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            raise Rejected(f"{self.endpoint}: exit code {process.returncode}: {last}")
-        return self._answer(output, time.monotonic() - started)
+            try:
+                await self._ended(process, output)
+            finally:
+                # leaving early must not leave a program running, nor one that it started
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+            if process.returncode != 0:
+                complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - 10_000))
+                last = complaints.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+                raise Rejected(f"{self.endpoint}: exit code {process.returncode}: {last}")
+            output.seek(0)
+            return self._answer(output.read(), time.monotonic() - started)
 
-    async def _read(self, stream: asyncio.StreamReader | None) -> bytes:
-        """All that comes, as long as there is an end to it."""
-        received = bytearray()
-        while stream is not None and (piece := await stream.read(1 << 16)):
-            received += piece
-            if len(received) > LARGEST:
+    async def _ended(self, process: asyncio.subprocess.Process, output: IO[bytes]) -> None:
+        """Wait for the end of a program that has one; a look now and then finds out that another prints for ever."""
+        while process.returncode is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), 0.1)
+            if os.fstat(output.fileno()).st_size > LARGEST:
                 raise Rejected(f"{self.endpoint}: printed more than {LARGEST >> 20} MiB")
-        return bytes(received)
 
     def _answer(self, output: bytes, seconds: float) -> Answer:
         if output.lstrip().startswith(b"{"):
@@ -110,15 +117,6 @@ class Command:
 
     async def close(self) -> None:
         pass
-
-
-async def _feed(process: asyncio.subprocess.Process, prompt: bytes) -> None:
-    """Give a program its prompt; one that does not read it to the end may still answer."""
-    if process.stdin is not None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(prompt)
-            await process.stdin.drain()
-        process.stdin.close()
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a program has no settings
