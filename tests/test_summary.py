@@ -468,3 +468,13 @@ def test_a_case_is_as_hard_as_it_is_for_the_model_that_does_best_at_it() -> None
     facts += attempts(B, WRONG, WRONG, model="weak") + attempts(B, WRONG, RIGHT, model="strong")
     found = hardest(summarise(info(), [A, B], facts))
     assert [(entry.case, entry.model, entry.correct) for entry in found] == [("b", "strong", 1)]
+
+
+def test_a_model_that_was_never_answered_is_missing_not_absent() -> None:
+    found = summarise(
+        info(samples=2, names=("m", "silent")), [A, B], attempts(A, RIGHT, RIGHT) + attempts(B, RIGHT, RIGHT)
+    )
+    heard, silent = found.models
+    assert (heard.model, heard.attempts, heard.missing) == ("m", 4, 0)
+    assert (silent.model, silent.attempts, silent.missing, silent.unscored) == ("silent", 0, 4, ("a", "b"))
+    assert not found.conclusive

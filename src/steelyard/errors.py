@@ -71,12 +71,10 @@ class ProviderError(StepError):
 class Unavailable(ProviderError):
     """No answer this time; asking again may help."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None, slow_down: bool = False) -> None:
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         """Seconds the server asked us to wait."""
-        self.slow_down = slow_down
-        """The server said that we ask too much, rather than that it is broken."""
 
 
 class Rejected(ProviderError):

@@ -314,6 +314,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     eval_sets: tuple[EvalSetFile, ...] = ()
     models: tuple[str, ...] = ()
     """As they were asked for; a replay stands for the models it recorded."""
+    names: tuple[str, ...] = ()
+    """The same models by the names that facts carry."""
     parameters: dict[str, Any] = {}
     base_url: str = ""
     """Where every provider was reached, if the user said so."""

@@ -129,7 +129,9 @@ def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str
     """The section with each "${VAR}" replaced by the environment's value."""
     filled = {}
     for key, value in section.items():
-        if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
+        if isinstance(value, dict):
+            value = _expanded(value, f"{where}: {key}", environment)  # noqa: PLW2901  as below
+        elif isinstance(value, str) and value.startswith("${") and value.endswith("}"):
             variable = value[2:-1]
             if variable not in environment:
                 raise InputError(f"{where}: {key} asks for the environment variable {variable}, which is not set")

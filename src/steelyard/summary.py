@@ -370,7 +370,8 @@ _Rows = dict[tuple[str, str], dict[int, _Row]]
 
 def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
     """The attempts by model and case, together with those that were planned and left no trace."""
-    rows: _Rows = {}
+    # a model that was never answered is missing, not absent
+    rows: _Rows = {(model, tier): {} for model in info.names for tier in info.tiers or ("",)}
     for place, answered, judged, failure in ends:
         row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _Row(cases[place.order].id))
         row.asked = True

@@ -6,25 +6,27 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steelyard.engine.plan import expected, owed, parameters, plan
+from steelyard.plugins import Function
 from steelyard.protocols import Provider
 from steelyard.providers.python import Python
 from steelyard.records import Attempt, Case, RunInfo
 
 A, B = Case(id="a", prompt="a?"), Case(id="b", prompt="b?", max_tokens=50)
+ECHO = Function(lambda prompt: prompt, takes_both=False, is_async=False)
 
 
 class Recorded(Python):
     """A provider that has only so many answers."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
-        super().__init__("nowhere:ask", lambda prompt: prompt)
+        super().__init__("nowhere:ask", ECHO)
         self._counts = counts
 
     def available(self, case: str) -> int:  # type: ignore[override]  # a live function has no end of answers
         return self._counts.get(case, 0)
 
 
-LIVE: Provider = Python("nowhere:ask", lambda prompt: prompt)
+LIVE: Provider = Python("nowhere:ask", ECHO)
 
 
 def info(**fields: Any) -> RunInfo:

@@ -131,9 +131,8 @@ def test_an_overloaded_server_may_be_asked_again(server: FaultServer) -> None:
     server.script = in_turn(
         sends({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, status=529)
     )
-    with pytest.raises(Unavailable, match=r"529 Overloaded \(overloaded_error\)") as caught:
+    with pytest.raises(Unavailable, match=r"529 Overloaded \(overloaded_error\)"):
         answer(anthropic(server))
-    assert caught.value.slow_down
 
 
 def test_a_wrong_key_is_of_no_use_to_anyone_and_is_in_no_message(server: FaultServer) -> None:

@@ -112,7 +112,7 @@ def test_a_file_is_not_taken_for_a_module_of_the_same_name(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("path", "what"),
     [
-        ("ask", 'not "module:function"'),
+        ("ask", 'not "file.py:function"'),
         ("no_such_module_at_all:ask", "No module named"),
         ("{folder}/none.py:ask", "No such file"),
         ("{folder}/model.py:value", 'has no function "value"'),

@@ -122,3 +122,10 @@ def test_a_check_that_is_edited_is_the_edited_check(tmp_path: Path) -> None:
     assert not judge(path, "score").passed
     path.write_text("def score(reply):\n    return 'hi' in reply\n")
     assert judge(path, "score").passed
+
+
+def test_a_check_that_hangs_is_our_failure_not_the_models(tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text("import time\ndef hangs(reply):\n    time.sleep(3600)\n")
+    slow = Case(id="c", prompt="?", timeout_secs=0.2, verify=Verify(python=f"{tmp_path / 'checks.py'}:hangs"))
+    with pytest.raises(VerifierError, match=r"no verdict within 0\.2 s"):
+        asyncio.run(Function(Process()).verify(slow, "hi"))

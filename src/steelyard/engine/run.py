@@ -97,6 +97,7 @@ def run(
         started_at=started_at,
         eval_sets=tuple(eval_sets) or files,
         models=tuple(given),
+        names=tuple(providers),
         base_url=base_url,
         parameters=dict(parameters or {}),
         system=system,

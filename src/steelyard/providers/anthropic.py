@@ -54,7 +54,11 @@ class Anthropic:
             raise InputError("provider anthropic: no base_url; give one with --base-url or in the settings file")
         headers = {"anthropic-version": VERSION, "x-api-key": settings.api_key, **settings.headers}
         self._model = model
-        self._http = Endpoint(settings.base_url.rstrip("/").removesuffix("/v1"), headers, secret=settings.api_key)
+        self._http = Endpoint(
+            settings.base_url.rstrip("/").removesuffix("/v1"),
+            headers,
+            secrets=(settings.api_key, *settings.headers.values()),
+        )
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt) -> Answer:

@@ -32,7 +32,7 @@ class Http:
             headers["authorization"] = f"Bearer {settings.api_key}"
         self._model = model
         self._path = settings.answer.split(".")
-        self._http = Endpoint(settings.base_url, headers, secret=settings.api_key)
+        self._http = Endpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt) -> Answer:

@@ -65,7 +65,7 @@ class OpenAI:
         if settings.org_id:
             headers["openai-organization"] = settings.org_id
         self._model = model
-        self._http = Endpoint(settings.base_url, headers, secret=settings.api_key)
+        self._http = Endpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
         self.endpoint = self._http.url
         # OpenAI's own models refuse the older name, other servers do not know the newer one
         self._longest = (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import ssl
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -17,7 +19,7 @@ from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Headroom
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LARGEST = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
@@ -38,7 +40,7 @@ class Exchange(NamedTuple):
 class Endpoint:
     """One base URL with its credentials."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], *, secret: str) -> None:
+    def __init__(self, base_url: str, headers: Mapping[str, str], *, secrets: Iterable[str]) -> None:
         self.url = base_url.rstrip("/")
         try:
             place = urlsplit(self.url).netloc
@@ -55,7 +57,8 @@ class Endpoint:
                     f"the header {name} holds a character that cannot be sent, such as a line end; is the key right?"
                 )
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
-        self._secret = secret
+        # a short one is a word that stands in honest messages too
+        self._secrets = [secret for secret in secrets if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
         self.headroom: Headroom | None = None
 
@@ -64,7 +67,9 @@ class Endpoint:
         if self._client is None:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
-                timeout=None, limits=httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
+                timeout=None,
+                verify=_certificates(),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE),
             )
         content = None if body is None else msgspec.json.encode(body)
         headers = self._headers if content is None else {**self._headers, "content-type": "application/json"}
@@ -103,7 +108,7 @@ class Endpoint:
         if status == 429 and "insufficient_quota" in said:
             raise Rejected(message, everyone=True)
         if status in (408, 409, 425, 429) or status >= 500:
-            raise Unavailable(message, retry_after=retry_after(response.headers), slow_down=status in (429, 503, 529))
+            raise Unavailable(message, retry_after=retry_after(response.headers))
         if status < 400:
             target = self.clean(response.headers.get("location", "nowhere"))
             raise Rejected(f"{message}: redirects to {target}; set that as base URL", everyone=True)
@@ -112,11 +117,19 @@ class Endpoint:
     def clean(self, text: str) -> str:
         """What a server said, without our key; to be cleaned before it is cut, for half a key is one as well."""
         # some servers quote the key they were given, and messages are stored
-        return text.replace(self._secret, "***") if self._secret else text
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to trust; reading that takes longer than many a request, and is the same for all."""
+    return httpx2.create_ssl_context()
 
 
 def _breakdown(error: Exception) -> str:

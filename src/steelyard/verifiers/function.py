@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import inspect
 import math
-import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from steelyard.errors import VerifierError
+from steelyard import plugins
+from steelyard.errors import InputError, VerifierError
 from steelyard.records import Case, Finding, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from steelyard.protocols import Sandbox
 
 
@@ -37,9 +33,12 @@ class Function:
 
 async def judged_by(path: str, case: Case, text: str) -> Finding:
     """What the function at `file.py:name` says of a reply: a bool, a number in [0, 1], or {pass, score, reason}."""
-    function, takes_case, is_async = _function(path, case)
-    arguments = (text, case) if takes_case else (text,)
-    said = await function(*arguments) if is_async else await asyncio.to_thread(function, *arguments)
+    check = _function(path, case)
+    try:
+        async with asyncio.timeout(case.timeout_secs):
+            said = await check.call(text, case)
+    except TimeoutError:
+        raise VerifierError(f"{path} came to no verdict within {case.timeout_secs:g} s") from None
     if isinstance(said, dict):
         score, passed, reason = said.get("score"), said.get("pass"), str(said.get("reason", ""))
     elif isinstance(said, bool):
@@ -78,7 +77,7 @@ def check_unchanged(case: Case) -> None:
         )
 
 
-def _function(path: str, case: Case) -> _Check:
+def _function(path: str, case: Case) -> plugins.Function:
     if case.verify.source:
         return _imported(path, case.verify.source)
     try:
@@ -88,25 +87,9 @@ def _function(path: str, case: Case) -> _Check:
     return _imported(path, f"{status.st_mtime_ns} {status.st_size}")
 
 
-class _Check(NamedTuple):
-    """A function of the user's, and how it wants to be called."""
-
-    function: Callable[..., Any]
-    takes_case: bool
-    is_async: bool
-
-
 @cache
-def _imported(path: str, version: str) -> _Check:  # noqa: ARG001  a changed file is another function
-    file, _, name = path.rpartition(":")
-    # the path as its name: no other module has that, and a dataclass looks itself up under it
-    spec = importlib.util.spec_from_file_location(str(Path(file).resolve()), file)
-    if spec is None or spec.loader is None:
-        raise VerifierError(f'{path}: not "file.py:function"')
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+def _imported(path: str, version: str) -> plugins.Function:  # noqa: ARG001  a changed file is another function
     try:
-        spec.loader.exec_module(module)
-        function: Callable[..., Any] = getattr(module, name)
-    except Exception as error:
-        raise VerifierError(f"{path}: {type(error).__name__}: {error}") from error
-    return _Check(function, len(inspect.signature(function).parameters) > 1, inspect.iscoroutinefunction(function))
+        return plugins.function(path)
+    except InputError as error:
+        raise VerifierError(str(error)) from error

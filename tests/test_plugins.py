@@ -1,0 +1,67 @@
+"""Functions of the user's own, found by their paths."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import InputError
+from steelyard.plugins import function
+
+FUNCTIONS = """
+import sys, time
+def one(text): return text.upper()
+def two(text, context): return (text, context)
+def optional(text, temperature=0.5): return temperature
+def named(text, case=None): return case
+async def later(text): return text[::-1]
+def leaves(text): sys.exit(3)
+def stops(text): raise StopIteration(1)
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(FUNCTIONS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("one", "HI"), ("two", ("hi", 7)), ("optional", 0.5), ("named", 7), ("later", "ih")]
+)
+def test_a_function_gets_what_it_asks_for(file: Path, name: str, said: object) -> None:
+    assert asyncio.run(function(f"{file}:{name}").call("hi", 7)) == said
+
+
+@pytest.mark.parametrize("name", ["leaves", "stops"])
+def test_a_function_that_would_end_the_program_ends_only_itself(file: Path, name: str) -> None:
+    with pytest.raises(RuntimeError):
+        asyncio.run(function(f"{file}:{name}").call("hi", None))
+
+
+def test_a_function_that_is_not_there_is_told_in_a_sentence(file: Path) -> None:
+    with pytest.raises(InputError, match='has no function "three"'):
+        function(f"{file}:three")
+
+
+HANGS = """
+import asyncio, sys, time
+from steelyard.plugins import Function
+async def main():
+    try:
+        async with asyncio.timeout(0.1):
+            await Function(lambda text: time.sleep(3600), takes_both=False, is_async=False).call("", None)
+    except TimeoutError:
+        print("went on")
+asyncio.run(main())
+"""
+
+
+def test_a_function_that_hangs_does_not_hold_up_the_end() -> None:
+    ran = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "went on\n"

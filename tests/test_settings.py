@@ -1,0 +1,106 @@
+"""Whom to ask and how: settings file and environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import InputError
+from steelyard.settings import Settings, load, provider, read_env_file, starter
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "steelyard.toml"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load(None, {}) == (Settings(), [])
+
+
+def test_the_starter_file_loads_without_a_warning(tmp_path: Path) -> None:
+    settings, problems = load(written(tmp_path, starter()), {})
+    assert problems == []
+    assert settings.max_retries == 3
+
+
+def test_values_come_from_the_environment_where_the_file_says_so(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        '[providers.local]\ntype = "openai"\nbase_url = "http://x/v1"\napi_key = "${KEY}"\nheaders = { a = "${TEAM}" }\n',
+    )
+    settings, _ = load(path, {"KEY": "k", "TEAM": "evals"})
+    assert settings.providers["local"].api_key == "k"
+    assert settings.providers["local"].headers == {"a": "evals"}
+    with pytest.raises(InputError, match="environment variable TEAM, which is not set"):
+        load(path, {"KEY": "k"})
+
+
+def test_general_keys_that_slipped_into_a_provider_are_used_with_a_warning(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, '[providers.openai]\napi_key = "k"\ndefault_model = "gpt-5"\nmax_retries = 7\nbase_rul = "x"\n'
+    )
+    settings, problems = load(path, {})
+    assert (settings.default_model, settings.max_retries) == ("gpt-5", 7)
+    assert "default_model stands inside [providers.openai]" in str(problems[0])
+    assert 'did you mean "base_url"?' in str(problems[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = [", "not TOML"),
+        ("providers = 3", "must be tables"),
+        ("[providers]\nopenai = 3", "must be a table"),
+        ('[providers.x]\ntype = "opnai"', 'did you mean "openai"?'),
+        ('max_retries = "three"', "max_retries"),
+        ('[prices."a/b"]\ninput = "much"\noutput = 1', "prices"),
+    ],
+)
+def test_a_wrong_file_is_told_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=r"steelyard\.toml") as caught:
+        load(written(tmp_path, text), {})
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "environment", "name", "rest", "url"),
+    [
+        ("openai/gpt-5", {"OPENAI_API_KEY": "k"}, "openai", "gpt-5", "https://api.openai.com/v1"),
+        ("openai:org/model", {"OPENAI_API_BASE": "http://h/v1"}, "openai", "org/model", "http://h/v1"),
+        ("ollama/qwen3:8b", {"OLLAMA_HOST": "0.0.0.0:11434"}, "ollama", "qwen3:8b", "http://127.0.0.1:11434/v1"),
+        ("vllm/m", {}, "vllm", "m", "http://127.0.0.1:8000/v1"),
+        ("anthropic/c", {"ANTHROPIC_BASE_URL": "http://a"}, "anthropic", "c", "http://a"),
+        ("replay:runs/x/y.jsonl", {}, "replay", "runs/x/y.jsonl", ""),
+    ],
+)
+def test_a_model_is_split_at_the_first_mark_and_reached_as_the_environment_says(
+    model: str, environment: dict[str, str], name: str, rest: str, url: str
+) -> None:
+    found = provider(model, Settings(), environment)
+    assert (found[0], found[1], found[2].base_url) == (name, rest, url)
+
+
+def test_a_hosted_provider_without_a_key_is_found_out_before_anyone_is_asked() -> None:
+    with pytest.raises(InputError, match="set GROQ_API_KEY"):
+        provider("groq/llama", Settings(), {})
+
+
+def test_a_model_without_a_provider_takes_the_default_one() -> None:
+    assert provider("gpt-5", Settings(default_provider="vllm"), {})[:2] == ("vllm", "gpt-5")
+    with pytest.raises(InputError, match="say who offers it"):
+        provider("gpt-5", Settings(), {})
+
+
+def test_a_file_of_keys_does_not_override_what_is_set(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text("# keys\nexport A='one two'\nB = 2\n\nC=\"x=y\"\n")
+    environment = {"B": "set"}
+    read_env_file(path, environment)
+    assert environment == {"A": "one two", "B": "set", "C": "x=y"}
+    path.write_text("A=1\nnonsense\n")
+    with pytest.raises(InputError, match=r"\.env:2: not NAME=value"):
+        read_env_file(path, {})
