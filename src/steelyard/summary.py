@@ -193,16 +193,18 @@ def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: 
 
 
 def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
-    """The cases that failed most often with the model that did best at them, worst first.
+    """The cases that failed most often, each with the model that failed least at it, worst first.
 
     What a weak model cannot do says little about a case; what the best one cannot do says much.
     """
-    best: dict[str, CaseSummary] = {}
+    best: dict[str, float] = {}
+    failed: dict[str, CaseSummary] = {}
     for row in summary.cases:
-        if row.attempts and (row.case not in best or _share(row) > _share(best[row.case])):
-            best[row.case] = row
-    failed = [row for row in best.values() if row.correct < row.attempts]
-    return sorted(failed, key=_share)[:limit]
+        if row.attempts:
+            best[row.case] = max(best.get(row.case, 0.0), _share(row))
+        if row.correct < row.attempts and (row.case not in failed or _share(row) > _share(failed[row.case])):
+            failed[row.case] = row
+    return sorted(failed.values(), key=lambda row: (best[row.case], _share(row)))[:limit]
 
 
 def _share(row: CaseSummary) -> float:
