@@ -12,6 +12,16 @@ from typing import Any
 Command = Callable[[argparse.Namespace], int]
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help with an option's value written once, behind its last name, whatever the version of Python."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
 def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     """The parser of all commands; each is explained by its docstring."""
     parser = argparse.ArgumentParser(
@@ -31,7 +41,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
             help=about,
             description=about,
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         sub.set_defaults(command=commands[name])
         return sub
