@@ -27,6 +27,8 @@ def indented(text: str, by: str) -> str:
     return "".join(by + line for line in text.splitlines(keepends=True))
 
 
+BROKEN = "def f(x):\n    if x:\n        return 1\n    oh no\n"
+
 ONE_BLOCK: dict[str, tuple[str, str, str | None]] = {
     # labels
     "label-exact": (fence(F, "python"), "python", F),
@@ -160,17 +162,15 @@ ONE_BLOCK: dict[str, tuple[str, str, str | None]] = {
     ),
     "bare-after-prose": (f"Here is the function you want:\n\n{F}", "python", F),
     "bare-before-prose": (f"{F}\nIt's a function (of x).", "python", F),
+    "bare-that-does-not-parse-amid-prose": (f"Sure!\n\n{BROKEN}\nDone.", "python", BROKEN),
+    "lone-fence-behind-code-that-does-not-parse": (f"{BROKEN}```\n", "python", BROKEN),
     "bare-amid-prose": (f"Sure!\n\nimport os\n\n{F}\nEnjoy", "python", f"import os\n\n{F}"),
     "bare-with-warning": (
         "import re\nre.match('\\d', x)\n",
         "python",
         "import re\nre.match('\\d', x)\n",
     ),
-    "bare-broken-is-not-mended": (
-        "def f(x):\n    if x:\n        return 1\n    oh no\n",
-        "python",
-        None,
-    ),
+    "bare-broken-is-not-mended": (BROKEN, "python", BROKEN),
     "bare-rust": (RUST, "rust", RUST),
     "bare-rust-amid-prose": (f"Here you are:\n\n{RUST}\nThis returns x (unchanged).", "rust", RUST),
     "bare-rust-attribute": (f"#[inline]\n{RUST}", "rust", f"#[inline]\n{RUST}"),

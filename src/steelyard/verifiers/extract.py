@@ -299,6 +299,7 @@ PYTHON_LINE = re.compile(
     r"|raise|assert|del|pass)\b|[@#\"')\]}]|[\w.]+(?:[(\[]|[ \t]*(?::[^=]*|[-+*/%&|^@])?=)"
     r"|\w+, [\w, ]+="
 )
+DEFINITION = re.compile(r"(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]")
 CODE_LINES = {
     "shell": r"#!|\w+=|\w+ ?\(\)|(?:echo|printf|for|if|while|case|set|export|cd|find|grep|awk)\b",
     "sql": r"(?i:select|insert|update|delete|create|with|alter|drop)\b",
@@ -343,7 +344,9 @@ def plain_python(text: str) -> str | None:
         code = "\n".join(lines[first:last])
         if is_python(code):
             return tidy(code)
-    return None
+    # code that does not parse is an answer too, only a wrong one; no prose begins like this
+    meant = next((run for run in runs if any(DEFINITION.match(line) for line in lines[slice(*run)])), None)
+    return tidy("\n".join(lines[meant[0] : runs[-1][1]])) if meant else None
 
 
 def is_python(text: str) -> bool:
