@@ -161,6 +161,16 @@ def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_h
     ]
 
 
+def test_a_very_long_reply_is_in_the_copy_too(tmp_path: Path) -> None:
+    import duckdb
+
+    written(tmp_path, reply(1, "x" * (6 << 20)), reply(2))
+    store.copy_to_parquet(tmp_path)
+    rows = duckdb.execute(f"SELECT number, length(reply) FROM '{tmp_path}/attempts.parquet'").fetchall()
+    assert [number for number, _ in rows] == [1, 2]
+    assert rows[0][1] == 6 << 20
+
+
 HOLD = """
 import sys
 from pathlib import Path

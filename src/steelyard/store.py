@@ -8,14 +8,20 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from steelyard.errors import InputError, NoRoomError, Problem, StoreError
 from steelyard.records import Case, Fact, Failure, Reply, RunInfo, Verdict
 
+if TYPE_CHECKING:
+    import duckdb
+
 RUNS = Path("steelyard-runs")
 """Where runs are kept unless the user says otherwise."""
+USUAL, LARGEST = 4 << 20, 128 << 20
+"""Bytes of a journal's line: as good as always at most, and at the very most."""
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
@@ -170,14 +176,22 @@ def copy_to_parquet(folder: Path) -> None:
     try:
         with duckdb.connect(config=config) as database:
             journals = [str(path) for path in Stored(folder).journals()]
-            rows = database.sql(FACTS, params={"journals": journals, "run": Stored(folder).info.id})
-            rows.write_parquet(str(fresh), compression="zstd", row_group_size=4096)
+            given = {"journals": journals, "run": Stored(folder).info.id}
+            try:
+                _write_rows(database.sql(FACTS, params={**given, "largest": USUAL}), fresh)
+            except duckdb.Error:
+                # twice the longest line is kept in memory: only a run that has such lines pays for it
+                _write_rows(database.sql(FACTS, params={**given, "largest": LARGEST}), fresh)
         fresh.replace(folder / "attempts.parquet")
     except (duckdb.Error, OSError) as error:
         fresh.unlink(missing_ok=True)
         raise StoreError(
             f"{folder}: the Parquet copy could not be written: {str(error).partition(chr(10))[0]}"
         ) from None
+
+
+def _write_rows(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
+    rows.write_parquet(str(path), compression="zstd", row_group_size=4096)
 
 
 FACTS = """
@@ -190,7 +204,7 @@ SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS t
   len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
   found.warnings, found.passed, found.score, found.label, found.reason, found.trust, found.isolation,
   stage AS failed_stage, message AS failure
-FROM read_json($journals, format = 'newline_delimited', ignore_errors = true, maximum_object_size = 67108864,
+FROM read_json($journals, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
   columns = {
     kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
     number: 'INTEGER', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
