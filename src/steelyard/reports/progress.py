@@ -28,7 +28,7 @@ def progress_line(counts: Counts, elapsed: float) -> str:
     '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
     """
     done = counts.judged + counts.failed
-    parts = [f"{done}/{counts.wanted} done", f"{counts.replied} replies"]
+    parts = [f"{done}/{counts.wanted} done", f"{counts.replied} {'reply' if counts.replied == 1 else 'replies'}"]
     if counts.judged:
         parts.append(f"{counts.correct / counts.judged:.0%} correct")
     if counts.failed:
