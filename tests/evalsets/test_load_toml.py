@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import plugins
 from steelyard.errors import InputError, Problem
 from steelyard.evalsets import load
 from steelyard.evalsets.schema import Keys
@@ -271,7 +270,6 @@ def test_a_check_function_that_is_not_there_is_an_error(file: Path) -> None:
     assert "is not Python" in message("broken.py:score")
 
 
-@pytest.mark.skipif(not plugins.names("verifiers"), reason="steelyard is not installed, so no part has a name")
 def test_an_unknown_verifier_is_an_error_with_a_way_out(file: Path) -> None:
     message = wrong_case(file, 'prompt = "p"\n[cases.verify]\nkind = "pyton"')
     assert f'{file}:9: case "a": verify.kind: unknown verifier "pyton"' in message

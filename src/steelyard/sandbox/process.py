@@ -1,4 +1,4 @@
-"""A plain process with limits: it keeps secrets out and time and memory in, but not the network or the disk."""
+"""A plain process with limits: it keeps time and memory in, but nothing out of reach that its user may reach."""
 
 from __future__ import annotations
 
