@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -237,8 +236,3 @@ deadline_secs = 600     # how long one request may take
 # input = 0.10
 # output = 0.40
 """
-
-
-def environment() -> MutableMapping[str, str]:
-    """The process's own environment."""
-    return os.environ

@@ -32,9 +32,7 @@ WAITING = 256
 class Progress:
     """How far a run is, for whoever watches."""
 
-    def __init__(self, *, asks: int, verdicts: int) -> None:
-        self.asks = asks
-        """Replies still to be had when this sitting began."""
+    def __init__(self, verdicts: int) -> None:
         self.verdicts = verdicts
         """Verdicts still to be had when this sitting began."""
         self.replied = 0
@@ -111,7 +109,7 @@ class Sitting:
             expected(self._info, provider, case) for provider in self._providers.values() for case in self.cases
         )
         asks = max(0, counts - len(self._replied))
-        self.progress = Progress(asks=asks, verdicts=asks + sum(1 for _ in self._unverified()))
+        self.progress = Progress(asks + sum(1 for _ in self._unverified()))
         at_once = self._means.parallelism or os.cpu_count() or 2
         try:
             async with asyncio.TaskGroup() as beside:
