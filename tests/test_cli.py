@@ -118,6 +118,8 @@ def test_reports_are_written_by_suffix(place: Path) -> None:
         (["run", "evals.toml", "-m", "python:model.py:right", "--config", "nowhere.toml"], "nowhere.toml"),
         (["run", "evals.toml", "-m", "replay:nowhere.jsonl"], "No such file"),
         (["run", "evals.toml", "-m", "command:no-such-program"], "no such program"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--pas-k", "1"], 'did you mean "--pass-k"?'),
+        (["list", "everything"], "see steelyard list --help"),
         (["show", "latest"], "no runs here yet"),
         (["show", "nothing"], 'no run "nothing"'),
         (["resume", "evals.toml"], "no run"),

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.options import parser, take_over_defaults
+from steelyard.options import parsed, parser, take_over_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if {"-h", "--help"}.isdisjoint(arguments):
             take_over_defaults(commands, arguments)
-        options = commands.parse_args(arguments)
+        options = parsed(commands, arguments)
         if options.command is None:
             commands.print_help()
             return FINE

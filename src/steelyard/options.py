@@ -176,6 +176,21 @@ def _report_option(sub: Any) -> None:
     )
 
 
+def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """The options as given; a mistyped one is told together with the one that was meant."""
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        from difflib import get_close_matches
+
+        from steelyard.errors import InputError
+
+        names = [name for sub in _subparsers(parser) for action in sub._actions for name in action.option_strings]
+        close = get_close_matches(unknown[0].partition("=")[0], names, n=1)
+        way_out = f'did you mean "{close[0]}"?' if close else f"see steelyard {arguments[0]} --help"
+        raise InputError(f'unknown argument "{unknown[0]}"; {way_out}')
+    return options
+
+
 def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     """Let the environment, then the settings file, say what the command line does not."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
