@@ -61,6 +61,7 @@ BUILT_IN = {
     "mistral": _BuiltIn(url="https://api.mistral.ai/v1", key="MISTRAL_API_KEY"),
     "deepseek": _BuiltIn(url="https://api.deepseek.com/v1", key="DEEPSEEK_API_KEY"),
     "xai": _BuiltIn(url="https://api.x.ai/v1", key="XAI_API_KEY"),
+    "openai-completions": _BuiltIn(type="openai-completions"),
     "vllm": _BuiltIn(url="http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",)),
     "replay": _BuiltIn(type="replay"),
     "command": _BuiltIn(type="command"),

@@ -17,8 +17,9 @@ from steelyard import Case, Means, Message
 from steelyard.errors import InputError, Rejected
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
-from steelyard.records import Answer, Attempt, Cost, Failure, Reply
+from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verify
 from steelyard.store import Stored
+from steelyard.verbatim import unmarked
 
 CASE = Case(id="greet", prompt="say hi", target="hi")
 
@@ -95,6 +96,25 @@ def test_a_completion_continues_its_prompt_and_a_solution_stands_alone(tmp_path:
     )
     whole = "def f():\n\n\n    # body\n"
     assert texts(replay(path), "samples", case) == [f"{whole}    return 1\n", "def f(): return 2\n", whole]
+
+
+def test_samples_of_a_benchmark_are_code_to_the_letter(tmp_path: Path) -> None:
+    stub = "def f():\n"
+    case = Case(id="7", prompt="Complete f.", language="python", verify=Verify(stub=stub, entry_point="f"))
+    path = written(
+        tmp_path / "samples.jsonl",
+        {"task_id": 7, "completion": "    return '```'\n\nThat is all."},
+        {"task_id": "7", "solution": "def f(): return 2"},
+        {"task_id": "7", "completion": ""},
+    )
+    given = [unmarked(text) for text in texts(replay(path), "samples", case)]
+    assert given == [f"{stub}    return '```'\n\nThat is all.", "def f(): return 2", stub]
+
+
+def test_a_reply_to_a_benchmark_stays_a_reply(tmp_path: Path) -> None:
+    case = Case(id="greet", prompt="Complete f.", language="python", verify=Verify(stub="def f():\n", entry_point="f"))
+    path = written(tmp_path / "replies.jsonl", {"case_id": "greet", "raw_response": "Sure: ..."})
+    assert texts(replay(path), "replies", case) == ["Sure: ..."]
 
 
 def test_results_of_a_suite_bring_their_own_models(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The files that cases refer to: prompts, and checks of the user's own."""
+"""The files that cases refer to: prompts, tests, and checks of the user's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Companions:
     _checks: dict[Path, tuple[set[str], str]] = field(default_factory=dict)
 
     def text(self, path: Path) -> str:
-        """The text of a prompt's file."""
+        """The text of a file, a prompt for example."""
         try:
             return self._bytes(path).decode("utf-8-sig")
         except UnicodeDecodeError:

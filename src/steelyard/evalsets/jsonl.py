@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from steelyard.errors import InputError
+from steelyard.evalsets import benchmarks
 from steelyard.evalsets.schema import Draft, Problems, shown
 from steelyard.records import Case
 
@@ -93,7 +97,10 @@ def _drafts(raw: bytes, path: str, line: int, problems: Problems) -> Iterator[Dr
     table = _decoded(raw, path, line, problems, Any)
     if isinstance(table, dict):
         try:
-            yield _draft({key: value for key, value in table.items() if value is not None}, path, line, problems)
+            given = {key: value for key, value in table.items() if value is not None}
+            yield _draft(benchmarks.translated(given), path, line, problems)
+        except InputError as error:
+            problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except RecursionError:
             problems.error(path, line, "nested too deeply to be read; nest lists and objects less deeply")
     elif table is not None or raw == b"null":
@@ -103,6 +110,10 @@ def _drafts(raw: bytes, path: str, line: int, problems: Problems) -> Iterator[Dr
 
 def _decoded(raw: bytes, path: str, line: int, problems: Problems, kind: Any) -> Any:
     """The JSON in a text; None after saying at which line and column it is broken."""
+    if kind is Any and b'"base_input"' in raw:
+        # Python's own reader knows what EvalPlus has beyond JSON: NaN, Infinity, numbers of any length
+        with suppress(ValueError, RecursionError):
+            return json.loads(raw)
     try:
         raw.decode()
         return msgspec.json.decode(raw, type=kind)
@@ -147,12 +158,13 @@ def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> D
         native["metadata"] = {**extra, **native.get("metadata", {})}
     if isinstance(native.get("verify", {}), dict):
         native["verify"] = _verify(native, table, path, line, problems)
-    if "canonical_solution" in table and "entry_point" in table:
-        native["reference"] = _whole(native.get("prompt"), native["reference"], table["entry_point"])
     native.pop("tests", None)
     spelled |= {"verify.tests": spelled["tests"], "verify.entry_point": "entry_point"}
-    subject = f"case {shown(native['id'])}" if isinstance(native.get("id"), str) else "a case"
-    return Draft(native, path, subject, lambda _: line, spelled=spelled)
+    return Draft(native, path, _subject(native.get("id")), lambda _: line, spelled=spelled)
+
+
+def _subject(name: Any) -> str:
+    return f"case {shown(name)}" if isinstance(name, str) else "a case"
 
 
 def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: Problems) -> dict[str, Any]:
@@ -181,11 +193,3 @@ def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int,
         if re.search(r"[\\^$.|?*+()[\]{}]", str(table.get("expected_response", ""))):
             verify.setdefault("style", "regex")
     return verify
-
-
-def _whole(prompt: Any, solution: Any, entry_point: Any) -> Any:
-    """A solution that stands alone: HumanEval's is only the body of the function whose head ends the prompt."""
-    if not (isinstance(prompt, str) and isinstance(solution, str) and isinstance(entry_point, str)):
-        return solution
-    head = re.compile(rf"^[ \t]*(?:async |pub )?(?:def|fn|func|function)[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
-    return prompt + solution if head.search(prompt) and not head.search(solution) else solution

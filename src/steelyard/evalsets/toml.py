@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
+from steelyard.errors import InputError
+from steelyard.evalsets.companions import Companions
 from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked, shown
 
 if TYPE_CHECKING:
@@ -121,9 +124,10 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
     if not isinstance(cases, list) or not cases:
         problems.error(path, lines.of(("cases",)), "no cases; write each as a [[cases]] table")
         return
+    companions = Companions()
     for number, table in enumerate(cases):
         if isinstance(table, dict):
-            yield _draft(table, number, header, path, lines)
+            yield _with_files(_draft(table, number, header, path, lines), companions, problems)
         else:
             problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")
 
@@ -172,3 +176,21 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
         required=("name",),
         prompt_files=True,
     )
+
+
+def _with_files(draft: Draft, companions: Companions, problems: Problems) -> Draft:
+    """The draft with the content of the files that its verifier names as `file://tests/sum.c`."""
+    verify = draft.table.get("verify")
+    files = verify.get("files") if isinstance(verify, dict) else None
+    if not isinstance(verify, dict) or not isinstance(files, dict):
+        return draft
+    folder = Path(draft.path).absolute().parent
+    contents = dict(files)
+    for name, content in files.items():
+        if isinstance(content, str) and content.startswith("file://"):
+            try:
+                contents[name] = companions.text(folder / content.removeprefix("file://"))
+            except InputError as error:
+                line = draft.line(("verify", "files", name))
+                problems.error(draft.path, line, f"{draft.subject}: verify.files: {error}")
+    return draft._replace(table={**draft.table, "verify": {**verify, "files": contents}})

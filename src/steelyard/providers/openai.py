@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
-from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.providers.wire import AT_ONCE, Endpoint, Exchange
 from steelyard.records import Answer, Attempt, Cost
 
 FINISH = {"stop": "stop", "length": "length", "content_filter": "refusal"}
@@ -27,7 +27,9 @@ class _Choice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _Usage(msgspec.Struct):
+class Usage(msgspec.Struct):
+    """What an answer took, as far as the server tells."""
+
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: dict[str, Any] | None = None
@@ -38,7 +40,7 @@ class _Usage(msgspec.Struct):
 class _Completion(msgspec.Struct):
     choices: list[_Choice] = []
     id: str | None = None
-    usage: _Usage | None = None
+    usage: Usage | None = None
     error: Any = None
 
 
@@ -83,21 +85,15 @@ class OpenAI:
         if not completion.choices:
             said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
             raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
-        choice, usage = completion.choices[0], completion.usage or _Usage()
+        choice, usage = completion.choices[0], completion.usage or Usage()
         message = choice.message
         finish = choice.finish_reason or "stop"
-        return Answer(
+        answer = Answer(
             text=message.refusal or _text(message.content),
             finish="refusal" if message.refusal else FINISH.get(finish, finish),
             reasoning=message.reasoning_content or message.reasoning or "",
-            input_tokens=usage.prompt_tokens,
-            output_tokens=usage.completion_tokens,
-            cached_tokens=_count(usage.prompt_tokens_details, "cached_tokens"),
-            reasoning_tokens=_count(usage.completion_tokens_details, "reasoning_tokens"),
-            cost=None if usage.cost is None else Cost(usd=usage.cost, source="the provider"),
-            latency=exchange.seconds,
-            request_id=exchange.headers.get("x-request-id") or completion.id or "",
         )
+        return accounted(answer, exchange, usage, completion.id)
 
     def headroom(self) -> Headroom | None:
         return self._http.headroom
@@ -122,6 +118,20 @@ def _text(content: str | list[dict[str, Any]] | None) -> str:
 def _count(details: dict[str, Any] | None, name: str) -> int | None:
     count = (details or {}).get(name)
     return count if isinstance(count, int) else None
+
+
+def accounted(said: Answer, exchange: Exchange, usage: Usage, identifier: str | None) -> Answer:
+    """The answer with what it took."""
+    return msgspec.structs.replace(
+        said,
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cached_tokens=_count(usage.prompt_tokens_details, "cached_tokens"),
+        reasoning_tokens=_count(usage.completion_tokens_details, "reasoning_tokens"),
+        cost=None if usage.cost is None else Cost(usd=usage.cost, source="the provider"),
+        latency=exchange.seconds,
+        request_id=exchange.headers.get("x-request-id") or identifier or "",
+    )
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:

@@ -14,6 +14,7 @@ import msgspec
 from steelyard.errors import InputError, Problem, Rejected
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Reply
+from steelyard.verbatim import marked
 
 LARGEST = 4 << 30
 """Bytes a packed recording may unpack to."""
@@ -25,7 +26,7 @@ class _Line(msgspec.Struct):
     kind: str = ""
     case: str | None = None
     case_id: str | None = None
-    task_id: str | None = None
+    task_id: str | int | None = None
     model: str | None = None
     model_id: str | None = None
     completion: str | None = None
@@ -34,7 +35,7 @@ class _Line(msgspec.Struct):
 
     @property
     def about(self) -> str | None:
-        return next((name for name in (self.case, self.case_id, self.task_id) if name is not None), None)
+        return next((str(name) for name in (self.case, self.case_id, self.task_id) if name is not None), None)
 
     @property
     def answers(self) -> bool:
@@ -72,6 +73,12 @@ class Replay:
                     "record it again, or use the prompt it was recorded with"
                 )
             return reply.answer
+        stub, language = attempt.case.verify.stub, attempt.case.language
+        if stub is not None and recorded.completion is not None:
+            # to the letter: whoever recorded samples has also decided where they end
+            return Answer(text=marked(stub + recorded.completion, language))
+        if stub is not None and recorded.solution is not None:
+            return Answer(text=marked(recorded.solution, language))
         if recorded.completion is not None:
             prompt = "\n\n".join(message.content for message in attempt.case.messages)
             return Answer(text=prompt + recorded.completion)
