@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from steelyard.records import Answer, Attempt, Case, Finding, Record
@@ -76,10 +78,14 @@ class Limits(NamedTuple):
     """What untrusted code may use up before it is stopped."""
 
     cpu_seconds: float = 10
+    """CPU time decides: a busy machine must not turn right into timed out."""
     wall_seconds: float = 60
+    """The backstop for code that waits for ever."""
     memory_bytes: int = 1 << 30
     file_bytes: int = 64 << 20
     """How large a file may become, what is printed included."""
+    processes: int = 64
+    """Processes and threads at the same time."""
 
 
 class Outcome(NamedTuple):
@@ -90,8 +96,58 @@ class Outcome(NamedTuple):
     stdout: bytes
     stderr: bytes
     limit: str
-    """The limit that ended it, `cpu limit` or `time limit`; empty if none did."""
+    """The limit that ended it, `cpu limit`, `time limit` or `memory limit`; empty if none did."""
     seconds: float
+
+
+class Workspace(Protocol):
+    """A fresh folder in a sandbox, and programs run in it one after the other."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        limits: Limits = Limits(),
+        environment: Mapping[str, str] = {},
+    ) -> Outcome:
+        """Run a program in the folder; what it leaves running is killed. Raises when it could not be started.
+
+        The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given here: nothing of ours.
+        """
+        ...
+
+    async def write(self, files: Mapping[str, str | bytes]) -> None:
+        """Put files into the folder; their names may hold folders, which are made."""
+        ...
+
+    async def read(self, name: str, most: int = 16 << 20) -> bytes | None:
+        """The beginning of a file in the folder; None when there is no such plain file."""
+        ...
+
+
+class Guest(NamedTuple):
+    """A module of ours that waits in a sandbox, loaded, and is called in a fork of its own each time."""
+
+    modules: tuple[tuple[str, str], ...] = ()
+    """Names and sources, in the order they are loaded, on the standard library alone; the last one has the `main` that is
+    called with the numbers of its sockets."""
+    python: str = ""
+    """The interpreter; ours when empty."""
+    readable: tuple[str, ...] = ()
+    """Folders that it can read besides the system's."""
+
+
+class Host(Protocol):
+    """A sandbox with a guest in it."""
+
+    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+        """Let the guest talk over these sockets, which are its own from now on, to its end."""
+        ...
+
+    def stop(self) -> None:
+        """End the call that is going on; nothing is blamed on it."""
+        ...
 
 
 class Sandbox(Protocol):
@@ -100,15 +156,18 @@ class Sandbox(Protocol):
     level: str
     """How strong it is, stored with every verdict."""
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        files: Mapping[str, str],
-        stdin: bytes,
-        limits: Limits,
-    ) -> Outcome:
-        """Run a program in a fresh folder holding `files`; raises when it could not be started."""
+    def workspace(
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+    ) -> AbstractAsyncContextManager[Workspace]:
+        """A fresh folder that holds `files`, gone afterwards with everything in it.
+
+        Programs in it can read the system's folders and those in `readable`, a toolchain for example, and write
+        nowhere but in their folder.
+        """
+        ...
+
+    def host(self, guest: Guest) -> AbstractAsyncContextManager[Host]:
+        """A sandbox with this guest in it, ours alone for as long as we hold it."""
         ...
 
 
@@ -117,6 +176,10 @@ class Verifier(Protocol):
 
     version: str
     """Its name with its version and that of its toolchain: part of the verdict key."""
+    at_once: int
+    """How many answers it likes to be given at the same time."""
+    runs_code: bool
+    """Whether it runs what a model wrote, so that a sandbox must hold."""
 
     def check(self, case: Case) -> None:
         """Raise VerifierError when no answer to this case could be verified: better known before answers are paid for."""
@@ -124,6 +187,10 @@ class Verifier(Protocol):
 
     async def verify(self, case: Case, text: str) -> Finding:
         """What is true of this answer; raises when it could not be found out."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of whatever waits for further answers."""
         ...
 
 

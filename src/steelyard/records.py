@@ -51,6 +51,15 @@ class Expectations(Record, frozen=True, kw_only=True):
     """A function of yours, `checks.py:score`, that is asked as well."""
 
 
+class Pair(Record, frozen=True, kw_only=True):
+    """What goes in and what must come out."""
+
+    input: Any = ""
+    """The text on standard input; for a function the list of its arguments."""
+    output: Any = ""
+    """The text on standard output; for a function what it returns."""
+
+
 class Verify(Record, frozen=True, kw_only=True):
     """How an answer is verified; what is left out follows from the case."""
 
@@ -58,10 +67,28 @@ class Verify(Record, frozen=True, kw_only=True):
     """The verifier's name; the case's language when left out."""
     style: str = ""
     """How the tests are written, for example `asserts` or `check`."""
+    pairs: tuple[Pair, ...] = ()
+    """Inputs and outputs, for the style `io`."""
+    python_env: str = ""
+    """A virtual environment with the packages that answers and tests may import."""
+    answer: str = ""
+    """For `command`: the file that the answer is written to."""
+    files: dict[str, str] = {}
+    """For `command`: other files by name, tests for example."""
+    build: str = ""
+    """For `command`: the shell command that must succeed before anything is tested."""
+    test: str = ""
+    """For `command`: the shell command that runs the tests."""
+    lint: str = ""
+    """For `command`: the shell command whose lines are warnings."""
+    results: str = ""
+    """For `command`: how the tests' results are read: `exit code`, `junit`, `tap`, `libtest`, `go` or `jest`."""
     tests: str = ""
     """The source of the tests, where the expectations have no `test_file`."""
     entry_point: str = ""
     """The function under test, for the style `check`."""
+    stub: str | None = None
+    """The code that an answer continues, such as the head of a function; empty where a completion stands alone."""
     python: str = ""
     """A function of yours that judges the answer, `checks.py:score`."""
     source: str = ""
@@ -119,7 +146,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     @cached_property
     def tests_digest(self) -> str:
         """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
-        verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2])
+        verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2], python_env="")
         expectations = msgspec.structs.replace(
             self.expectations, custom_check=self.expectations.custom_check.rpartition("/")[2]
         )
@@ -246,6 +273,12 @@ class Finding(Record, frozen=True, kw_only=True):
     """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
     isolation: str = ""
     """The sandbox the code ran in."""
+    tampered: str = ""
+    """How the code tried to forge its result, if it was caught at it; such an attempt has failed."""
+    rechecked: int = 0
+    """How often the attempt was verified again."""
+    disagreed: int = 0
+    """How often it then came out otherwise."""
 
 
 class Fact(Record, tag_field="kind", frozen=True, kw_only=True):

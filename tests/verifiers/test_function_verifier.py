@@ -9,10 +9,13 @@ import pytest
 
 from steelyard.errors import VerifierError
 from steelyard.records import Case, Finding, Verify
-from steelyard.sandbox.process import Process
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import LEVELS
 from steelyard.scoring import RULES, correct, score
 from steelyard.verifiers.function import Function
 
+NOWHERE = Contained(LEVELS[-1])
+"""Nothing is run, so nothing is started."""
 CHECKS = """
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def case(checks: Path, function: str) -> Case:
 
 
 def judge(checks: Path, function: str, reply: str = "hi there") -> Finding:
-    return asyncio.run(Function(Process()).verify(case(checks, function), reply))
+    return asyncio.run(Function(NOWHERE).verify(case(checks, function), reply))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +108,7 @@ def test_what_a_check_raises_leaves_it(checks: Path) -> None:
 @pytest.mark.parametrize("function", ["missing", ""])
 def test_a_check_that_is_not_there_is_found_out_before_anything_is_asked(checks: Path, function: str) -> None:
     with pytest.raises(VerifierError):
-        Function(Process()).check(case(checks, function))
+        Function(NOWHERE).check(case(checks, function))
 
 
 def test_a_file_that_cannot_be_read_or_run_is_found_out_before_anything_is_asked(checks: Path, tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_a_file_that_cannot_be_read_or_run_is_found_out_before_anything_is_asked
     (tmp_path / "raising.py").write_text("1 / 0\n")
     for name, what in (("none.py", "No such file"), ("broken.py", "SyntaxError"), ("raising.py", "ZeroDivisionError")):
         with pytest.raises(VerifierError, match=what):
-            Function(Process()).check(case(tmp_path / name, "score"))
+            Function(NOWHERE).check(case(tmp_path / name, "score"))
 
 
 def test_a_check_that_is_edited_is_the_edited_check(tmp_path: Path) -> None:
@@ -128,4 +131,4 @@ def test_a_check_that_hangs_is_our_failure_not_the_models(tmp_path: Path) -> Non
     (tmp_path / "checks.py").write_text("import time\ndef hangs(reply):\n    time.sleep(3600)\n")
     slow = Case(id="c", prompt="?", timeout_secs=0.2, verify=Verify(python=f"{tmp_path / 'checks.py'}:hangs"))
     with pytest.raises(VerifierError, match=r"no verdict within 0\.2 s"):
-        asyncio.run(Function(Process()).verify(slow, "hi"))
+        asyncio.run(Function(NOWHERE).verify(slow, "hi"))

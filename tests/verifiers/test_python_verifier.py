@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import time
-from collections.abc import Mapping, Sequence
+import venv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,9 @@ import pytest
 from steelyard import evalsets
 from steelyard.engine.prove import prove
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits, Outcome
-from steelyard.records import Case, Expectations, Finding, Verify
-from steelyard.sandbox.process import Process
+from steelyard.records import Case, Expectations, Finding, Pair, Verify
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import strongest
 from steelyard.scoring import RULES, correct, score
 from steelyard.verifiers.python import Python
 
@@ -26,14 +24,19 @@ ADD = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add('a', 'b') == 'a
 RIGHT = "def add(a, b):\n    return a + b\n"
 
 
-class Limited(Process):
-    """The same sandbox with less patience, or less room."""
+LEVEL = strongest()
+ROOM = Contained(LEVEL)
+LOOP = asyncio.Runner()
+"""One loop and one sandbox for all: a start costs more than an attempt."""
+VERIFIER = Python(ROOM)
 
-    def __init__(self, **limits: Any) -> None:
-        self._limits = limits
 
-    async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
-        return await super().run(argv, files=files, stdin=stdin, limits=limits._replace(**self._limits))
+@pytest.fixture(scope="module", autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    LOOP.run(VERIFIER.close())
+    LOOP.run(ROOM.close())
+    LOOP.close()
 
 
 def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = None, **expected: Any) -> Case:
@@ -47,8 +50,8 @@ def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = 
     )
 
 
-def judge(code: str, of: Case | None = None, sandbox: Process | None = None) -> Finding:
-    return asyncio.run(Python(sandbox or Process()).verify(of or case(), f"Here you are:\n\n```python\n{code}\n```\n"))
+def judge(code: str, of: Case | None = None) -> Finding:
+    return LOOP.run(VERIFIER.verify(of or case(), f"Here you are:\n\n```python\n{code}\n```\n"))
 
 
 def outcomes(finding: Finding) -> list[str]:
@@ -62,7 +65,7 @@ def test_a_right_answer_passes_every_test() -> None:
     assert [test.name for test in finding.tests] == ["add(1, 2) == 3", "add(-1, 1) == 0", "add('a', 'b') == 'ab'"]
     assert (finding.label, finding.reason) == ("", "")
     assert (finding.code or "").strip() == RIGHT.strip()
-    assert (finding.trust, finding.isolation) == ("in-process", "process")
+    assert (finding.trust, finding.isolation) == ("isolated", LEVEL.level)
     assert correct(case(), finding)
 
 
@@ -179,7 +182,7 @@ def add(a, b):
 
 
 def test_an_answer_that_sleeps_is_stopped_at_the_time_limit() -> None:
-    finding = judge("import time\ndef add(a, b):\n    time.sleep(1000)\n", sandbox=Limited(wall_seconds=3))
+    finding = judge("import time\ndef add(a, b):\n    time.sleep(1000)\n", case(timeout_secs=0.1))
     assert outcomes(finding) == ["failed"] * 3
     assert finding.label == "time limit"
 
@@ -214,7 +217,7 @@ def add(a, b):
 """
     finding = judge(code)
     assert outcomes(finding) == ["failed"] * 3
-    assert "hello from the answer" in finding.output
+    assert "compiled" in finding.output
     assert not correct(case(), finding)
 
 
@@ -262,7 +265,7 @@ def add(a, b):
 
 @pytest.mark.parametrize("text", ["", "I cannot help with that.", "```\n```", "```python\n```"])
 def test_a_reply_without_code_is_wrong_and_says_so(text: str) -> None:
-    finding = asyncio.run(Python(Process()).verify(case(), text))
+    finding = LOOP.run(VERIFIER.verify(case(), text))
     assert finding.code is None
     assert not correct(case(), finding)
     assert finding.label == "no code"
@@ -283,41 +286,12 @@ def test_an_answer_cannot_import_what_we_are_made_of() -> None:
         assert "ModuleNotFoundError" in judge(f"import {module}\n{RIGHT}").reason
 
 
-def test_no_process_of_an_answer_outlives_its_verdict(tmp_path: Path) -> None:
-    note = tmp_path / "child"
-    code = f"""
-import os, time
-child = os.fork()
-if child == 0:
-    time.sleep(600)
-    os._exit(0)
-open({str(note)!r}, "w").write(str(child))
-{RIGHT}
-"""
-    assert outcomes(judge(code)) == ["passed"] * 3
-    child = int(note.read_text())
-    for _ in range(500):
-        try:
-            os.kill(child, 0)
-            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-        except (OSError, IndexError):
-            return
-        if state == "Z":
-            return
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("the child lives")
-
-
-def test_a_folder_that_an_answer_locks_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    import tempfile
-
-    monkeypatch.setattr(tempfile, "tempdir", None)  # it is remembered from the first use
-    assert (
-        outcomes(judge(f"import os\nos.makedirs('a/b')\nos.chmod('a', 0)\nos.chmod('.', 0)\n{RIGHT}")) == ["passed"] * 3
-    )
-    assert list(tmp_path.iterdir()) == []
+def test_the_next_answer_finds_nothing_of_the_one_before() -> None:
+    locked = f"import os\nos.makedirs('a/b')\nos.chmod('a', 0)\nos.chmod('.', 0)\n{RIGHT}"
+    assert outcomes(judge(locked)) == ["passed"] * 3
+    finding = judge(f"import os\nprint(os.listdir(), os.getcwd())\n{RIGHT}")
+    assert outcomes(finding) == ["passed"] * 3
+    assert finding.output.startswith("[] ")
 
 
 @pytest.mark.parametrize(
@@ -328,18 +302,13 @@ def test_tests_that_are_broken_are_a_failure_of_ours_not_of_the_model(tests: str
     with pytest.raises(VerifierError, match="tests"):
         judge(RIGHT, case(tests))
     with pytest.raises(VerifierError, match="tests"):
-        Python(Process()).check(case(tests))
+        VERIFIER.check(case(tests))
 
 
-def test_a_sandbox_that_cannot_start_is_a_failure_of_ours() -> None:
-    class Gone(Process):
-        async def run(self, argv: Sequence[str], *, files: Mapping[str, str], stdin: bytes, limits: Limits) -> Outcome:
-            return await super().run(["/no/such/interpreter"], files=files, stdin=stdin, limits=limits)
-
-    with pytest.raises(VerifierError, match="the harness did not start"):
-        judge(RIGHT, sandbox=Gone())
-    with pytest.raises(VerifierError, match="the harness did not start"):
-        judge(RIGHT, sandbox=Limited(memory_bytes=1 << 20))
+def test_a_sandbox_that_cannot_start_is_a_failure_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    with pytest.raises(VerifierError, match=r"the sandbox did not start: .*No such file"):
+        judge(RIGHT, case(verify=Verify(python_env=str(tmp_path))))
 
 
 def test_tests_may_be_asserts_functions_or_a_check_of_a_candidate() -> None:
@@ -368,7 +337,7 @@ def test_an_answer_without_the_function_under_test_is_wrong() -> None:
     ):
         finding = judge("def subtract(a, b):\n    return a - b\n", of)
         assert set(outcomes(finding)) == {"failed"}
-        assert "NameError" in finding.reason
+        assert "add" in finding.reason
 
 
 def test_expected_functions_and_types_that_are_missing_are_named() -> None:
@@ -393,6 +362,175 @@ def test_the_same_answer_is_judged_the_same_way_every_time() -> None:
     code = "def add(a, b):\n    return next(iter({str(a), str(b), 'x', 'y'}))\n"
     of = case("assert add(1, 2) == 'x'\n")
     assert len({judge(code, of).reason for _ in range(4)}) == 1
+
+
+PAIRS = (Pair(input="1 2\n", output="3\n"), Pair(input="20 22", output="42"))
+
+
+def test_a_program_is_judged_by_what_it_prints_for_each_input() -> None:
+    of = case("", verify=Verify(style="io", pairs=PAIRS))
+    finding = judge("print(sum(map(int, input().split())), ' ')", of)
+    assert (outcomes(finding), finding.trust) == (["passed"] * 2, "isolated")
+    finding = judge("print(3)", of)
+    assert outcomes(finding) == ["passed", "failed"]
+    assert finding.reason == "pair 2: printed '3\\n', expected '42'"
+    assert judge("import sys\nsys.exit(3)", of).tests[0].message == "exit code 3"
+    assert judge("print(", of).label == "does not compile"
+    assert judge("import os\nprint(3, flush=True)\nos._exit(0)", of).label == "died"
+
+
+def test_a_function_is_judged_by_what_it_returns_for_each_input() -> None:
+    pairs = (Pair(input=[1, 2], output=3), Pair(input=[[1], [2]], output=[1, 2]), Pair(input=["a", "b"], output="ab"))
+    of = case("", verify=Verify(pairs=pairs, entry_point="add"))
+    assert outcomes(judge(RIGHT, of)) == ["passed"] * 3
+    # files know no tuples, so one is as good as a list; but true is not 1
+    assert (
+        outcomes(judge("def add(a, b):\n    return (a[0], b[0]) if isinstance(a, list) else a + b", of))
+        == ["passed"] * 3
+    )
+    of = case("", verify=Verify(pairs=(Pair(input=[1], output=True),), entry_point="f"))
+    assert outcomes(judge("def f(x):\n    return 1", of)) == ["failed"]
+
+
+def test_examples_are_judged_as_doctest_judges_them() -> None:
+    tests = """
+    >>> total = add(1, 2)
+    >>> total
+    3
+    >>> shout("hi")
+    HI
+    >>> add("a", 1)
+    Traceback (most recent call last):
+        ...
+    TypeError: can only concatenate str (not "int") to str
+    """
+    of = case(tests, verify=Verify(style="doctest"))
+    good = f"{RIGHT}\ndef shout(text):\n    print(text.upper())\n"
+    assert outcomes(judge(good, of)) == ["passed"] * 3
+    assert outcomes(judge(good.replace(".upper()", ""), of)) == ["passed", "failed", "passed"]
+
+
+def test_objects_of_the_answer_stay_where_they_are_and_can_be_asked() -> None:
+    code = """
+class Account:
+    def __init__(self):
+        self.balance = 0
+    def pay(self, amount):
+        if amount <= 0:
+            raise Refused(f"not {amount}")
+        self.balance += amount
+        return self
+    def __len__(self):
+        return self.balance
+    def __eq__(self, other):
+        return self.balance == other.balance
+class Refused(ValueError):
+    pass
+def countdown(n):
+    while n:
+        yield n
+        n -= 1
+def twice(function, value):
+    return function(function(value))
+"""
+    tests = """
+account = Account().pay(3)
+assert account.balance == 3
+assert len(account) == 3
+assert account == Account().pay(3)
+assert account != Account()
+assert list(countdown(3)) == [3, 2, 1]
+assert twice(lambda x: x + 1, 5) == 7
+assert isinstance(account, Account)
+def test_a_refusal_is_what_the_answer_says_it_is():
+    try:
+        account.pay(-1)
+    except Refused as error:
+        assert str(error) == "not -1" and isinstance(error, ValueError)
+    else:
+        raise AssertionError("nothing was raised")
+"""
+    finding = judge(code, case(tests))
+    assert [test.message for test in finding.tests] == [""] * 8
+
+
+def test_plain_data_arrives_as_it_was() -> None:
+    values = [
+        (1, (2, [3, {4: "five", (6,): None}])), {1, 2}, frozenset({3}), b"bytes", 1.5, float("inf"), 2 + 3j, 10**4000, -(10**30),
+        True, "text\u2028\x00", range(3), [], {}, (), "",
+    ]  # fmt: skip
+    tests = f"inf = float('inf')\nfor value in {values!r}:\n    got = echo(value)\n    assert got == value and type(got) is type(value), value\n"
+    of = case(f"def test_all():\n{''.join(f'    {line}' for line in tests.splitlines(True))}")
+    finding = judge("def echo(value):\n    return value\n", of)
+    assert outcomes(finding) == ["passed"], finding.reason
+
+
+UNITTEST = """
+import unittest
+from answer import add
+
+class Sums(unittest.TestCase):
+    def test_numbers(self):
+        self.assertEqual(add(1, 2), 3)
+    def test_text(self):
+        self.assertEqual(add("a", "b"), "ab")
+"""
+PYTEST = """
+import pytest
+from answer import add
+
+@pytest.mark.parametrize(("a", "b", "total"), [(1, 2, 3), (-1, 1, 0)])
+def test_sums(a, b, total):
+    assert add(a, b) == total
+
+def test_refusals():
+    with pytest.raises(TypeError):
+        add(1, "b")
+"""
+
+
+@pytest.mark.parametrize(("style", "tests", "count"), [("unittest", UNITTEST, 2), ("pytest", PYTEST, 3)])
+def test_files_of_unittest_and_pytest_run_beside_the_answer(style: str, tests: str, count: int) -> None:
+    of = case(tests, verify=Verify(style=style))
+    finding = judge(RIGHT, of)
+    assert (outcomes(finding), finding.trust) == (["passed"] * count, "in-process")
+    finding = judge("def add(a, b):\n    return 3\n", of)
+    assert outcomes(finding) == ["passed"] + ["failed"] * (count - 1)
+    assert finding.label in ("wrong answer", "exception")
+    assert judge("def add(a, b)", of).label == "does not compile"
+
+
+@pytest.mark.parametrize(("style", "tests"), [("unittest", UNITTEST), ("pytest", PYTEST)])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import unittest\ndef add(a, b):\n    unittest.TestCase.assertEqual = lambda *_: None\n    return 3\n",
+        "import sys\ndef add(a, b):\n    sys.settrace(lambda *_: None)\n    return 3\n",
+        "import gc\ndef add(a, b):\n    gc.get_objects()\n    return 3\n",
+        "import os\ndef add(a, b):\n    os.write(3, b'forged')\n    return 3\n",
+    ],
+)
+def test_an_answer_that_lays_hands_on_its_judge_is_caught_with_evidence(style: str, tests: str, code: str) -> None:
+    of = case(tests, verify=Verify(style=style))
+    finding = judge(code, of)
+    assert finding.tampered
+    assert finding.label == "tampered"
+    assert set(outcomes(finding)) == {"failed"}
+    assert not correct(of, finding)
+
+
+def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    venv.create(environment, symlinks=True)
+    folder = next((environment / "lib").iterdir()) / "site-packages"
+    (folder / "sums.py").write_text("def total(a, b):\n    return a + b\n")
+    code = "from sums import total\ndef add(a, b):\n    return total(a, b)\n"
+    for tests, style in ((f"import sums\n{ADD}", ""), (UNITTEST, "unittest")):
+        of = case(tests, verify=Verify(python_env=str(environment), style=style))
+        assert set(outcomes(judge(code, of))) == {"passed"}
+        assert "No module named 'sums'" in judge(code, case(tests, verify=Verify(style=style))).reason
+    with pytest.raises(VerifierError, match="is no virtual environment"):
+        VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
 
 
 def test_every_reference_we_ship_is_accepted_and_every_counterexample_refused() -> None:

@@ -8,9 +8,14 @@ import pytest
 
 from steelyard.errors import VerifierError
 from steelyard.records import Case, Finding, Verify
-from steelyard.sandbox.process import Process
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import LEVELS
 from steelyard.scoring import correct
 from steelyard.verifiers.response import Response
+
+
+NOWHERE = Contained(LEVELS[-1])
+"""Nothing is run, so nothing is started."""
 
 
 def case(target: str = "Paris", style: str = "") -> Case:
@@ -18,7 +23,7 @@ def case(target: str = "Paris", style: str = "") -> Case:
 
 
 def judge(text: str, of: Case) -> Finding:
-    return asyncio.run(Response(Process()).verify(of, text))
+    return asyncio.run(Response(NOWHERE).verify(of, text))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,6 @@ def test_a_target_is_text_not_a_pattern() -> None:
 @pytest.mark.parametrize("of", [case(target=""), case(style="fuzzy")])
 def test_a_case_that_cannot_be_judged_is_found_out_before_anything_is_asked(of: Case) -> None:
     with pytest.raises(VerifierError):
-        Response(Process()).check(of)
+        Response(NOWHERE).check(of)
     with pytest.raises(VerifierError):
         judge("Paris", of)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
 from steelyard.engine.pool import complete, work_through
+from steelyard.engine.sitting import Means
+from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import Problem, VerifierError
-from steelyard.plugins import names, part
-from steelyard.sandbox.process import Process
+from steelyard.plugins import names
 from steelyard.scoring import correct
 
 if TYPE_CHECKING:
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
     from steelyard.records import Case, Finding
 
 
-def prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
+def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Problem]]:
     """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
-    return complete(_prove(cases))
+    return complete(_prove(in_environment(cases, means.python_env), means))
 
 
-async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
+async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem]]:
     problems: list[Problem] = []
     proved = 0
-    sandbox = Process()
     known = names("verifiers")
-    verifiers = {kind: part("verifiers", kind)(sandbox) for kind in {case.kind for case in cases} & known}
+    verifying = Verifying(cases, means)
     unproved = [case for case in cases if case.kind not in known and (case.reference or case.counterexample)]
     for kind in sorted({case.kind for case in unproved}):
         count = sum(case.kind == kind for case in unproved)
@@ -37,7 +36,7 @@ async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
     verifiable = []
     for case in (case for case in cases if case.kind in known):
         try:
-            verifiers[case.kind].check(case)
+            verifying.of(case).check(case)
             verifiable.append(case)
         except VerifierError as error:
             problems.append(Problem(f'case "{case.id}"', 0, str(error)))
@@ -47,7 +46,8 @@ async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
         case, text, must_pass = claim
         what = "reference" if must_pass else "counterexample"
         try:
-            finding: Finding = await verifiers[case.kind].verify(case, _fenced(text, case.language))
+            async with verifying.turn(case):
+                finding: Finding = await verifying.of(case).verify(case, _fenced(text, case.language))
         except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
             problems.append(Problem(f'case "{case.id}"', 0, f"its {what} could not be verified: {error}"))
             return
@@ -64,7 +64,10 @@ async def _prove(cases: Sequence[Case]) -> tuple[int, list[Problem]]:
         for text, must_pass in ((case.reference, True), (case.counterexample, False))
         if text
     ]
-    await work_through(iter(claims), try_out, os.cpu_count() or 2)
+    try:
+        await work_through(iter(claims), try_out, verifying.at_once)
+    finally:
+        await verifying.close()
     return proved, sorted(problems)
 
 

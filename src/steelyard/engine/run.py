@@ -17,8 +17,9 @@ from steelyard import settings as settings_module
 from steelyard.engine.budget import most_tokens
 from steelyard.engine.plan import plan
 from steelyard.engine.pool import complete
-from steelyard.engine.sitting import Means, Sitting, verifiers_for
+from steelyard.engine.sitting import Means, Sitting
 from steelyard.engine.steps import now
+from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.plugins import part
 from steelyard.prices import Prices
@@ -87,7 +88,7 @@ def run(
     loaded, files = _cases(cases)
     given = [models] if isinstance(models, str) else list(models)
     providers = connect(given, means, base_url)
-    _check(loaded, k, samples, rule)
+    _check(loaded, k, samples, rule, means)
     recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
     started_at = now()
     run_id = f"{started_at[:19].replace('-', '').replace(':', '').replace('T', '-')}-{secrets.token_hex(2)}"
@@ -132,7 +133,7 @@ def forecast(
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
     providers = connect(models, means, base_url)
-    _check(cases, k, samples, "code")
+    _check(cases, k, samples, "code", means)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []
@@ -154,7 +155,7 @@ def resume(folder: str | Path, *, samples: int | None = None, means: Means = Mea
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
         providers = connect(info.models, means, info.base_url)
         _check_prices(providers, means)
-        verifiers_for(journal.cases)
+        _check_verifiers(journal.cases, means)
         if samples is not None:
             journal.describe(msgspec.structs.replace(info, samples=samples))
     except BaseException:
@@ -211,7 +212,7 @@ def _cases(
     return (*cases, *loaded.cases), loaded.files
 
 
-def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: str) -> None:
+def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: str, means: Means) -> None:
     known_rule(rule)
     if not k or min(k) < 1:
         raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
@@ -222,7 +223,12 @@ def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: s
     twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
     if twice:
         raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
-    verifiers_for(cases)
+    _check_verifiers(cases, means)
+
+
+def _check_verifiers(cases: Sequence[Case], means: Means) -> None:
+    there = in_environment(cases, means.python_env)
+    Verifying(there, means).check(there)
 
 
 def _check_prices(providers: Mapping[str, Provider], means: Means) -> None:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.budget import Budget, most_tokens
 from steelyard.engine.pace import Breaker, Pace
 from steelyard.engine.plan import expected, owed, parameters, plan
 from steelyard.engine.pool import work_through
-from steelyard.engine.steps import Persistence, ask, verdict_key, verify
-from steelyard.errors import InputError, Problem, VerifierError
-from steelyard.plugins import part
+from steelyard.engine.steps import Persistence, ask, recheck, verdict_key, verify
+from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Reply, Verdict
-from steelyard.sandbox.process import Process
 from steelyard.scoring import correct
 from steelyard.settings import Settings
-from steelyard.verifiers.function import check_unchanged
 
 if TYPE_CHECKING:
     from steelyard import store
-    from steelyard.protocols import Provider, Verifier
+    from steelyard.protocols import Provider
 
 WAITING = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
@@ -55,6 +52,14 @@ class Means(NamedTuple):
     max_cost: float | None = None
     watch: Watch | None = None
     environment: Mapping[str, str] = os.environ
+    require_isolation: str = ""
+    """The weakest level of containment that will do; empty for any that holds."""
+    allow_weak_sandbox: bool = False
+    """Whether code may run where it can reach network, files and secrets."""
+    recheck: int = 0
+    """How often an attempt that passed or ran out of time is verified again."""
+    python_env: str = ""
+    """The virtual environment of Python answers, instead of the one their cases name."""
 
 
 class Sitting:
@@ -72,9 +77,12 @@ class Sitting:
             deadline=means.settings.deadline_secs,
         )
         self._breakers = {model: Breaker() for model in providers}
-        self.cases = journal.cases
+        self.cases = in_environment(journal.cases, means.python_env)
         self._by_id = {case.id: case for case in self.cases}
-        self._verifiers = verifiers_for(self.cases)
+        self._verifying = Verifying(self.cases, means)
+        self._verifying.check(self.cases)
+        self._overdue: list[tuple[Reply, Case]] = []
+        """What ran out of time while the machine was busy with others, to be tried again alone."""
         self._survey()
 
     def _survey(self) -> None:
@@ -110,7 +118,7 @@ class Sitting:
         )
         asks = max(0, counts - len(self._replied))
         self.progress = Progress(asks + sum(1 for _ in self._unverified()))
-        at_once = self._means.parallelism or os.cpu_count() or 2
+        at_once = self._verifying.at_once
         try:
             async with asyncio.TaskGroup() as beside:
                 ticking = beside.create_task(self._tick())
@@ -120,8 +128,11 @@ class Sitting:
                     await self._ask_all()
                     for _ in range(at_once):
                         await self._queue.put(None)
+                for reply, case in self._overdue:
+                    self._judge(await self._verdict(reply, case), case)
                 ticking.cancel()
         finally:
+            await self._verifying.close()
             for provider in self._providers.values():
                 await provider.close()
         self._show()
@@ -181,7 +192,7 @@ class Sitting:
         for fact in self._journal.facts():
             if isinstance(fact, Reply) and fact.key in self._replied and fact.case in self._by_id:
                 case = self._by_id[fact.case]
-                if not self._providers or verdict_key(fact, case, self._verifiers[case.kind]) not in self._judged:
+                if not self._providers or verdict_key(fact, case, self._verifying.of(case)) not in self._judged:
                     yield fact, case
 
     async def _requeue(self) -> None:
@@ -191,13 +202,30 @@ class Sitting:
     async def _verify_all(self) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
-            fact = await verify(reply, case, self._verifiers[case.kind])
-            self._journal.append(fact)
-            if isinstance(fact, Failure):
-                self.progress.failed += 1
+            fact = await self._verdict(reply, case)
+            if isinstance(fact, Verdict) and fact.found.label == "time limit":
+                self._overdue.append(waiting)
             else:
-                self.progress.judged += 1
-                self.progress.correct += correct(case, fact.found)
+                self._judge(fact, case)
+
+    async def _verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
+        verifier = self._verifying.of(case)
+        async with self._verifying.turn(case):
+            fact = await verify(reply, case, verifier)
+            if isinstance(fact, Failure):
+                # a sandbox that was killed under an answer says nothing about it
+                fact = await verify(reply, case, verifier)
+            if isinstance(fact, Verdict) and self._means.recheck:
+                fact = await recheck(fact, reply, case, verifier, self._means.recheck)
+        return fact
+
+    def _judge(self, fact: Verdict | Failure, case: Case) -> None:
+        self._journal.append(fact)
+        if isinstance(fact, Failure):
+            self.progress.failed += 1
+        else:
+            self.progress.judged += 1
+            self.progress.correct += correct(case, fact.found)
 
     async def _tick(self) -> None:
         """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""
@@ -216,25 +244,3 @@ class Sitting:
         if self._budget.exhausted:
             why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
         return tuple(why)
-
-
-def verifiers_for(cases: Sequence[Case]) -> dict[str, Verifier]:
-    """The verifier of each kind of case; a case nobody can verify is found out before anything is paid for."""
-    sandbox = Process()
-    verifiers: dict[str, Verifier] = {}
-    problems = []
-    for case in cases:
-        if not case.kind:
-            said = "nothing says how to verify it; give it a language with tests, a target, or verify"
-            problems.append(Problem(f'case "{case.id}"', 0, said))
-            continue
-        if case.kind not in verifiers:
-            verifiers[case.kind] = part("verifiers", case.kind)(sandbox)
-        try:
-            verifiers[case.kind].check(case)
-            check_unchanged(case)
-        except VerifierError as error:
-            problems.append(Problem(f'case "{case.id}"', 0, str(error)))
-    if problems:
-        raise InputError(problems)
-    return verifiers

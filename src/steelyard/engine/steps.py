@@ -12,6 +12,7 @@ import msgspec
 from steelyard.engine.pace import LONGEST_WAIT, back_off
 from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, VerifierError, boundary
 from steelyard.records import Attempt, Case, Failure, Finding, Reply, Verdict, digest
+from steelyard.scoring import correct
 from steelyard.verifiers.function import judged_by
 
 if TYPE_CHECKING:
@@ -110,6 +111,19 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
         verifier=verifier.version,
         found=found,
     )
+
+
+async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier, times: int) -> Verdict:
+    """The verdict, and how often it came out otherwise when it was reached again; wrong answers stay as they are."""
+    passed = correct(case, verdict.found)
+    if not passed and not verdict.found.label.endswith("limit"):
+        return verdict
+    again = [await verify(reply, case, verifier) for _ in range(times)]
+    outcomes = [correct(case, fact.found) for fact in again if isinstance(fact, Verdict)]
+    found = msgspec.structs.replace(
+        verdict.found, rechecked=len(outcomes), disagreed=sum(outcome != passed for outcome in outcomes)
+    )
+    return msgspec.structs.replace(verdict, found=found)
 
 
 def _readable(made: Made) -> Made:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ class Function:
     """Hands the reply, as text, to a function; the reply itself is never run here."""
 
     version = "function 1"
+    at_once = os.cpu_count() or 2
+    runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:
         """The reply is only read, so the sandbox is not needed."""
@@ -29,6 +32,9 @@ class Function:
 
     async def verify(self, case: Case, text: str) -> Finding:
         return await judged_by(case.verify.python, case, text)
+
+    async def close(self) -> None:
+        """Nothing is kept."""
 
 
 async def judged_by(path: str, case: Case, text: str) -> Finding:

@@ -2,160 +2,426 @@
 
 from __future__ import annotations
 
-import ast
+import asyncio
+import contextlib
+import importlib.util
+import os
 import platform
 import re
 import secrets
+import signal
+import socket
+import struct
 import sys
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits, Outcome
+from steelyard.protocols import Guest, Limits, Outcome
 from steelyard.records import Case, Diagnostic, Finding, Span, Test
-from steelyard.verifiers.extract import extract
+from steelyard.verifiers.python_plan import INSIDE, Plan, plan
+from steelyard.verifiers.stitch import code_of
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Sandbox
+    from collections.abc import AsyncIterator
+
+    from steelyard.protocols import Host, Sandbox
 
 DEFINITION = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
-HARNESS = Path(__file__).with_name("python_harness.py").read_text("utf-8")
+LARGEST = 64 << 20
+"""Bytes that may be told of one attempt."""
+KEPT = 64 << 10
+"""Characters of what an answer printed that are kept."""
+GRACE = 0.2
+"""Seconds in which an answer may end by itself once its tests are over."""
+PLANS = 1000
+"""Cases whose tests are kept taken apart."""
 
 
 class Python:
-    """Compiles an answer and runs its tests in a process of their own."""
+    """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    version = f"python 1, CPython {platform.python_version()}"
+    version = f"python 2, CPython {platform.python_version()}"
+    at_once = os.cpu_count() or 2
+    runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
+        self._plans: dict[str, Plan] = {}
+        self._referees: list[_Referee] = []
 
     def check(self, case: Case) -> None:
-        _steps(case)
+        tests = self._plan(case)
+        if case.verify.python_env:
+            _base(Path(case.verify.python_env))
+        if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
+            raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
+
+    def _plan(self, case: Case) -> Plan:
+        """The case's tests, taken apart once for all its attempts."""
+        if case.tests_digest not in self._plans:
+            if len(self._plans) >= PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[case.tests_digest] = plan(case)
+        return self._plans[case.tests_digest]
 
     async def verify(self, case: Case, text: str) -> Finding:
-        steps = _steps(case)
+        tests = self._plan(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        entry_point = (case.verify.entry_point,) if case.verify.entry_point else ()
-        extracted = extract(text, "python", defines=entry_point or expected)
+        extracted = code_of(case, text)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
-        nonce = secrets.token_hex(8)
-        job = {"nonce": nonce, "code": extracted.code, "steps": [step.job for step in steps]}
-        outcome = await self._sandbox.run(
-            # not -I, which would not listen to the hash seed either: the environment holds only what we put there
-            [sys.executable, "-P", "-s", "-S", "-B", "-X", "utf8", "harness.py"],
-            files={"harness.py": HARNESS},
-            stdin=msgspec.json.encode(job),
-            # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
-            limits=Limits(cpu_seconds=case.timeout_secs, wall_seconds=2 * case.timeout_secs + 10),
-        )
-        finding = _finding(_told(outcome, nonce), steps, outcome)
+        if tests.pairs:
+            finding = await self._program(case, tests, extracted.code)
+        elif tests.style in INSIDE:
+            finding = await self._inside(case, tests, extracted.code)
+        else:
+            finding = await self._refereed(case, tests, extracted.code)
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, expected),
-            output=outcome.stderr.decode("utf-8", "replace"),
-            trust="in-process",
+            trust="in-process" if tests.style in INSIDE else "isolated",
             isolation=self._sandbox.level,
         )
 
+    async def close(self) -> None:
+        while self._referees:
+            await self._referees.pop().end()
 
-class _Step(NamedTuple):
-    """A statement of the tests: a test, or what prepares one."""
-
-    name: str
-    job: dict[str, Any]
-
-
-def _steps(case: Case) -> list[_Step]:
-    """The tests one by one: every assert at top level, every function test_*, or the one call of check()."""
-    if not case.expectations.should_compile or not case.expectations.should_pass_tests:
-        return []
-    try:
-        body = ast.parse(case.tests).body
-    except SyntaxError as error:
-        raise VerifierError(f"its tests are not Python: line {error.lineno}: {error.msg}") from None
-    steps = [_step(node) for node in body]
-    if case.verify.style == "check" or (not case.verify.style and case.verify.entry_point):
-        call = f"check({case.verify.entry_point})"
-        steps = [_Step("", {"test": False, "source": step.job["source"]}) for step in steps]
-        steps.append(_Step(call, {"test": True, "source": call}))
-    else:
-        functions = [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
-        steps += [_Step(name, {"test": True, "source": f"{name}()"}) for name in functions]
-    if not any(step.job["test"] for step in steps):
-        raise VerifierError("no tests; write asserts, functions test_*, or check(candidate)")
-    return steps
-
-
-def _step(node: ast.stmt) -> _Step:
-    source = ast.unparse(node)
-    if not isinstance(node, ast.Assert):
-        return _Step("", {"test": False, "source": source})
-    name = ast.unparse(node.test)
-    job: dict[str, Any] = {"test": True, "source": source}
-    compared = node.test
-    if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
-        # both sides apart, so that a failure can say what came instead
-        job |= {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
-    return _Step(name if len(name) <= 120 else f"{name[:117]}...", job)
-
-
-def _told(outcome: Outcome, nonce: str) -> list[dict[str, Any]]:
-    """What the harness told before it ended, in order."""
-    facts = []
-    for line in outcome.stdout.splitlines():
-        if line.startswith(nonce.encode()):
+    async def _refereed(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Let a referee call the answer, each in a sandbox of its own."""
+        limits = _limits(case)
+        async with (
+            self._referee(case, tests, limits) as referee,
+            self._sandbox.host(_guest("candidate", case.verify.python_env)) as candidate,
+        ):
+            answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
             try:
-                facts.append(msgspec.json.decode(line[len(nonce) :]))
-            except msgspec.MsgspecError:
-                break  # it was stopped in the middle of a line
-    return facts
+                told = await referee.judged(code, limits.wall_seconds + 10)
+                answered = await _ended(candidate, answering)
+            finally:
+                answering.cancel()
+            if told is None:
+                return _unjudged(tests, await referee.end())
+        return _finding(told[0], tests, answered)
 
+    @asynccontextmanager
+    async def _referee(self, case: Case, tests: Plan, limits: Limits) -> AsyncIterator[_Referee]:
+        """A referee that knows these tests: one that waits, or a new one in place of one that knows others."""
+        waiting = next((one for one in self._referees if one.tests is tests), None)
+        if waiting is not None:
+            self._referees.remove(waiting)
+        else:
+            while len(self._referees) >= self.at_once:
+                await self._referees.pop(0).end()
+            waiting = _Referee(self._sandbox, tests, case.verify.python_env)
+            await waiting.begin(
+                {"steps": tests.steps, "entry_point": case.verify.entry_point, "seconds": limits.cpu_seconds}
+            )
+        try:
+            yield waiting
+        except BaseException:
+            await waiting.end()
+            raise
+        if not waiting.ended:
+            self._referees.append(waiting)
 
-def _finding(told: list[dict[str, Any]], steps: list[_Step], outcome: Outcome) -> Finding:
-    if not told:
-        raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
-    first = told[1] if len(told) > 1 else {}
-    if "compiled" not in first:
-        # no answer has run yet; only compiling something monstrous ends here
-        return Finding(compiled=False, label=outcome.limit or "died", reason=_death(outcome))
-    if not first["compiled"]:
-        line = first["line"] or 1
-        span = Span(file="answer.py", line_start=line, line_end=line, column_start=1, column_end=1)
+    async def _program(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Run the answer as a program once for each pair, and compare what it prints."""
+        results = []
+        ended: list[Outcome] = []
+        died = ""
+        for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
+            ours, theirs = socket.socketpair()
+            with ours:
+                async with self._sandbox.host(_guest("candidate", case.verify.python_env)) as candidate:
+                    answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
+                    try:
+                        talk = _Talk(ours)
+                        await talk.say(["program", code, given])
+                        compiled = await talk.hear()
+                        ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
+                        outcome = await _ended(candidate, answering)
+                    finally:
+                        answering.cancel()
+            if compiled and compiled[0] == "not compiled":
+                return _uncompiled(str(compiled[1]), compiled[2], outcome.seconds)
+            ended.append(outcome)
+            got = outcome.stdout.decode("utf-8", "replace")
+            if ran is None:
+                died = died or outcome.limit or "died"
+            wrong = _death(outcome) if ran is None else str(ran[1])
+            if not wrong and _lines(got) != _lines(wanted):
+                wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
+            word = "failed" if wrong else "passed"
+            results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
+        label, reason = _why(results, "", died, "")
+        if died:
+            reason = next(f"{test.name}: {test.message}" for test in results if test.outcome == "failed")
         return Finding(
-            compiled=False,
-            diagnostics=(Diagnostic(level="error", message=first["error"], spans=(span,)),),
-            label="does not compile",
-            reason=first["error"],
-            compile_seconds=outcome.seconds,
+            compiled=True,
+            tests=tuple(results),
+            label=label,
+            reason=reason,
+            test_seconds=sum(outcome.seconds for outcome in ended),
         )
-    results = {fact["test"]: fact for fact in told if "test" in fact}
-    broken = next(
-        (str(fact.get("raised") or fact["setup"]) for fact in told if "raised" in fact or "setup" in fact), ""
-    )
-    finished = any("finished" in fact for fact in told)
-    otherwise = broken or ("" if finished else _death(outcome))
-    tests = []
-    for number, step in enumerate(steps):
-        if step.job["test"]:
-            fact = results.get(number, {"wrong": otherwise or "not run", "seconds": 0})
-            outcome_word = "failed" if fact["wrong"] else "passed"
-            tests.append(Test(name=step.name, outcome=outcome_word, message=fact["wrong"], seconds=fact["seconds"]))
-    label, reason = _why(tests, broken, "" if finished or broken else (outcome.limit or "died"), otherwise)
+
+    async def _inside(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Run the tests beside the answer; what it tells without the secret of this attempt is forged."""
+        nonce = secrets.token_hex(16)
+        ours, theirs = socket.socketpair()
+        facts: list[list[Any]] = []
+        tampered = ""
+        with ours:
+            async with self._sandbox.host(_guest("inside", case.verify.python_env, tests.style)) as host:
+                running = asyncio.ensure_future(host.call([theirs], _limits(case)))
+                try:
+                    talk = _Talk(ours)
+                    await talk.say([nonce, tests.style, code, case.tests, tests.names])
+                    while (told := await talk.hear()) is not None and not tampered:
+                        if told[:1] != [nonce] or len(told) < 2:
+                            tampered = "wrote to the channel of its results"
+                        elif told[1] == "tampered":
+                            tampered = str(told[2])
+                        else:
+                            facts.append(told[1:])
+                    if talk.garbled:
+                        tampered = "wrote to the channel of its results"
+                    outcome = await _ended(host, running)
+                finally:
+                    running.cancel()
+        return _seen_inside(facts, tests, outcome, tampered)
+
+
+class _Referee:
+    """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
+
+    def __init__(self, sandbox: Sandbox, tests: Plan, environment: str) -> None:
+        self.tests = tests
+        self._environment = environment
+        self.ended = False
+        self._held = AsyncExitStack()
+        self._sandbox = sandbox
+
+    async def begin(self, tests: dict[str, Any]) -> None:
+        self._host = await self._held.enter_async_context(self._sandbox.host(_guest("referee", self._environment)))
+        ours, theirs = socket.socketpair()
+        self._channel = self._held.enter_context(ours)
+        # it outlives many answers: how long each may take is counted anew every time
+        forever = Limits(cpu_seconds=1e9, wall_seconds=1e9)
+        self._call = asyncio.ensure_future(self._host.call([theirs], forever))
+        self._talk = _Talk(self._channel)
+        await self._talk.say([tests])
+        if await self._talk.hear() is None:
+            outcome = await self.end()
+            raise VerifierError(f"its tests could not be taken up: {_death(outcome)}")
+
+    def introduce(self) -> socket.socket:
+        """The end of a new line to the referee, for an answer."""
+        referees, candidates = socket.socketpair()
+        with referees:
+            socket.send_fds(self._channel, [b"c"], [referees.fileno()])
+        return candidates
+
+    async def judged(self, code: str, seconds: float) -> list[Any] | None:
+        """What the referee saw of an answer; None when it did not survive that."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._talk.say([code])
+                return await self._talk.hear()
+        except TimeoutError:
+            self._host.stop()
+            return None
+
+    async def end(self) -> Outcome:
+        """Send the referee home."""
+        self.ended = True
+        self._channel.close()
+        try:
+            return await _ended(self._host, self._call)
+        finally:
+            await self._held.aclose()
+
+
+@cache
+def _guest(name: str, environment: str = "", style: str = "") -> Guest:
+    """A module of ours in the interpreter that a case wants: the bare one, or that of a virtual environment."""
+    here = Path(__file__)
+    modules = [f"python_{part}" for part in ("wire", name)]
+    sources = [(f"steelyard.verifiers.{part}", here.with_name(f"{part}.py").read_text("utf-8")) for part in modules]
+    if not environment and style == "pytest":
+        # our own environment is as good as any to run pytest itself
+        environment = sys.prefix
+    if not environment:
+        return Guest(modules=tuple(sources))
+    root = Path(environment).absolute()
+    return Guest(modules=tuple(sources), python=str(root / "bin" / "python"), readable=(str(root), *_base(root)))
+
+
+def _base(environment: Path) -> tuple[str, ...]:
+    """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
+    try:
+        settings = (environment / "pyvenv.cfg").read_text("utf-8")
+    except OSError:
+        if environment == Path(sys.prefix):
+            return ()
+        raise VerifierError(
+            f"{environment} is no virtual environment; make one with: python3 -m venv {environment}"
+        ) from None
+    home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")
+    folder = Path(home).resolve().parent
+    return () if not home or folder == Path("/usr") else (str(folder),)
+
+
+def _limits(case: Case, *, more: float = 0) -> Limits:
+    # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
+    return Limits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
+
+
+class _Talk:
+    """Our end of a talk with a guest; what it says may come from an answer, and is bounded."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel = channel
+        self._rest = b""
+        self.garbled = False
+        """Whether what came was no message of a guest's."""
+
+    async def say(self, message: list[Any]) -> None:
+        body = msgspec.json.encode(message)
+        with contextlib.suppress(OSError):  # who is gone says nothing either, and that is heard
+            await asyncio.get_running_loop().sock_sendall(self._channel, struct.pack("I", len(body)) + body)
+
+    async def hear(self) -> list[Any] | None:
+        """What the guest says next; None when it has ended. What is said after nonsense is not listened to."""
+        try:
+            (length,) = struct.unpack("I", await self._take(4))
+            if length > LARGEST:
+                raise ValueError("too long")
+            decoded: list[Any] = msgspec.json.decode(await self._take(length), type=list)
+        except (OSError, EOFError):
+            self.garbled = bool(self._rest)
+            return None
+        except (ValueError, RecursionError):
+            self.garbled = True
+            return None
+        return decoded
+
+    async def _take(self, length: int) -> bytes:
+        while len(self._rest) < length:
+            piece = await asyncio.get_running_loop().sock_recv(self._channel, max(65536, length - len(self._rest)))
+            if not piece:
+                raise EOFError
+            self._rest += piece
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken
+
+
+async def _ended(host: Host, call: asyncio.Future[Outcome]) -> Outcome:
+    """The end of a call whose talk is over; one that lingers is ended."""
+    done, _ = await asyncio.wait([call], timeout=GRACE)
+    if not done:
+        host.stop()
+    return await call
+
+
+def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
+    """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
+    if told.get("compiled") is False:
+        return _uncompiled(told["error"], told["line"], answered.seconds)
+    output = "".join(told.get("output", ())) + answered.stdout.decode("utf-8", "replace")
+    if "compiled" not in told:
+        # no answer has run yet; only compiling something monstrous ends here
+        return Finding(compiled=False, label=answered.limit or "died", reason=_death(answered), output=output[:KEPT])
+    results = {number: (wrong, seconds) for number, wrong, seconds in told["tests"]}
+    raised = told.get("raised", "")
+    gone = "gone" in told
+    otherwise = raised or (_death(answered) if gone else "not run")
+    places = [place for place, step in enumerate(tests.steps) if step["test"]]
+    judged = []
+    for name, place in zip(tests.names, places, strict=True):
+        wrong, seconds = results.get(place, (otherwise, 0.0))
+        judged.append(Test(name=name, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+    label, reason = _why(judged, raised, (answered.limit or "died") if gone else "", otherwise)
     return Finding(
         compiled=True,
-        tests=tuple(tests),
+        tests=tuple(judged),
         label=label,
         reason=reason,
-        compile_seconds=first["seconds"],
+        output=output[:KEPT],
+        compile_seconds=told["seconds"],
+        test_seconds=answered.seconds,
+    )
+
+
+def _seen_inside(facts: list[list[Any]], tests: Plan, outcome: Outcome, tampered: str) -> Finding:
+    """What came from beside the answer, as a finding; what is not accounted for has failed."""
+    told = {kind: values for kind, *values in facts if kind != "test"}
+    if "not compiled" in told:
+        return _uncompiled(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
+    output = outcome.stdout.decode("utf-8", "replace")[:KEPT]
+    if not facts and not tampered:
+        return Finding(compiled=False, label=outcome.limit or "died", reason=_death(outcome), output=output)
+    raised = str(told["raised"][0]) if "raised" in told else ""
+    finished = "finished" in told
+    otherwise = raised or ("not run" if finished else _death(outcome))
+    results = {
+        str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
+    }
+    judged = []
+    for name in tests.names:
+        # one test of a file may be run with many arguments
+        own = [known for known in results if known == name or known.startswith(f"{name}[")]
+        for known in own or [name]:
+            wrong, seconds = results.get(known, (otherwise, 0.0))
+            wrong = tampered or wrong or ("" if finished else otherwise if known not in results else "")
+            judged.append(Test(name=known, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+    label, reason = _why(judged, raised, "" if finished or raised else (outcome.limit or "died"), otherwise)
+    if tampered:
+        label, reason = "tampered", f"tried to forge its result: {tampered}"
+    return Finding(
+        compiled=True,
+        tests=tuple(judged),
+        label=label,
+        reason=reason,
+        output=output,
         test_seconds=outcome.seconds,
+        tampered=tampered,
+    )
+
+
+def _tests(facts: list[list[Any]]) -> list[list[Any]]:
+    return [fact for fact in facts if fact[0] == "test" and len(fact) == 4]
+
+
+def _unjudged(tests: Plan, judged: Outcome) -> Finding:
+    """The referee itself came to no end: what the answer returned was more than its tests could bear."""
+    if judged.exit_code == 0 or (judged.exit_code == -signal.SIGKILL and not judged.limit):
+        # nothing an answer returns does that
+        raise VerifierError("the referee was ended from outside")
+    reason = f"the tests did not survive what the answer returned: {_death(judged)}"
+    failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
+    return Finding(compiled=True, tests=failed, label=judged.limit or "died", reason=reason)
+
+
+def _uncompiled(error: str, line: int | None, seconds: float) -> Finding:
+    place = line or 1
+    span = Span(file="answer.py", line_start=place, line_end=place, column_start=1, column_end=1)
+    return Finding(
+        compiled=False,
+        diagnostics=(Diagnostic(level="error", message=error, spans=(span,)),),
+        label="does not compile",
+        reason=error,
+        compile_seconds=seconds,
     )
 
 
@@ -168,9 +434,9 @@ def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[st
     wrong = next((test for test in tests if test.outcome == "failed"), None)
     if wrong is None:
         return "", ""
-    if "MemoryError" in wrong.message:
+    if wrong.message.startswith("MemoryError"):
         return "memory limit", f"{wrong.name}: {wrong.message}"
-    wrong_answer = wrong.message.startswith(("got ", "AssertionError"))
+    wrong_answer = wrong.message.startswith(("got ", "printed ", "AssertionError"))
     return ("wrong answer" if wrong_answer else "exception"), f"{wrong.name}: {wrong.message}"
 
 
@@ -180,6 +446,11 @@ def _death(outcome: Outcome) -> str:
     if outcome.exit_code < 0:
         return f"died before the verdict, by signal {-outcome.exit_code}"
     return f"died before the verdict, with exit code {outcome.exit_code}"
+
+
+def _lines(text: str) -> list[str]:
+    """What was printed, without the blanks at the ends that nobody sees."""
+    return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 def _missing(code: str, expected: tuple[str, ...]) -> tuple[str, ...]:

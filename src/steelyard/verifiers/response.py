@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from steelyard.errors import VerifierError
@@ -15,6 +16,8 @@ class Response:
     """Looks for the case's target in the reply; with style `exact` the reply must be nothing else."""
 
     version = "response 1"
+    at_once = os.cpu_count() or 2
+    runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:
         """Text is only read, so the sandbox is not needed."""
@@ -33,3 +36,6 @@ class Response:
             return Finding(passed=True)
         wanted = "is not" if exact else "does not hold"
         return Finding(passed=False, label="wrong answer", reason=f'the reply {wanted} "{case.target[:100]}"')
+
+    async def close(self) -> None:
+        """Nothing is kept."""

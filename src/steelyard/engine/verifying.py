@@ -1,0 +1,87 @@
+"""Who verifies the answers of a run, and in which sandbox their code runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.errors import InputError, Problem, VerifierError
+from steelyard.plugins import names, part
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import LEVELS, strongest
+from steelyard.verifiers.function import check_unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.engine.sitting import Means
+    from steelyard.protocols import Verifier
+    from steelyard.records import Case
+
+
+class Verifying:
+    """The verifier of each kind of case, all with one sandbox: the strongest that holds here."""
+
+    def __init__(self, cases: Sequence[Case], means: Means) -> None:
+        kinds = {case.kind for case in cases} & names("verifiers")
+        runs_code = any(part("verifiers", kind).runs_code for kind in kinds)
+        # where nothing is run, nothing has to hold
+        enclosure = strongest(means.require_isolation, allow_weak=means.allow_weak_sandbox) if runs_code else LEVELS[-1]
+        self._sandbox = Contained(enclosure)
+        self._parallelism = means.parallelism
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._verifiers: dict[str, Verifier] = {kind: part("verifiers", kind)(self._sandbox) for kind in kinds}
+
+    def check(self, cases: Sequence[Case]) -> None:
+        """Find the cases that nobody can verify before anything is paid for."""
+        problems = []
+        for case in cases:
+            try:
+                if not case.kind:
+                    raise VerifierError(
+                        "nothing says how to verify it; give it a language with tests, a target, or verify"
+                    )
+                self.of(case).check(case)
+                check_unchanged(case)
+            except VerifierError as error:
+                problems.append(Problem(f'case "{case.id}"', 0, str(error)))
+        if problems:
+            raise InputError(problems)
+
+    def of(self, case: Case) -> Verifier:
+        """The verifier of a case; an unknown kind is the user's mistake."""
+        if case.kind not in self._verifiers:
+            self._verifiers[case.kind] = part("verifiers", case.kind)(self._sandbox)
+        return self._verifiers[case.kind]
+
+    @property
+    def at_once(self) -> int:
+        """How many answers are worth giving to all the verifiers at the same time."""
+        return sum(map(self._most, self._verifiers.values())) or 1
+
+    def _most(self, verifier: Verifier) -> int:
+        return min(verifier.at_once, self._parallelism or verifier.at_once)
+
+    def turn(self, case: Case) -> asyncio.Semaphore:
+        """What to hold while an answer to this case is verified: one kind of case must not crowd out another's."""
+        if case.kind not in self._turns:
+            self._turns[case.kind] = asyncio.Semaphore(self._most(self.of(case)))
+        return self._turns[case.kind]
+
+    async def close(self) -> None:
+        """End whatever waits for further answers."""
+        for verifier in self._verifiers.values():
+            await verifier.close()
+        await self._sandbox.close()
+
+
+def in_environment(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
+    """The cases with the virtual environment that the user names, instead of their own."""
+    if not python_env:
+        return tuple(cases)
+    return tuple(
+        msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=python_env))
+        for case in cases
+    )

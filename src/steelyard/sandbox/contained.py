@@ -1,0 +1,77 @@
+"""A sandbox made of zygotes that wait in enclosures."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from steelyard.protocols import Guest, Limits, Outcome
+from steelyard.sandbox.worker import LARGEST, Enclosure, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+
+class Contained:
+    """Workers that are started when they are needed, kept warm, and lent to one attempt at a time."""
+
+    def __init__(self, enclosure: Enclosure) -> None:
+        self.level = enclosure.level
+        self._enclosure = enclosure
+        self._idle: dict[Guest, list[Worker]] = {}
+
+    @asynccontextmanager
+    async def workspace(
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+    ) -> AsyncIterator[Place]:
+        async with self.host(Guest(readable=tuple(readable))) as worker:
+            place = Place(worker)
+            await place.write(files)
+            yield place
+            await worker.wipe()
+
+    @asynccontextmanager
+    async def host(self, guest: Guest) -> AsyncIterator[Worker]:
+        """A worker for this guest; one that was left in the middle of something is not used again."""
+        idle = self._idle.setdefault(guest, [])
+        if idle:
+            worker = idle.pop()
+        else:
+            worker = Worker(self._enclosure, guest)
+            await worker.start()
+        try:
+            yield worker
+        except BaseException:
+            worker.kill()
+            raise
+        idle.append(worker)
+
+    async def close(self) -> None:
+        """End every worker that waits."""
+        while self._idle:
+            for worker in self._idle.popitem()[1]:
+                worker.kill()
+
+
+class Place:
+    """A workspace in a worker's folder."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    async def write(self, files: Mapping[str, str | bytes]) -> None:
+        given = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
+        await self._worker.write(given)
+
+    async def read(self, name: str, most: int = LARGEST) -> bytes | None:
+        return await self._worker.read(name, most)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        limits: Limits = Limits(),
+        environment: Mapping[str, str] = {},
+    ) -> Outcome:
+        return await self._worker.run(argv, stdin, limits, environment)

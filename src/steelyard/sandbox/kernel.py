@@ -1,0 +1,265 @@
+"""What the Linux kernel offers to hold a process in, by its system calls.
+
+Only the standard library is used: this module is also loaded by interpreters that know nothing of steelyard.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LINUX = sys.platform == "linux"
+MACHINE = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
+
+NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+NEW_USER, NEW_PID, NEW_NET, NEW_TIME = 0x10000000, 0x20000000, 0x40000000, 0x80
+EVERY_NAMESPACE = NEW_USER | NEW_PID | NEW_NET | NEW_NS | NEW_IPC | NEW_UTS | NEW_CGROUP
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
+ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
+AT_FDCWD, AT_RECURSIVE, MNT_DETACH = -100, 0x8000, 2
+
+SET_PDEATHSIG, SET_DUMPABLE, SET_KEEPCAPS, SET_NO_NEW_PRIVS, SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
+CAP_AMBIENT, CAP_AMBIENT_RAISE, DAC_READ_SEARCH = 47, 2, 2
+
+CALLS = {
+    # name: (x86_64, aarch64); what has been added since 2019 has one number everywhere
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "adjtimex": (159, 171),
+    "bpf": (321, 280),
+    "capset": (126, 91),
+    "chroot": (161, 51),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "kill": (62, 129),
+    "landlock_add_rule": (445, 445),
+    "landlock_create_ruleset": (444, 444),
+    "landlock_restrict_self": (446, 446),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "move_pages": (279, 239),
+    "mq_open": (240, 180),
+    "msgget": (68, 186),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "personality": (135, 92),
+    "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424),
+    "pivot_root": (155, 41),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "seccomp": (317, 277),
+    "semget": (64, 190),
+    "setdomainname": (171, 162),
+    "sethostname": (170, 161),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "tgkill": (234, 131),
+    "tkill": (200, 130),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+}
+SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+NEEDED = ("capset", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "seccomp")
+"""Calls that only bind the caller: they stay allowed."""
+REFUSED = tuple(name for name in CALLS if name not in (*SIGNALS, *NEEDED, "clone", "clone3"))
+"""Calls that no answer needs: other processes, namespaces, mounts, keys, clocks, sockets, memory outside the limits."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, *arguments: int | bytes | None) -> int:
+    """Make a system call; raises OSError when the kernel says no."""
+    if not LINUX or MACHINE not in ("x86_64", "aarch64"):
+        raise OSError(errno.ENOSYS, f"{name} is not known on {sys.platform} {MACHINE}")
+    plain = [ctypes.c_long(given) if isinstance(given, int) else given for given in arguments]
+    return _checked(_libc.syscall(ctypes.c_long(number(name)), *plain), name)
+
+
+def number(name: str) -> int:
+    """The number of a system call on this machine."""
+    return CALLS[name][MACHINE == "aarch64"]
+
+
+def _checked(returned: int, name: str) -> int:
+    if returned < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{name}: {os.strerror(code)}")
+    return returned
+
+
+def prctl(option: int, *arguments: int) -> None:
+    """Set something about this process."""
+    padded = [ctypes.c_ulong(given) for given in (*arguments, 0, 0, 0, 0)[:4]]
+    _checked(_libc.prctl(option, *padded), "prctl")
+
+
+def unshare(namespaces: int) -> None:
+    """Leave the namespaces that are shared with everyone else."""
+    _checked(_libc.unshare(namespaces), "unshare")
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """Mount a file system, or a part of one a second time."""
+    text = [None if given is None else given.encode() for given in (source, target, kind)]
+    options = None if data is None else data.encode()
+    _checked(_libc.mount(*text, ctypes.c_ulong(flags), options), f"mount {target}")
+
+
+def make_read_only(path: str) -> None:
+    """Nothing below this mount can be written, no program in it gains rights, no device in it works."""
+    attributes = struct.pack("QQQQ", ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, 0, 0, 0)
+    call("mount_setattr", AT_FDCWD, path.encode(), AT_RECURSIVE, attributes, len(attributes))
+
+
+def change_root(new: str) -> None:
+    """Make a folder the root; what was there before is out of reach for good."""
+    os.chdir(new)
+    call("pivot_root", b".", b".")
+    _checked(_libc.umount2(b".", MNT_DETACH), "umount")
+    os.chdir("/")
+
+
+def keep_capabilities(*kept: int) -> None:
+    """Give up every right of an administrator, but for these."""
+    mask = sum(1 << capability for capability in kept)
+    header, data = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", mask, mask, mask, 0, 0, 0)
+    call("capset", header, data)
+    for capability in kept:
+        prctl(CAP_AMBIENT, CAP_AMBIENT_RAISE, capability)
+
+
+READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read folder
+LANDLOCK_FS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+"""How many kinds of access to files each version of landlock knows."""
+
+
+def landlock_version() -> int:
+    """The version of landlock here; 0 when there is none."""
+    try:
+        return call("landlock_create_ruleset", None, 0, 1)
+    except OSError:
+        return 0
+
+
+def landlock(readable: Iterable[str], writable: Iterable[str]) -> None:
+    """From now on only these folders can be read or written, and no port, no foreign process can be reached."""
+    version = landlock_version()
+    every = (1 << LANDLOCK_FS.get(version, 16)) - 1
+    sizes = {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}
+    # network: bind and connect by TCP; scope: abstract sockets and signals to processes outside
+    rules = struct.pack("QQQ", every, 3 if version >= 4 else 0, 3 if version >= 6 else 0)[: sizes.get(version, 24)]
+    ruleset = call("landlock_create_ruleset", rules, len(rules), 0)
+    for paths, wanted in ((readable, READ), (writable, every)):
+        for path in paths:
+            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            # what only makes sense for folders is refused for files: execute, write, read, truncate, ioctl remain
+            allowed = wanted if os.path.isdir(path) else wanted & (1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15) & every
+            call("landlock_add_rule", ruleset, 1, struct.pack("=Qi", allowed, opened), 0)
+            os.close(opened)
+    prctl(SET_NO_NEW_PRIVS, 1)
+    call("landlock_restrict_self", ruleset, 0)
+    os.close(ruleset)
+
+
+LOAD, EQUAL, ABOVE, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+
+
+def filter_calls() -> None:
+    """From now on the system calls that no answer needs are refused."""
+    new = EVERY_NAMESPACE | NEW_TIME
+    denied = [number(name) for name in REFUSED]
+    program = [
+        *_opening(),
+        # libraries fall back to the old call, whose flags can be seen
+        (EQUAL, 0, 1, number("clone3")),
+        (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+        (EQUAL, 0, 4, number("clone")),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        (ANY_BIT, 0, 1, new & 0xFFFFFFFF & ~NEW_TIME),
+        (RETURN, 0, 0, REFUSE | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    for place, refused in enumerate(denied):
+        program.append((EQUAL, len(denied) - place, 0, refused))
+    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+    _install(program)
+
+
+def filter_signals() -> None:
+    """From now on this process can send signals to itself only: where processes are not hidden, they are spared."""
+    program = _opening()
+    for place, name in enumerate(SIGNALS):
+        program.append((EQUAL, len(SIGNALS) - place, 0, number(name)))
+    program += [
+        (RETURN, 0, 0, ALLOW),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        (EQUAL, 0, 1, os.getpid()),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, REFUSE | errno.EPERM),
+    ]
+    _install(program)
+
+
+def _opening() -> list[tuple[int, int, int, int]]:
+    architecture = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[MACHINE]
+    return [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER),
+        (ABOVE, 0, 1, 0x40000000),  # the same calls once more under other numbers
+        (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+    ]
+
+
+def _install(program: list[tuple[int, int, int, int]]) -> None:
+    packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    body = ctypes.create_string_buffer(packed, len(packed))
+    prctl(SET_NO_NEW_PRIVS, 1)
+    call("seccomp", 1, 0, struct.pack("HxxxxxxP", len(program), ctypes.addressof(body)))

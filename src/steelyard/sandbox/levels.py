@@ -1,0 +1,167 @@
+"""The levels of containment: which of them hold here, and the strongest."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.errors import InputError, VerifierError, nearest
+from steelyard.protocols import Guest, Limits
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.worker import HOME, Enclosure
+from steelyard.sandbox.zygote import DEVICES, ROOM, SYSTEM
+
+CLAIMS = {
+    "files": "files outside its folder cannot be read",
+    "writing": "files outside its folder cannot be written",
+    "network": "no network, not even this machine's own ports",
+    "secrets": "our environment, where keys are, cannot be read",
+    "processes": "other processes cannot be reached",
+}
+"""What a probe tries to break, and what is true when it cannot."""
+NEEDED = ("files", "writing", "network", "secrets")
+"""What must hold before replies are run without a word from the user."""
+
+
+def _bubblewrap(readable: Sequence[str]) -> list[str]:
+    """The command that encloses a program by bubblewrap."""
+    command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "1", "--gid", "1", "--die-with-parent"]
+    command += ["--as-pid-1", "--cap-drop", "ALL", "--size", str(int(ROOM[:-1]) << 20), "--tmpfs", HOME]
+    for path in (*SYSTEM, *readable):
+        if os.path.islink(path):  # noqa: PTH114  the words of the zygote, which does the same
+            command += ["--symlink", os.readlink(path), path]  # noqa: PTH115
+        elif Path(path).exists():
+            command += ["--ro-bind", path, path]
+    for device in DEVICES:
+        command += ["--dev-bind", device, device]
+    return [*command, "--symlink", HOME, "/tmp", "--chdir", HOME, "--"]  # noqa: S108  the answer's own
+
+
+def _seatbelt(readable: Sequence[str]) -> list[str]:
+    """The command that encloses a program by the sandbox of macOS; its rules name what may be touched."""
+    folders = ("/usr", "/bin", "/System", "/Library", "/private/var/db/dyld", "/dev", *readable)
+    listed = " ".join(f'(subpath "{folder}")' for folder in folders)
+    temporary = os.path.realpath(tempfile.gettempdir())
+    rules = (
+        "(version 1)(deny default)(allow process-fork)(allow process-exec)(allow sysctl-read)(allow mach-lookup)"
+        f'(allow signal (target self))(allow file-read* {listed} (literal "/"))'
+        f'(allow file-read* file-write* (regex #"^{temporary}/steelyard-") (literal "/dev/null"))'
+        "(allow file-read-metadata)"
+    )
+    return ["/usr/bin/sandbox-exec", "-p", rules]
+
+
+LEVELS = (
+    Enclosure("full", namespaces=True, landlock=True, filter=True, own_root=True),
+    Enclosure("bubblewrap", landlock=True, filter=True, own_root=True, wrapper=_bubblewrap),
+    Enclosure("landlock", landlock=True, filter=True),
+    Enclosure("seatbelt", wrapper=_seatbelt),
+    Enclosure("process", filter=sys.platform == "linux"),
+)
+"""From the strongest to the weakest."""
+NAMES = tuple(enclosure.level for enclosure in LEVELS)
+
+
+class Proof(NamedTuple):
+    """What was found when a level was tried."""
+
+    enclosure: Enclosure
+    held: dict[str, bool]
+    """For each claim whether it held; empty when the level is not to be had here."""
+    problem: str = ""
+    """Why the level is not to be had."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether replies may run here without a word from the user."""
+        return bool(self.held) and all(self.held[claim] for claim in NEEDED)
+
+
+@cache
+def proof(level: str) -> Proof:
+    """Try a level out: start it, and let a probe attempt a few escapes."""
+    enclosure = LEVELS[NAMES.index(level)]
+    missing = _missing(enclosure)
+    if missing:
+        return Proof(enclosure, {}, missing)
+    found: list[Proof] = []
+    # a loop of its own, so that a caller's own loop does not matter
+    trying = threading.Thread(target=lambda: found.append(asyncio.run(_tried(enclosure))))
+    trying.start()
+    trying.join()
+    return found[0]
+
+
+def strongest(required: str = "", *, allow_weak: bool = False) -> Enclosure:
+    """The strongest level that holds here; raises InputError when that is weaker than what is asked for."""
+    if required and required not in NAMES:
+        raise InputError(f'--require-isolation: unknown level "{required}" ({nearest(required, NAMES)})')
+    tried = []
+    for level in NAMES[: NAMES.index(required) + 1] if required else NAMES:
+        found = proof(level)
+        if found.holds or (found.held and (allow_weak or required == level)):
+            return found.enclosure
+        tried.append(f"{level}: {found.problem or 'does not hold'}")
+    if required:
+        raise InputError(f"isolation {required} is not to be had here ({'; '.join(tried)}); see steelyard doctor")
+    raise InputError(
+        "no sandbox here keeps generated code from network, secrets and files; see steelyard doctor for what is "
+        "missing, or run what you would run yourself with --allow-weak-sandbox"
+    )
+
+
+def _missing(enclosure: Enclosure) -> str:
+    if enclosure.level == "bubblewrap" and shutil.which("bwrap") is None:
+        return "bwrap is not installed"
+    if enclosure.level == "seatbelt" and sys.platform != "darwin":
+        return "only on macOS"
+    if (enclosure.namespaces or enclosure.landlock) and sys.platform != "linux":
+        return "only on Linux"
+    return ""
+
+
+async def _tried(enclosure: Enclosure) -> Proof:
+    probe = Path(__file__).with_name("probe.py").read_text("utf-8")
+    sandbox = Contained(enclosure)
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listening:
+        secret = Path(folder, "secret")
+        secret.write_text("x")
+        told = {
+            "secret": str(secret),
+            "outside": str(Path(folder, "written")),
+            "port": listening.getsockname()[1],
+            "pid": os.getpid(),
+        }
+        ours, theirs = socket.socketpair()
+        ours.sendall(msgspec.json.encode(told))
+        try:
+            async with sandbox.host(Guest(modules=(("probe", probe),))) as host:
+                outcome = await host.call([theirs], Limits())
+            ours.setblocking(False)
+            said = ours.recv(65536)
+        except BlockingIOError:
+            said = b""
+        except VerifierError as error:
+            return Proof(enclosure, {}, " ".join(str(error).split()))
+        finally:
+            ours.close()
+            await sandbox.close()
+    if len(said) < 4 or len(said) != 4 + struct.unpack("I", said[:4])[0]:
+        printed = outcome.stdout.decode("utf-8", "replace").strip().splitlines()
+        return Proof(
+            enclosure, {}, f"nothing works in it: {printed[-1] if printed else f'exit code {outcome.exit_code}'}"
+        )
+    reached = msgspec.json.decode(said[4:], type=dict[str, bool])
+    return Proof(enclosure, {claim: not reached[claim] for claim in CLAIMS})

@@ -1,0 +1,40 @@
+"""What code in a sandbox can reach when it tries: a guest that attempts a few escapes and tells how they went.
+
+Only the standard library is used: a bare interpreter loads this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def main(fds: list[int]) -> None:
+    """Try what the other side names, and say of each attempt whether it succeeded."""
+    told: dict[str, Any] = json.loads(os.read(fds[0], 65536))
+    tries: dict[str, Callable[[], object]] = {
+        "files": lambda: os.read(os.open(told["secret"], os.O_RDONLY), 1),
+        "writing": lambda: os.open(told["outside"], os.O_WRONLY | os.O_CREAT),
+        "network": lambda: socket.create_connection(("127.0.0.1", told["port"]), 5).close(),
+        "secrets": lambda: os.read(os.open(f"/proc/{told['pid']}/environ", os.O_RDONLY), 1),
+        "processes": lambda: os.kill(told["pid"], 0),
+    }
+    reached = {}
+    for name, attempt in tries.items():
+        try:
+            attempt()
+            reached[name] = True
+        except OSError:
+            reached[name] = False
+    # a sandbox in which nothing works would hold everything, and be of no use
+    with open("works.txt", "w") as file:
+        file.write("yes")
+    body = json.dumps(reached).encode()
+    os.write(fds[0], struct.pack("I", len(body)) + body)

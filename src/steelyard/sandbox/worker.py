@@ -1,0 +1,356 @@
+"""One zygote as the engine sees it: started, asked, and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Guest, Limits, Outcome
+from steelyard.sandbox import kernel
+
+HOME = "/steelyard"
+BOOT = """
+import json, os, socket, struct, sys, types
+control = socket.socket(fileno=0)
+def exactly(length):
+    pieces = bytearray()
+    while len(pieces) < length:
+        piece = control.recv(length - len(pieces))
+        if not piece: os._exit(1)
+        pieces += piece
+    return bytes(pieces)
+def tell(**said):
+    text = json.dumps({"length": 0, **said}).encode()
+    control.sendall(struct.pack("I", len(text)) + text)
+start = json.loads(exactly(struct.unpack("I", exactly(4))[0]))
+try:
+    for name, source in start["modules"]:
+        parents = name.split(".")[:-1]
+        for above in map(".".join, (parents[:depth] for depth in range(1, len(parents) + 1))):
+            sys.modules.setdefault(above, types.ModuleType(above)).__path__ = []
+        made = sys.modules[name] = types.ModuleType(name)
+        exec(compile(source, name + ".py", "exec"), made.__dict__)
+    guest = getattr(made, "main", None)
+    from steelyard.sandbox import kernel, zygote
+    for name in [name for name in sys.modules if name.startswith("steelyard")]:
+        del sys.modules[name]  # what an answer imports is not ours
+    if start["namespaces"]:
+        kernel.unshare(kernel.EVERY_NAMESPACE)
+        tell(unshared=True)
+        exactly(struct.unpack("I", exactly(4))[0])
+        first = os.fork()
+        if first:
+            control.close()
+            os.waitpid(first, 0)
+            os._exit(0)
+    zygote.Zygote(control, start, guest).serve()
+except Exception as error:
+    tell(error=f"{type(error).__name__}: {error}")
+    os._exit(1)
+"""
+"""What a fresh interpreter does first: our modules come over the socket, so none of our files has to be in its reach."""
+
+UID = 0x7000_0000
+"""Where the users begin that answers run as, when we are root: one for each worker, known to nobody."""
+PATIENCE = 60
+"""Seconds in which a zygote must answer, even on a busy machine."""
+KEPT = 64 << 10
+"""Bytes of error output that are kept."""
+LARGEST = 16 << 20
+"""Bytes of output that are read."""
+LOOK = 0.25
+"""Seconds between looks at the memory in use."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Enclosure(NamedTuple):
+    """What holds a zygote in."""
+
+    level: str
+    namespaces: bool = False
+    landlock: bool = False
+    filter: bool = False
+    """Whether system calls are filtered."""
+    wrapper: Callable[[Sequence[str]], Sequence[str]] | None = None
+    """The command that encloses an interpreter, given what must be readable, where another program does it."""
+    own_root: bool = False
+    """Whether it has a file system of its own."""
+
+    def wrapped(self, readable: Sequence[str]) -> Sequence[str]:
+        return () if self.wrapper is None else self.wrapper(readable)
+
+
+class Worker:
+    """A zygote, with the files that its children print to."""
+
+    def __init__(self, enclosure: Enclosure, guest: Guest) -> None:
+        self._enclosure = enclosure
+        self._guest = guest
+        self.stdout = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        self.stdin = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Start it; raises VerifierError when it does not get ready."""
+        enclosure, guest = self._enclosure, self._guest
+        if kernel.LINUX and not enclosure.own_root:
+            # what runs as the same user, beside us, must not look into our memory
+            kernel.prctl(kernel.SET_DUMPABLE, 0)
+        self._home = HOME if enclosure.own_root else tempfile.mkdtemp(prefix="steelyard-")
+        self._control, theirs = socket.socketpair()
+        self._control.setblocking(False)
+        self._readable = (*guest.readable, *folders_of_python())
+        site = () if guest.python else ("-S",)
+        python = [guest.python or interpreter(), "-P", "-s", *site, "-B", "-X", "utf8", "-c", BOOT]
+        try:
+            with theirs:
+                self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
+                    [*enclosure.wrapped(self._readable), *python],
+                    stdin=theirs.fileno(),
+                    stdout=self.stdout,
+                    stderr=self.stderr,
+                    cwd="/",
+                    env=environment(self._home),
+                    start_new_session=True,
+                )
+            async with asyncio.timeout(PATIENCE):
+                await self._prepare(self._process.pid)
+        except (OSError, TimeoutError) as error:
+            said = read(self.stderr, 2000).decode("utf-8", "replace").strip()
+            self.kill()
+            raise VerifierError(f"the sandbox did not start: {said or error or 'it took too long'}") from None
+        except BaseException:
+            self.kill()
+            raise
+
+    async def _prepare(self, pid: int) -> None:
+        root = os.geteuid() == 0
+        enclosure = self._enclosure
+        stranger = UID + pid
+        uid: int | None = None
+        keeps: tuple[int, ...] = ()
+        if root and enclosure.namespaces:
+            uid = 1
+        elif root and not enclosure.wrapper:
+            uid = stranger
+            os.chown(self._home, stranger, stranger)
+            # a toolchain may lie in a folder of root's; landlock decides what of it can be read
+            keeps = (kernel.DAC_READ_SEARCH,) if enclosure.landlock else ()
+        start = {
+            "modules": [*_own_modules(), *self._guest.modules],
+            "namespaces": enclosure.namespaces,
+            "landlock": enclosure.landlock,
+            "filter": enclosure.filter,
+            "readable": self._readable,
+            "uid": uid,
+            "keeps": keeps,
+            "home": self._home,
+        }
+        await self._send(msgspec.json.encode(start))
+        if enclosure.namespaces:
+            await self._reply()
+            _map_users(pid, f"0 0 1\n1 {stranger} 1\n" if root else "")
+            await self._send(b"mapped")
+        await self._reply()
+
+    async def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files into its folder."""
+        listed = [(name, len(content)) for name, content in files.items()]
+        await self._request({"do": "write", "files": listed}, b"".join(files.values()))
+
+    async def read(self, name: str, most: int) -> bytes | None:
+        """The beginning of a plain file in its folder."""
+        reply, content = await self._request({"do": "read", "name": name, "most": most})
+        return content if reply["there"] else None
+
+    async def wipe(self) -> None:
+        """Empty its folder."""
+        await self._request({"do": "wipe"})
+
+    async def run(self, argv: Sequence[str], stdin: bytes, limits: Limits, environment: Mapping[str, str]) -> Outcome:
+        """Run a program to its end; what it printed is in the files."""
+        for file in (self.stdin, self.stdout, self.stderr):
+            _clear(file)
+        self.stdin.write(stdin)
+        self.stdin.seek(0)
+        files = [self.stdin.fileno(), self.stdout.fileno(), self.stderr.fileno()]
+        header = {"do": "run", "argv": argv, "environment": environment, "limits": limits}
+        return await self._contained(header, files, limits)
+
+    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+        """Let the guest talk over these sockets to its end."""
+        _clear(self.stdout)
+        files = [self.stdout.fileno(), *(given.fileno() for given in sockets)]
+        return await self._contained({"do": "call", "limits": limits}, files, limits, sockets)
+
+    async def _contained(
+        self, header: dict[str, Any], fds: Sequence[int], limits: Limits, handed_over: Sequence[socket.socket] = ()
+    ) -> Outcome:
+        watching = asyncio.get_running_loop().call_later(LOOK, self._look, limits.memory_bytes)
+        self._watch: asyncio.TimerHandle | None = watching
+        self._outgrown = False
+        try:
+            async with asyncio.timeout(limits.wall_seconds + PATIENCE):
+                try:
+                    await self._send(msgspec.json.encode(header), fds=fds)
+                finally:
+                    for given in handed_over:  # as long as we hold it too, nobody would notice its end
+                        given.close()
+                reply, _ = await self._reply()
+        except TimeoutError:
+            raise VerifierError("the sandbox did not come back") from None
+        except OSError as error:
+            raise VerifierError(f"the sandbox is gone: {error}") from None
+        finally:
+            if self._watch is not None:
+                self._watch.cancel()
+        return Outcome(
+            exit_code=reply["code"],
+            stdout=read(self.stdout, LARGEST),
+            stderr=read(self.stderr, KEPT),
+            limit="memory limit" if self._outgrown else reply["limit"],
+            seconds=reply["seconds"],
+        )
+
+    def stop(self) -> None:
+        """End the job that is going on, from our side."""
+        with contextlib.suppress(OSError):
+            self._control.send(_frame(b'{"do": "stop"}'))
+
+    def _look(self, most: int) -> None:
+        """Many processes together must not use more memory than one may."""
+        self._watch = None
+        if self._process is not None and _memory_below(self._process.pid) > most:
+            self._outgrown = True
+            self.stop()
+            return
+        self._watch = asyncio.get_running_loop().call_later(LOOK, self._look, most)
+
+    def kill(self) -> None:
+        """End it with everything in it."""
+        self._control.close()  # the zygote cleans up behind itself
+        if self._process is not None:
+            try:
+                self._process.wait(2)
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        for file in (self.stdin, self.stdout, self.stderr):
+            file.close()
+
+    async def _request(
+        self, header: dict[str, Any], payload: bytes = b"", fds: Sequence[int] = ()
+    ) -> tuple[dict[str, Any], bytes]:
+        try:
+            await self._send(msgspec.json.encode(header), payload, fds)
+            return await self._reply()
+        except OSError as error:
+            raise VerifierError(f"the sandbox is gone: {error}") from None
+
+    async def _send(self, header: bytes, payload: bytes = b"", fds: Sequence[int] = ()) -> None:
+        frame = _frame(header)
+        if fds:
+            # they travel with the first bytes; a socket at rest takes four of them at once
+            sent = socket.send_fds(self._control, [frame[:4]], list(fds))
+            frame = frame[sent:]
+        await asyncio.get_running_loop().sock_sendall(self._control, frame + payload)
+
+    async def _reply(self) -> tuple[dict[str, Any], bytes]:
+        (length,) = struct.unpack("I", await self._exactly(4))
+        header: dict[str, Any] = msgspec.json.decode(await self._exactly(length))
+        if "error" in header:
+            raise OSError(header["error"])
+        return header, await self._exactly(header["length"])
+
+    async def _exactly(self, length: int) -> bytes:
+        pieces = bytearray()
+        while len(pieces) < length:
+            piece = await asyncio.get_running_loop().sock_recv(self._control, length - len(pieces))
+            if not piece:
+                raise ConnectionResetError("it ended")
+            pieces += piece
+        return bytes(pieces)
+
+
+def environment(home: str) -> dict[str, str]:
+    """What programs find in their environment: nothing of ours."""
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": home,
+        "TMPDIR": home,
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        # an answer that passes by the luck of a hash order must pass or fail every time
+        "PYTHONHASHSEED": "0",
+    }
+
+
+def interpreter() -> str:
+    """The Python we run on, not that of a virtual environment, which lies among the user's own files."""
+    return os.path.realpath(sys.executable)
+
+
+def folders_of_python() -> tuple[str, ...]:
+    """What that Python needs to import its own library, where that is not the system's."""
+    prefix = os.path.realpath(sys.base_prefix)
+    return () if prefix == "/usr" or prefix.startswith("/usr/") else (prefix,)
+
+
+def read(file: IO[bytes], most: int) -> bytes:
+    """The beginning of what was printed."""
+    return os.pread(file.fileno(), most, 0)
+
+
+def _clear(file: IO[bytes]) -> None:
+    file.seek(0)
+    file.truncate()
+
+
+def _frame(header: bytes) -> bytes:
+    return struct.pack("I", len(header)) + header
+
+
+@cache
+def _own_modules() -> list[tuple[str, str]]:
+    here = Path(__file__)
+    return [
+        (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8")) for name in ("kernel", "zygote")
+    ]
+
+
+def _map_users(pid: int, both: str) -> None:
+    """Say who the users of a new namespace are out here; without a word of ours it is only ourselves."""
+    about = Path("/proc", str(pid))
+    if not both:
+        (about / "setgroups").write_text("deny")
+    (about / "uid_map").write_text(both or f"1 {os.geteuid()} 1\n")
+    (about / "gid_map").write_text(both or f"1 {os.getegid()} 1\n")
+
+
+def _memory_below(pid: int) -> int:
+    """Bytes that a process and those below it have for themselves."""
+    total = 0
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _, resident, shared = map(int, Path(f"/proc/{one}/statm").read_text().split()[:3])
+            total += (resident - shared) * PAGE
+            waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+    return total

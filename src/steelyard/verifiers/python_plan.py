@@ -1,0 +1,134 @@
+"""The tests of a Python case, taken apart into steps that a referee can run one by one."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.errors import VerifierError, nearest
+
+if TYPE_CHECKING:
+    from steelyard.records import Case
+
+STYLES = ("asserts", "check", "doctest", "io", "pytest", "unittest")
+INSIDE = ("pytest", "unittest")
+"""Styles whose tests need the answer's own objects, and so run beside it."""
+
+
+class Plan(NamedTuple):
+    """What must be run for a verdict; the names of the tests are known before anything runs."""
+
+    style: str
+    names: tuple[str, ...]
+    """The tests; for a style inside, a name may stand for several tests that begin with it."""
+    steps: tuple[dict[str, Any], ...] = ()
+    """Tests and what prepares them, in order, for the referee."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """What a whole program reads and must print."""
+
+
+def plan(case: Case) -> Plan:
+    """The steps of a case's tests; raises VerifierError when no answer could be judged by them."""
+    style = case.verify.style or ("io" if case.verify.pairs else "check" if case.verify.entry_point else "asserts")
+    if style not in STYLES:
+        raise VerifierError(f'unknown style "{style}" ({nearest(style, STYLES)})')
+    if not case.expectations.should_compile or not case.expectations.should_pass_tests:
+        return Plan(style, ())
+    made = _io(case) if style == "io" else _doctest(case) if style == "doctest" else _source(style, case)
+    if not made.names:
+        raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
+    return made
+
+
+def _source(style: str, case: Case) -> Plan:
+    try:
+        body = ast.parse(case.tests).body
+    except (SyntaxError, ValueError) as error:
+        where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+        raise VerifierError(f"its tests are not Python: {where}") from None
+    if style in INSIDE:
+        return Plan(style, tuple(_tests_in(body)))
+    if style == "check":
+        if not case.verify.entry_point:
+            raise VerifierError("style check needs an entry_point, the function that is handed to check()")
+        if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in body):
+            raise VerifierError("style check needs a function check(candidate) in the tests")
+        call = f"check({case.verify.entry_point})"
+        steps = [{"test": False, "source": case.tests}, {"test": True, "source": call}]
+        return Plan(style, (call,), tuple(steps))
+    steps = []
+    names = []
+    for node in body:
+        step = _statement(node)
+        steps.append(step)
+        if step["test"]:
+            names.append(_name(node))
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            steps.append({"test": True, "source": f"{node.name}()"})
+            names.append(node.name)
+    return Plan(style, tuple(names), tuple(steps))
+
+
+def _statement(node: ast.stmt) -> dict[str, Any]:
+    if not isinstance(node, ast.Assert):
+        return {"test": False, "source": ast.unparse(node)}
+    compared = node.test
+    if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
+        # both sides apart, so that a failure can say what came instead
+        return {"test": True, "left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
+    return {"test": True, "source": ast.unparse(node)}
+
+
+def _name(node: ast.stmt) -> str:
+    name = ast.unparse(node.test) if isinstance(node, ast.Assert) else ""
+    return name if len(name) <= 120 else f"{name[:117]}..."
+
+
+def _tests_in(body: list[ast.stmt]) -> list[str]:
+    """The tests of a file: functions test_*, and methods test_* of its classes."""
+    names = []
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name.startswith("test"):
+            names.append(node.name)
+        elif isinstance(node, ast.ClassDef):
+            inner = [node for node in node.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            names += [f"{node.name}.{method.name}" for method in inner if method.name.startswith("test")]
+    return names
+
+
+def _doctest(case: Case) -> Plan:
+    try:
+        examples = doctest.DocTestParser().get_examples(case.tests)
+    except ValueError as error:
+        raise VerifierError(f"its examples cannot be read: {error}") from None
+    steps = []
+    names = []
+    for example in examples:
+        is_test = bool(example.want)
+        flags = sum(flag for flag, on in example.options.items() if on)
+        steps.append(
+            {"test": is_test, "source": example.source, "want": example.want, "raises": example.exc_msg, "flags": flags}
+        )
+        if is_test:
+            names.append(example.source.strip()[:120])
+    return Plan("doctest", tuple(names), tuple(steps))
+
+
+def _io(case: Case) -> Plan:
+    if not case.verify.entry_point:
+        wrong = [
+            pair for pair in case.verify.pairs if not isinstance(pair.input, str) or not isinstance(pair.output, str)
+        ]
+        if wrong:
+            raise VerifierError("pairs of a program are texts; with an entry_point they are arguments and a value")
+        names = tuple(f"pair {number}" for number in range(1, len(case.verify.pairs) + 1))
+        return Plan("io", names, pairs=tuple((pair.input, pair.output) for pair in case.verify.pairs))
+    steps = []
+    for pair in case.verify.pairs:
+        if not isinstance(pair.input, (list, tuple)):
+            raise VerifierError("the input of a pair is the list of the function's arguments")
+        steps.append({"test": True, "pair": [list(pair.input), pair.output]})
+    names = tuple(f"{case.verify.entry_point}({', '.join(map(repr, pair.input))})"[:120] for pair in case.verify.pairs)
+    return Plan("io", names, tuple(steps))

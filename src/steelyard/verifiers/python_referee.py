@@ -1,0 +1,390 @@
+"""The tests, in a process that the code under test cannot reach.
+
+Runs in a contained child of a zygote of its own, on the standard library alone. It is told the tests, calls the answer
+over a socket, and decides.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import decimal
+import io
+import os
+import random
+import resource
+import socket
+import sys
+import time
+
+from steelyard.verifiers.python_wire import Gone, Peer, decoded, encoded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+    from typing import Any
+
+USUAL = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
+"""What tests usually import: loaded once, so that no fork has to."""
+for _module in USUAL:
+    __import__(_module)
+LONGEST_MESSAGE = 1000
+MOST_OUTPUT = 64 << 10
+
+
+class Referee(Peer):
+    """The tests' side of the talk."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._callbacks: list[Any] = []
+        self._exceptions: dict[int, type[BaseException]] = {}
+        self.output: list[str] = []
+        self._room = MOST_OUTPUT
+
+    def encode(self, value: Any) -> Any:
+        return encoded(value, self._lend)
+
+    def decode(self, value: Any) -> Any:
+        return decoded(value, self._met)
+
+    def _lend(self, thing: Any) -> Any:
+        if isinstance(thing, Remote):
+            return {"handle": [thing._number]}
+        if callable(thing) and not isinstance(thing, type):
+            self._callbacks.append(thing)
+            return {"callback": len(self._callbacks) - 1}
+        raise TypeError(
+            f"{type(thing).__name__} is not plain data; tests that hand over such objects need style = unittest"
+        )
+
+    def _met(self, mark: str, held: Any) -> Any:
+        if mark == "handle":
+            return Remote(self, int(held[0]), str(held[1]))
+        if mark == "exception":
+            return self.exception(held)
+        if mark == "module" and held in sys.stdlib_module_names:
+            return __import__(held)
+        return None
+
+    def exception(self, lineage: Any) -> type[BaseException]:
+        """Our own class for an exception of the answer's: those that everyone knows are themselves."""
+        kind: type[BaseException] = Exception
+        for number, name in reversed(lineage):
+            if number is None:
+                known = getattr(builtins, name)
+                kind = known if issubclass(known, BaseException) else Exception
+            else:
+                kind = self._exceptions.setdefault(number, type(str(name)[:100], (kind,), {}))
+        return kind
+
+    def perform(self, request: list[Any]) -> list[Any]:
+        """Call back a function that a test handed over."""
+        try:
+            _, number, positional, named = request
+            return ["ok", self.encode(self._callbacks[number](*self.decode(positional), **self.decode(named)))]
+        except Gone:
+            raise
+        except BaseException as error:
+            return ["raised", said(error)]
+
+    def do(self, deed: str, *positional: Any, **named: Any) -> Any:
+        """Have the answer's side do something, and take what comes of it."""
+        told = self.ask(deed, self.encode(positional), self.encode(named))
+        try:
+            if told[0] == "ok":
+                _, value, printed, *changed = told
+                self.printed(printed)
+                for place, now in changed:
+                    changed_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
+                return self.decode(value)
+            _, kind, message, arguments, printed = told
+            self.printed(printed)
+            raised = self.exception(kind["exception"])
+            given = self.decode(arguments)
+        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise Gone(f"said something that is no value: {type(error).__name__}") from None
+        raise made(raised, given, str(message))
+
+    def printed(self, text: str) -> None:
+        if text:
+            sys.stdout.write(text)
+            if self._room > 0:
+                self.output.append(text[: self._room])
+                self._room -= len(text)
+
+
+class Remote:
+    """Something of the answer's that is not plain data; it stays there, and is asked."""
+
+    __slots__ = ("_name", "_number", "_side")
+
+    def __init__(self, side: Referee, number: int, name: str) -> None:
+        object.__setattr__(self, "_side", side)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_name", name[:100])
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        return self._side.do("call", self, *positional, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._side.do("getattr", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._side.do("setattr", self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        items = self._side.do("iter", self)
+        if not isinstance(items, Remote):
+            raise TypeError(f"{self._name} gave no iterator")
+        with contextlib.suppress(StopIteration):
+            while True:
+                yield self._side.do("next", items)
+
+    def __next__(self) -> Any:
+        return self._side.do("next", self)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Remote) and self._side.do("isinstance", instance, self) is True
+
+    def __eq__(self, other: object) -> Any:
+        # an object that claims to equal plain data would be its own judge
+        return self._side.do("eq", self, other) if isinstance(other, Remote) else False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self._name} is an object of the answer's own, not plain data: it has no truth of its own")
+
+    def _compared(self, deed: str, other: Any) -> Any:
+        if not isinstance(other, Remote):
+            raise TypeError(f"{self._name} is an object of the answer's own: it cannot be compared with plain data")
+        return self._side.do(deed, self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared("lt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared("le", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared("gt", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared("ge", other)
+
+    def __len__(self) -> int:
+        length: int = self._side.do("len", self)
+        return length
+
+    def __str__(self) -> str:
+        return str(self._side.do("str", self))
+
+    def __repr__(self) -> str:
+        return str(self._side.do("repr", self))
+
+    def __enter__(self) -> Any:
+        return self._side.do("enter", self)
+
+    def __exit__(self, *error: object) -> None:
+        self._side.do("exit", self)
+
+
+def _deed(name: str, *, swapped: bool = False) -> Any:
+    def method(self: Remote, *others: Any) -> Any:
+        operands = (*others, self) if swapped else (self, *others)
+        return self._side.do(name, *operands)
+
+    return method
+
+
+for _name in ("getitem", "setitem", "delitem", "contains", "neg", "abs", "invert"):
+    setattr(Remote, f"__{_name}__", _deed(_name))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    setattr(Remote, f"__{_name.rstrip('_')}__", _deed(_name))
+    setattr(Remote, f"__r{_name.rstrip('_')}__", _deed(_name, swapped=True))
+
+
+def changed_in_place(value: Any, now: Any) -> Any:
+    """The same object with other content, as far down as it is of the same kind."""
+    if type(value) is not type(now) or not isinstance(value, (list, dict, set, bytearray, collections.deque)):
+        return now
+    if isinstance(value, list) and len(value) == len(now):
+        now = [changed_in_place(old, new) for old, new in zip(value, now, strict=True)]
+    elif isinstance(value, dict):
+        now = {key: changed_in_place(value.get(key), new) for key, new in now.items()}
+    value.clear()
+    (value.update if isinstance(value, (dict, set)) else value.extend)(now)
+    return value
+
+
+def made(kind: type[BaseException], given: Any, message: str) -> BaseException:
+    """An exception of ours that says what the answer's said."""
+    try:
+        error = kind(*given)
+    except Exception:
+        error = RuntimeError(message[:LONGEST_MESSAGE])
+    error.__dict__["said"] = message[:LONGEST_MESSAGE]
+    return error
+
+
+def said(error: BaseException) -> str:
+    """The exception in words."""
+    if "said" in error.__dict__:
+        return str(error.__dict__["said"])
+    try:
+        text = str(error)[:LONGEST_MESSAGE]
+    except Gone:
+        raise
+    except BaseException:
+        text = "(an exception that cannot be printed)"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def short(value: object) -> str:
+    """A value as a reader wants to see it."""
+    try:
+        text = repr(value)
+    except Gone:
+        raise
+    except BaseException:
+        text = f"({type(value).__name__} that cannot be printed)"
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+class Step:
+    """A statement of the tests, ready to run: a test, or what prepares one."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self.is_test: bool = told["test"]
+        sources = [told[key] for key in ("left", "right") if key in told]
+        self.sides = [compile(source, "tests.py", "eval") for source in sources]
+        mode = "single" if "want" in told else "exec"
+        self.code = None if self.sides or "pair" in told else compile(told["source"], "tests.py", mode)
+
+        self.names = set(names_in([code for code in (*self.sides, self.code) if code is not None]))
+
+    def run(self, known: dict[str, Any], candidate: Any) -> str:
+        """What is wrong, or nothing."""
+        if self.sides:
+            left, right = (eval(side, known) for side in self.sides)
+            return "" if left == right else f"got {short(left)}, expected {short(right)}"
+        if "pair" in self.told:
+            given, wanted = self.told["pair"]
+            got = candidate(*given)
+            return "" if same(got, wanted) else f"got {short(got)}, expected {short(wanted)}"
+        if "want" in self.told:
+            return self._example(known)
+        exec(self.code, known)  # type: ignore[arg-type]
+        return ""
+
+    def _example(self, known: dict[str, Any]) -> str:
+        """One example of a doctest."""
+        import doctest  # heavy, and rarely needed
+
+        printed = io.StringIO()
+        wanted, raises, flags = self.told["want"], self.told["raises"], self.told["flags"]
+        checker = doctest.OutputChecker()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(self.code, known)  # type: ignore[arg-type]
+        except Exception as error:
+            if raises is None:
+                return said(error)
+            got = said(error) + "\n"
+            if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+                return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
+            return "" if checker.check_output(raises, got, flags) else f"raised {got}"
+        if raises is not None:
+            return f"raised nothing, expected {raises}"
+        got = printed.getvalue()
+        return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
+
+
+def names_in(waiting: list[CodeType]) -> Iterator[str]:
+    """Every name that may be looked up when this is run."""
+    while waiting:
+        code = waiting.pop()
+        yield from code.co_names
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+
+
+def same(got: Any, wanted: Any) -> bool:
+    """Whether a value is what a file said: files know no tuples."""
+    if isinstance(wanted, list):
+        return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(same, got, wanted))
+    if isinstance(wanted, dict):
+        return isinstance(got, dict) and got.keys() == wanted.keys() and all(same(got[key], wanted[key]) for key in got)
+    return bool(got == wanted) and isinstance(got, bool) == isinstance(wanted, bool)
+
+
+def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> dict[str, Any]:
+    """What came of one answer."""
+    names = {name for step in steps for name in step.names if not hasattr(builtins, name)}
+    if entry_point:
+        names.add(entry_point)
+    result: dict[str, Any] = {"tests": [], "output": referee.output}
+    try:
+        referee.send(["load", code, sorted(names)])
+        told = referee.receive()
+        if told[0] != "compiled":
+            return {"compiled": False, "error": str(told[1]), "line": told[2]}
+        result["compiled"] = True
+        result["seconds"] = float(told[1])
+        told = referee.receive()
+        referee.printed(str(told[2]))
+        if told[0] != "loaded":
+            return {**result, "raised": str(told[1])}
+        known: dict[str, Any] = {"__name__": "tests"}
+        known |= {str(name): referee.decode(value) for name, value in told[1].items()}
+    except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        return {**result, "gone": said(error)}
+    candidate = known.get(entry_point)
+    if entry_point and candidate is None:
+        return {**result, "raised": f"the answer does not define {entry_point}"}
+    for number, step in enumerate(steps):
+        began = time.perf_counter()
+        try:
+            wrong = step.run(known, candidate)
+        except Gone as error:
+            result["gone"] = said(error)
+            break
+        except BaseException as error:
+            wrong = said(error)
+        if step.is_test:
+            result["tests"].append([number, wrong[:LONGEST_MESSAGE], time.perf_counter() - began])
+        elif wrong:
+            result["raised"] = wrong
+            break
+    return result
+
+
+def main(fds: list[int]) -> None:
+    """Take the tests of one case from a socket, then judge one answer after the other with them."""
+    engine = Peer(fds[0], lenient=True)
+    told = engine.receive()[0]
+    steps = [Step(step) for step in told["steps"]]
+    engine.send(["ready"])
+    control = socket.socket(fileno=fds[0])
+    while True:
+        _, channels, _, _ = socket.recv_fds(control, 1, 1)
+        if not channels:
+            os._exit(0)
+        # every answer meets the tests in the same state, and has its own share of time
+        random.seed(0)
+        decimal.setcontext(decimal.Context())
+        sys.stdout = io.StringIO()
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + told["seconds"]) + 1, most))
+        code = engine.receive()[0]
+        engine.send([judge(Referee(channels[0]), code, steps, told["entry_point"])])
+        os.close(channels[0])

@@ -1,0 +1,205 @@
+"""How the tests and the code under test talk: plain data crosses, and nothing else.
+
+A value arrives as what it says it is or not at all: there is no class, no method and no reference in it. What is not
+plain stays where it is and is spoken of by a number. Only the standard library is used: this module is loaded by bare
+interpreters on both sides.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+import os
+import struct
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LARGEST = 16 << 20
+"""Bytes of one message."""
+DEEPEST = 100
+"""How deep lists may stand in lists."""
+SAFE = 1 << 63
+"""Whole numbers from here on are written in hexadecimal: no limit on digits, and no quadratic conversion."""
+NARROWED: tuple[tuple[Any, str], ...] = ((set, "s"), (frozenset, "z"), (deque, "q"), (tuple, "t"))
+DATES: dict[str, Any] = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.time}
+
+
+class Gone(BaseException):
+    """The other side is no longer there; nothing that catches exceptions shall catch this."""
+
+
+class TooMuch(Exception):
+    """A value too large or too deep to cross."""
+
+
+class Peer:
+    """One of two sides that can ask each other, also while being asked."""
+
+    def __init__(self, fd: int, *, lenient: bool = False) -> None:
+        self._fd = fd
+        self._lenient = lenient
+        """Whether what is no text may be mended: words for a reader, not data for a test."""
+        self._rest = b""
+
+    def encode(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def decode(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def perform(self, request: list[Any]) -> list[Any]:
+        """What the other side is told of a request: ["ok", value, ...] or ["raised", ...]."""
+        raise NotImplementedError
+
+    def ask(self, *request: Any) -> list[Any]:
+        """What the other side says to a request."""
+        self.send(["ask", *request])
+        while True:
+            message = self.receive()
+            if message[0] != "ask":
+                return message
+            self.send(self.perform(message[1:]))
+
+    def send(self, message: Any) -> None:
+        body = json.dumps(message, ensure_ascii=not self._lenient).encode("utf-8", "replace")
+        if len(body) > LARGEST:
+            raise TooMuch(f"more than {LARGEST >> 20} MB")
+        frame = struct.pack("I", len(body)) + body
+        try:
+            while frame:
+                frame = frame[os.write(self._fd, frame) :]
+        except OSError:
+            raise Gone from None
+
+    def receive(self) -> list[Any]:
+        header = self._take(4)
+        (length,) = struct.unpack("I", header)
+        if length > LARGEST:
+            raise Gone
+        try:
+            message = json.loads(self._take(length))
+        except (ValueError, RecursionError):
+            raise Gone from None  # who does not speak our language is not there
+        if not isinstance(message, list) or not message:
+            raise Gone
+        return message
+
+    def _take(self, length: int) -> bytes:
+        while len(self._rest) < length:
+            try:
+                piece = os.read(self._fd, max(65536, length - len(self._rest)))
+            except OSError:
+                raise Gone from None
+            if not piece:
+                raise Gone
+            self._rest += piece
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken
+
+
+def encoded(value: Any, other: Any, depth: int = 0) -> Any:
+    """A value as JSON can carry it; `other` says what becomes of what is not plain."""
+    kind = type(value)
+    if kind in (str, bool) or value is None:
+        return value
+    if kind is int:
+        return value if -SAFE < value < SAFE else {"i": hex(value)}
+    if kind is float:
+        return value if math.isfinite(value) else {"f": repr(value)}
+    if depth > DEEPEST:
+        raise TooMuch(f"nested deeper than {DEEPEST}")
+    depth += 1
+    if kind is list:
+        return [encoded(item, other, depth) for item in value]
+    if kind is tuple:
+        return {"t": [encoded(item, other, depth) for item in value]}
+    if kind is dict:
+        return {"d": [[encoded(key, other, depth), encoded(item, other, depth)] for key, item in value.items()]}
+    return _rarer(value, other, depth)
+
+
+def _rarer(value: Any, other: Any, depth: int) -> Any:
+    if isinstance(value, type):
+        return other(value)
+    # from here on what is of a class of its own is narrowed to the plain data that it holds
+    for kind, mark in NARROWED:
+        if isinstance(value, kind):
+            return {mark: [encoded(item, other, depth) for item in kind.__iter__(value)]}
+    if isinstance(value, list):
+        return [encoded(item, other, depth) for item in list.__iter__(value)]
+    if isinstance(value, dict):
+        return {"d": [[encoded(key, other, depth), encoded(item, other, depth)] for key, item in dict.items(value)]}
+    if isinstance(value, str):
+        return str.__getitem__(value, slice(None))[:]
+    if isinstance(value, int):
+        return encoded(int.__index__(value), other, depth)
+    if isinstance(value, float):
+        return encoded(float.__float__(value), other, depth)
+    if isinstance(value, (bytes, bytearray)):
+        return {"b" if isinstance(value, bytes) else "B": base64.b64encode(value).decode()}
+    if isinstance(value, complex):
+        return {"c": [encoded(value.real, other, depth), encoded(value.imag, other, depth)]}
+    if isinstance(value, Decimal):
+        return {"D": str(value)}
+    if isinstance(value, Fraction):
+        return {"F": [hex(value.numerator), hex(value.denominator)]}
+    if isinstance(value, range):
+        return {"r": [encoded(part, other, depth) for part in (value.start, value.stop, value.step)]}
+    for name in ("datetime", "date", "time"):
+        if isinstance(value, DATES[name]):
+            return {name: value.isoformat()}
+    if isinstance(value, datetime.timedelta):
+        return {"delta": [value.days, value.seconds, value.microseconds]}
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        plain = encoded(value.tolist(), other, depth)
+        return {"n": plain} if isinstance(plain, list) else plain
+    return other(value)
+
+
+def decoded(value: Any, other: Any) -> Any:
+    """The value that was encoded; `other` says what a number of the other side's stands for."""
+    if isinstance(value, list):
+        return [decoded(item, other) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((mark, held),) = value.items()
+    if mark in _MAKE:
+        return _MAKE[mark](decoded(held, other) if isinstance(held, list) else held)
+    return other(mark, held)
+
+
+def _array(items: list[Any]) -> Any:
+    try:
+        import numpy
+    except ImportError:
+        return items
+    return numpy.array(items)
+
+
+_MAKE: dict[str, Any] = {
+    "i": lambda text: int(text, 16),
+    "f": float,
+    "t": tuple,
+    "d": lambda pairs: dict(map(tuple, pairs)),
+    "s": set,
+    "z": frozenset,
+    "q": deque,
+    "b": base64.b64decode,
+    "B": lambda text: bytearray(base64.b64decode(text)),
+    "c": lambda parts: complex(*parts),
+    "D": Decimal,
+    "F": lambda parts: Fraction(int(parts[0], 16), int(parts[1], 16)),
+    "r": lambda parts: range(*parts),
+    "date": datetime.date.fromisoformat,
+    "datetime": datetime.datetime.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "n": _array,
+    "delta": lambda parts: datetime.timedelta(*parts),
+}
