@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "steelyard"
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins"},
+    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health"},
     "pure": {"stats", "scoring", "summary", "reports"},
     "edges": {"evalsets", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},

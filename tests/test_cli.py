@@ -265,3 +265,11 @@ def test_help_costs_little_more_than_python_itself() -> None:
         return min(costs)
 
     assert cost(STEELYARD, "--help") - cost(sys.executable, "-c", "pass") <= 0.15
+
+
+def test_the_doctor_is_content_where_a_level_holds_and_machines_can_read_it(place: Path) -> None:
+    seen = steelyard(place, "doctor")
+    assert seen.returncode == 0, seen.stdout
+    health = json.loads(steelyard(place, "doctor", "--format", "json").stdout)
+    assert f"Generated code runs at level {health['level']}" in seen.stdout
+    assert {"system", "root", "levels", "limits", "tools", "advice"} < set(health)

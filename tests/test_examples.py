@@ -8,7 +8,12 @@ from steelyard import load
 from steelyard.engine.prove import prove
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-PROVED = [EXAMPLES / "python-basics.toml", EXAMPLES / "own-check" / "haiku.toml", EXAMPLES / "capitals.jsonl"]
+PROVED = [
+    EXAMPLES / "python-basics.toml",
+    EXAMPLES / "python-styles.toml",
+    EXAMPLES / "own-check" / "haiku.toml",
+    EXAMPLES / "capitals.jsonl",
+]
 
 
 @pytest.mark.parametrize("path", PROVED, ids=lambda path: path.name)

@@ -51,6 +51,16 @@ def test_weights_sum_to_one() -> None:
         assert rule.compile + rule.tests + rule.lint + rule.structure == pytest.approx(1, abs=1e-12)
 
 
+def test_what_was_forged_scores_nothing_under_every_rule() -> None:
+    forged = code(tampered="two results for one test")
+    assert not scoring.correct(code_case(), forged)
+    assert {scoring.score(code_case(), forged, rule) for rule in scoring.RULES.values()} == {0.0}
+    assert scoring.passing(code_case(), forged) == 0
+    assert scoring.why(code_case(), forged) == "tampered: two results for one test"
+    unwanted = code_case(should_compile=False)
+    assert scoring.score(unwanted, Finding(code="fn", compiled=False, tampered="hid the error"), CODE) == 0
+
+
 def test_ignored_tests_do_not_count() -> None:
     assert scoring.score(code_case(), code(3, 2, ignored=5), CODE) == pytest.approx(0.8)
     assert scoring.correct(code_case(), code(3, 0, ignored=5))

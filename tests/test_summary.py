@@ -11,7 +11,17 @@ import pytest
 from steelyard import records
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.summary import CaseSummary, ModelSummary, Summary, hardest, results, summarise
+from steelyard.summary import (
+    LISTED,
+    CaseSummary,
+    Doubt,
+    ModelSummary,
+    Summary,
+    Verified,
+    hardest,
+    results,
+    summarise,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -443,11 +453,65 @@ def test_facts_are_read_once_and_their_texts_are_not_kept() -> None:
         for number in range(1, 101):
             held += 1
             yield reply(A, number, text=Text("long"))
-            yield verdict(A, WRONG, number)
+            held += 1
+            yield verdict(A, msgspec.structs.replace(FORGED, code=Text("long")), number)
             most = max(most, held)
 
     assert only(summarise(info(), [A], stream())).attempts == 100
-    assert most <= 2
+    assert most <= 4
+
+
+FORGED = msgspec.structs.replace(RIGHT, tampered="patched unittest", isolation="full", trust="in-process")
+
+
+def test_a_forged_attempt_counts_as_failed_and_is_listed_with_its_evidence() -> None:
+    facts = attempts(A, RIGHT, RIGHT, FORGED) + attempts(B, FORGED, model="n")
+    summary = summarise(info(), [A, B], facts)
+    cheat, other = summary.models
+    assert (cheat.attempts, cheat.correct, cheat.tampered) == (3, 2, 1)
+    assert cheat.tampered_attempts == (Doubt(case="a", number=3, reason="patched unittest"),)
+    assert cheat.test_pass_rate.value == pytest.approx(2 / 3)
+    assert other.tampered_attempts == (Doubt(case="b", number=1, reason="patched unittest"),)
+    assert row(summary, "a").why == "tampered: patched unittest"
+
+
+def test_an_honest_run_lists_nobody() -> None:
+    model = only(summarise(info(), [A], attempts(A, RIGHT, WRONG)))
+    assert (model.tampered, model.tampered_attempts, model.disagreed, model.disagreed_attempts) == (0, (), 0, ())
+
+
+def test_an_attempt_that_came_out_otherwise_again_is_listed_with_how_often() -> None:
+    steady = msgspec.structs.replace(RIGHT, rechecked=3)
+    flaky = msgspec.structs.replace(RIGHT, rechecked=3, disagreed=2)
+    slow = Finding(code="x", compiled=True, label="time limit", rechecked=3, disagreed=1)
+    model = only(summarise(info(), [A, B], attempts(A, WRONG, steady, flaky) + attempts(B, slow)))
+    assert (model.rechecked, model.disagreed) == (3, 2)
+    assert model.disagreed_attempts == (
+        Doubt(case="a", number=3, reason="passed at first, then failed 2 of 3 times"),
+        Doubt(case="b", number=1, reason="failed at first, then passed 1 of 3 times"),
+    )
+
+
+def test_of_very_many_forgeries_the_first_are_named_and_all_are_counted() -> None:
+    model = only(summarise(info(), [A], attempts(A, *[FORGED] * (LISTED + 5))))
+    assert model.tampered == LISTED + 5
+    assert [doubt.number for doubt in model.tampered_attempts] == list(range(1, LISTED + 1))
+
+
+def test_long_evidence_is_cut_to_one_short_line() -> None:
+    long = msgspec.structs.replace(FORGED, tampered="line\n" * 10_000)
+    (doubt,) = only(summarise(info(), [A], attempts(A, long))).tampered_attempts
+    assert len(doubt.reason) <= 200
+    assert "\n" not in doubt.reason
+
+
+def test_the_summary_tells_how_many_verdicts_were_reached_in_which_way() -> None:
+    isolated = msgspec.structs.replace(RIGHT, isolation="full", trust="isolated")
+    model = only(summarise(info(), [A], attempts(A, isolated, FORGED, isolated, Finding(passed=True))))
+    assert model.verified == (
+        Verified(trust="in-process", isolation="full", attempts=1),
+        Verified(trust="isolated", isolation="full", attempts=2),
+    )
 
 
 def test_the_hardest_cases_come_first() -> None:

@@ -196,7 +196,8 @@ def validate(options: argparse.Namespace) -> int:
             print(problem if problem.fatal else f"warning: {problem}")
         _tell(f"steelyard: {sum(problem.fatal for problem in error.problems)} problems")
         return BAD_INPUT
-    proved, problems = prove(loaded.cases)
+    _, means = _means(options)
+    proved, problems = prove(loaded.cases, means)
     for problem in (*loaded.problems, *problems):
         print(problem if problem.fatal else f"warning: {problem}")
     wrong = sum(problem.fatal for problem in problems)
@@ -213,6 +214,21 @@ def models(options: argparse.Namespace) -> int:
     found = offers(means, options.base_url or "")
     print(terminal.offers_text(found, width=_width(), color=_color()), end="")
     return FINE if any(offer.model for offer in found) else CANNOT_TELL
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """What is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
+    from steelyard.engine.doctor import examine
+    from steelyard.reports import terminal
+
+    health = examine()
+    if options.format == "json":
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
+    else:
+        print(terminal.health_text(health, width=_width(), color=_color()), end="")
+    return FINE if health.level else CANNOT_TELL
 
 
 def init(options: argparse.Namespace) -> int:
@@ -248,6 +264,7 @@ COMMANDS = {
     "validate": validate,
     "models": models,
     "init": init,
+    "doctor": doctor,
 }
 
 
@@ -265,6 +282,10 @@ def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
         parallelism=getattr(options, "parallelism", None),
         max_cost=getattr(options, "max_cost", None),
         watch=watch,
+        require_isolation=getattr(options, "require_isolation", None) or "",
+        allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
+        recheck=getattr(options, "recheck", None) or 0,
+        python_env=getattr(options, "python_env", None) or "",
     )
 
 

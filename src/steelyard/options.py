@@ -73,11 +73,15 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _settings_option(sub)
     sub = command("validate", "example:\n  steelyard validate evals/")
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    _sandbox_options(sub)
+    _settings_option(sub)
     sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
     _settings_option(sub)
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
     sub = command("init", "example:\n  steelyard init my-evals")
     sub.add_argument("folder", nargs="?", default=".", help="where to write (default: here)")
+    sub = command("doctor", DOCTOR_EXIT)
+    sub.add_argument("--format", default="text", choices=["text", "json"], help="what is printed (default: text)")
     return parser
 
 
@@ -86,6 +90,13 @@ examples:
   steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
   steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
+"""
+DOCTOR_EXIT = """\
+Every level of containment is started, and a probe inside it tries to get out. Exit codes: 0 when a level holds, 3 when
+none does; then code is run only with --allow-weak-sandbox.
+
+example:
+  steelyard doctor --format json
 """
 
 
@@ -136,8 +147,31 @@ def _means_options(sub: argparse.ArgumentParser) -> None:
         "-j", "--parallelism", type=_count, metavar="N", help="never more at once than this; below it the pace adapts"
     )
     how.add_argument("--max-cost", type=float, metavar="USD", help="stop before more than this is spent")
+    how.add_argument(
+        "--recheck",
+        type=_count,
+        metavar="N",
+        help="verify what passed or ran out of time N times more, and tell of doubts",
+    )
     how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
+    _sandbox_options(how)
     _settings_option(how)
+
+
+def _sandbox_options(sub: Any) -> None:
+    sub.add_argument(
+        "--require-isolation",
+        metavar="LEVEL",
+        help="run code at this level or a stronger one only: full, bubblewrap, landlock, seatbelt, process",
+    )
+    sub.add_argument(
+        "--allow-weak-sandbox",
+        action="store_true",
+        help="run code even where it can reach network, files and secrets; see steelyard doctor",
+    )
+    sub.add_argument(
+        "--python-env", metavar="DIR", help="a virtual environment with packages for Python answers and tests"
+    )
 
 
 def _settings_option(sub: Any) -> None:
@@ -164,7 +198,10 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
         help="exit with 1 when a model's pass@k, at the smallest k, is below X",
     )
     result.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
+        "--format",
+        default="text",
+        choices=["text", "json", "markdown", "csv", "human-eval"],
+        help="what is printed (default: text)",
     )
     _view_options(result)
     _report_option(result)

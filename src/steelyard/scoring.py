@@ -37,7 +37,7 @@ def rule(name: str) -> Rule:
 def correct(case: Case, finding: Finding) -> bool:
     """Whether this attempt counts as a success: what pass@k counts."""
     expected = case.expectations
-    if without_code(finding) or finding.passed is False:
+    if without_code(finding) or finding.passed is False or finding.tampered:
         return False
     if not expected.should_compile:
         return finding.compiled is False
@@ -65,6 +65,9 @@ def score(case: Case, finding: Finding, rule: Rule) -> float:
     >>> score(Case(id="sum", prompt="Add up.", language="rust"), code, RULES["code"])
     0.8
     """
+    if finding.tampered:
+        # what was forged is no evidence, not even that it compiles
+        return 0.0
     if without_code(finding) or not case.expectations.should_compile:
         return float(correct(case, finding))
     if finding.compiled is False:
@@ -105,7 +108,7 @@ def passing(case: Case, finding: Finding) -> float | None:
         # a yes of its own cannot stand for tests that should have run and did not
         if not case.tests and (expected.custom_check or case.verify.python or _speaks(finding)):
             return None
-    if finding.compiled is False:
+    if finding.compiled is False or finding.tampered:
         return 0.0
     outcomes = [test.outcome for test in finding.tests]
     passed, failed = outcomes.count("passed"), outcomes.count("failed")
@@ -125,6 +128,8 @@ def structure(case: Case, finding: Finding) -> float:
 
 def why(case: Case, finding: Finding) -> str:
     """The reason an attempt is not correct, in one line."""
+    if finding.tampered:
+        return f"tampered: {finding.tampered}"
     stated = finding.reason or finding.label
     if stated:
         return stated

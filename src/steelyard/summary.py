@@ -19,6 +19,9 @@ from steelyard.stats.passk import pass_at_k
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+LISTED = 20
+"""Attempts to look at that are named; the others are only counted."""
+
 Said = TypeVar("Said")
 Found = TypeVar("Found")
 
@@ -31,6 +34,24 @@ class Estimate(Record, frozen=True, kw_only=True):
     high: float | None = None
     cases: int = 0
     attempts: int = 0
+
+
+class Doubt(Record, frozen=True, kw_only=True):
+    """One attempt that a reader should look at, and why."""
+
+    case: str
+    number: int
+    reason: str
+
+
+class Verified(Record, frozen=True, kw_only=True):
+    """How many attempts were verified in one way."""
+
+    trust: str
+    """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
+    isolation: str
+    """The sandbox the code ran in."""
+    attempts: int
 
 
 class ModelSummary(Record, frozen=True, kw_only=True):
@@ -68,6 +89,18 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """Replies cut off at the token limit."""
     empty: int
     """Replies without text."""
+    tampered: int = 0
+    """Attempts that were caught forging their result; each counts as failed."""
+    tampered_attempts: tuple[Doubt, ...] = ()
+    """The first of them, with the evidence."""
+    rechecked: int = 0
+    """Attempts that were verified more than once."""
+    disagreed: int = 0
+    """Those of them that did not come out the same every time."""
+    disagreed_attempts: tuple[Doubt, ...] = ()
+    """The first of these, with how often they did not."""
+    verified: tuple[Verified, ...] = ()
+    """How the judged attempts were verified, where code was run."""
 
 
 class CaseSummary(Record, frozen=True, kw_only=True):
@@ -241,6 +274,11 @@ class _Judged(NamedTuple):
     passing: float | None
     lint: float | None
     why: str
+    tampered: bool
+    rechecked: int
+    disagreed: int
+    trust: str
+    isolation: str
 
 
 _End = tuple[_Place, _Answered | None, _Judged | None, Failure | None]
@@ -328,6 +366,11 @@ def _judged(case: Case, verdict: Verdict, rule: scoring.Rule) -> _Judged:
         passing=scoring.passing(case, found),
         lint=scoring.lint(found),
         why="" if correct else _line(scoring.why(case, found)),
+        tampered=bool(found.tampered),
+        rechecked=found.rechecked,
+        disagreed=found.disagreed,
+        trust=found.trust,
+        isolation=found.isolation,
     )
 
 
@@ -352,6 +395,8 @@ class _Row:
     judged: list[_Judged] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """For every attempt without a verdict, the reason."""
+    doubted: list[tuple[int, _Judged]] = field(default_factory=list)
+    """The attempts to look at, by their numbers."""
 
     @property
     def correct(self) -> int:
@@ -381,6 +426,8 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
             row.answered.append(answered)
         if judged:
             row.judged.append(judged)
+            if judged.tampered or judged.disagreed:
+                row.doubted.append((place.number, judged))
         else:
             row.missing.append(failure.message if failure else "no verdict yet")
     for (model, _), by_case in rows.items():
@@ -433,11 +480,13 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
     cost = math.fsum(prices) if prices else None
     unpriced = len(answered) - len(prices)
     solved = sum(row.correct > 0 for row in rows)
+    judged = [one for row in rows for one in row.judged]
+    ways = Counter((one.trust, one.isolation) for one in judged if one.trust or one.isolation)
     return ModelSummary(
         model=model,
         tier=tier,
         cases=sum(row.asked for row in rows),
-        attempts=sum(len(row.judged) for row in rows),
+        attempts=len(judged),
         correct=sum(row.correct for row in rows),
         solved=solved,
         missing=sum(len(row.missing) for row in rows),
@@ -455,7 +504,34 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
         latency=_mean([reply.latency for reply in answered]),
         truncated=sum(reply.truncated for reply in answered),
         empty=sum(reply.empty for reply in answered),
+        tampered=sum(one.tampered for one in judged),
+        tampered_attempts=_doubts(rows, lambda one: one.why.removeprefix("tampered: ") if one.tampered else ""),
+        rechecked=sum(one.rechecked > 0 for one in judged),
+        disagreed=sum(one.disagreed > 0 for one in judged),
+        disagreed_attempts=_doubts(rows, _disagreement),
+        verified=tuple(
+            Verified(trust=trust, isolation=isolation, attempts=count)
+            for (trust, isolation), count in sorted(ways.items())
+        ),
     )
+
+
+def _doubts(rows: Sequence[_Row], reason: Callable[[_Judged], str]) -> tuple[Doubt, ...]:
+    """The first attempts that there is a reason to look at."""
+    every = (
+        Doubt(case=row.case, number=number, reason=said)
+        for row in rows
+        for number, judged in row.doubted
+        if (said := reason(judged))
+    )
+    return tuple(itertools.islice(every, LISTED))
+
+
+def _disagreement(judged: _Judged) -> str:
+    if not judged.disagreed:
+        return ""
+    first, later = ("passed", "failed") if judged.correct else ("failed", "passed")
+    return f"{first} at first, then {later} {judged.disagreed} of {judged.rechecked} times"
 
 
 def _pass_at(rows: Sequence[_Row], size: int) -> Estimate:

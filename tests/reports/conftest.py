@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from steelyard.health import Health, Level, Limit, Tool
 from steelyard.records import (
     Answer,
     Case,
@@ -25,7 +26,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.summary import CaseSummary, Estimate, ModelSummary, Results, Summary, Tried
+from steelyard.summary import CaseSummary, Doubt, Estimate, ModelSummary, Results, Summary, Tried, Verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,8 @@ BAD = Finding(
     reason=HOSTILE,
     output=HOSTILE,
 )
+FORGED = msgspec.structs.replace(BAD, label="tampered", tampered=HOSTILE, isolation="full", trust="in-process")
+UNSTEADY = msgspec.structs.replace(GOOD, rechecked=3, disagreed=2)
 NONE = Finding(code=None, compiled=False, label="no code", reason="the reply holds no code block")
 
 
@@ -141,8 +144,8 @@ ATTEMPTS = (
     tried(EVIL, STRONG, 1, BAD, HOSTILE, score=0.625),
     tried(EVIL, STRONG, 2, GOOD, "fine", score=1.0),
     tried(EVIL, WEAK, 1, BAD, HOSTILE, score=0.625),
-    tried(EVIL, WEAK, 2, BAD, HOSTILE, score=0.625),
-    tried(BORROW, STRONG, 1, GOOD, "fine", score=1.0),
+    tried(EVIL, WEAK, 2, FORGED, HOSTILE),
+    tried(BORROW, STRONG, 1, UNSTEADY, "fine", score=1.0),
     tried(BORROW, STRONG, 2, None, failure="HTTP 503 " + HOSTILE),
     tried(BORROW, WEAK, 1, None, failure="HTTP 503"),
     tried(BORROW, WEAK, 2, None, "fn f() {}", failure="the sandbox would not start"),
@@ -172,6 +175,13 @@ MODELS = (
         latency=1.25,
         truncated=0,
         empty=0,
+        rechecked=4,
+        disagreed=1,
+        disagreed_attempts=(Doubt(case="borrow", number=1, reason="passed at first, then failed 2 of 3 times"),),
+        verified=(
+            Verified(trust="in-process", isolation="bubblewrap", attempts=1),
+            Verified(trust="isolated", isolation="bubblewrap", attempts=4),
+        ),
     ),
     ModelSummary(
         model=WEAK,
@@ -197,6 +207,12 @@ MODELS = (
         latency=1.25,
         truncated=1,
         empty=1,
+        tampered=3,
+        tampered_attempts=(
+            Doubt(case="=HYPERLINK(1)", number=2, reason=HOSTILE),
+            Doubt(case="add", number=7, reason="replaced unittest.TestCase.assertEqual"),
+        ),
+        verified=(Verified(trust="isolated", isolation="bubblewrap", attempts=1),),
     ),
 )
 
@@ -254,6 +270,36 @@ def results() -> Results:
         prices={STRONG: Price(input=1.25, output=10, source="genai-prices", date="2026-01-01")},
     )
     return Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)
+
+
+@pytest.fixture
+def health() -> Health:
+    """A machine where little can be enforced, and little is installed."""
+    claims = ("files cannot be read", "no network")
+    return Health(
+        system="Linux 6.8.0 x86_64",
+        root=False,
+        level="landlock",
+        levels=(
+            Level(name="full", held={}, problem="unshare: Operation not permitted", holds=False),
+            Level(name="landlock", held=dict.fromkeys(claims, True), problem="", holds=True),
+            Level(name="process", held=dict.fromkeys(claims, False), problem="", holds=False),
+        ),
+        limits=(Limit(name="CPU time", most="60 s"), Limit(name="memory", most="1 GiB")),
+        tools=(
+            Tool(name="Python", purpose="Python answers", version="3.11.7", path="/bin/python3", problem="", remedy=""),
+            Tool(
+                name="rustc",
+                purpose="Rust answers",
+                version="",
+                path="/home/me/.cargo/bin/rustc",
+                problem="does not run: " + HOSTILE,
+                remedy="rustup",
+            ),
+            Tool(name="go", purpose="Go", version="", path="", problem="not found", remedy="apt install golang-go"),
+        ),
+        advice=("this machine forbids user namespaces; sudo sysctl user.max_user_namespaces=10000 allows them",),
+    )
 
 
 @pytest.fixture

@@ -149,6 +149,16 @@ def test_an_inconclusive_run_says_so_before_its_numbers(results: Results) -> Non
     assert "Cannot tell." not in report(certain)
 
 
+def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: Results, page: Page) -> None:
+    text = report(results)
+    assert text.count('<span class="mark none">tampered</span>') == 1
+    assert text.count('<span class="mark part">disagreed</span>') == 1
+    said = "".join(page.texts)
+    assert "3 attempts tried to forge their result and count as failed" in said
+    assert "borrow #1 · openai/gpt-5: passed at first, then failed 2 of 3 times" in said
+    assert "Verified: 5 isolated, bubblewrap; 1 in-process, bubblewrap" in said
+
+
 def test_a_run_without_attempts_is_a_page(results: Results) -> None:
     nothing = replace(results.summary, models=(), cases=(), warnings=())
     assert Page(report(results._replace(attempts=(), cases=(), summary=nothing))).open == []

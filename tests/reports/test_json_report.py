@@ -30,7 +30,8 @@ def test_the_fields_are_those_people_have(written: dict[str, Any]) -> None:
     assert written["models_evaluated"] == [STRONG, WEAK]
     assert list(written["results"][0]) == [
         *("case_id", "model", "provider", "generated_code", "compilation", "test_execution", "clippy", "timing"),
-        *("token_usage", "attempt", "run_id", "score", "correct", "failure", "reason", "finish_reason"),
+        *("token_usage", "attempt", "run_id", "score", "correct", "failure", "reason", "finish_reason", "tampered"),
+        *("rechecked", "disagreed", "trust", "isolation"),
     ]
     assert list(written["aggregate"]["per_model"][STRONG]) == [
         *("model", "pass_at_k", "avg_compilation_rate", "avg_test_pass_rate", "avg_clippy_score", "total_tokens"),
@@ -93,6 +94,14 @@ def test_infinity_never_appears(results: Results) -> None:
 
 def test_the_summary_can_be_read_back(results: Results, written: dict[str, Any]) -> None:
     assert msgspec.convert(written["summary"], Summary, strict=False) == results.summary
+
+
+def test_a_forgery_comes_with_its_evidence(written: dict[str, Any], hostile: str) -> None:
+    forged = [result for result in written["results"] if result["tampered"]]
+    assert [(result["case_id"], result["attempt"], result["tampered"]) for result in forged] == [
+        ("=HYPERLINK(1)", 2, hostile)
+    ]
+    assert written["summary"]["models"][1]["tampered_attempts"][1]["number"] == 7
 
 
 def test_the_code_survives_and_no_terminal_obeys_it(results: Results, written: dict[str, Any], hostile: str) -> None:

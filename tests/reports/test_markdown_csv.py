@@ -90,6 +90,20 @@ def test_facts_stand_in_their_columns_and_the_unknown_is_empty(results: Results)
     assert (unjudged["model"], unjudged["finish"], unjudged["failure_stage"]) == ("evil/<b>=m`1|", "stop", "verify")
 
 
+def test_a_forgery_and_a_disagreement_stand_in_columns_of_their_own(results: Results) -> None:
+    rows = table(csv_report(results))
+    honest, forged, unsteady = rows[0], rows[7], rows[8]
+    assert (honest["tampered"], honest["rechecked"], honest["trust"], honest["isolation"]) == (
+        "",
+        "0",
+        "isolated",
+        "bubblewrap",
+    )
+    assert forged["tampered"].startswith("<script>")
+    assert forged["correct"] == "false"
+    assert (unsteady["rechecked"], unsteady["disagreed"]) == ("3", "2")
+
+
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r", "\n=", "\x1b[31m=", "\uff1d"])
 def test_no_text_starts_a_formula(results: Results, start: str) -> None:
     tried = results.attempts[0]

@@ -9,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.reports.figures import UNSEEN, line, money, plain
-from steelyard.reports.terminal import attempt_text, case_text, summary_text
+from steelyard.reports.terminal import attempt_text, case_text, health_text, summary_text
 from steelyard.summary import Results, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from steelyard.health import Health
 
 NEXT = ("steelyard show 20260203-040506-ab12 --failed", "steelyard resume 20260203-040506-ab12")
 
@@ -34,6 +36,17 @@ def test_an_attempt_reads_as_reviewed(results: Results, golden: Callable[[str, s
 def test_a_case_reads_as_reviewed(results: Results, golden: Callable[[str, str], None]) -> None:
     tried = [tried for tried in results.attempts if tried.case.id == "borrow" or tried.case.id.startswith("=")]
     golden("case.txt", case_text(tried[:4], width=80, color=False) + case_text(tried[4:], width=80, color=False))
+
+
+def test_the_health_of_a_machine_reads_as_reviewed(health: Health, golden: Callable[[str, str], None]) -> None:
+    golden("doctor.txt", health_text(health, width=80, color=False))
+
+
+def test_where_no_level_holds_the_first_screen_says_so(health: Health) -> None:
+    weak = replace(health, level="", levels=health.levels[2:])
+    text = health_text(weak, width=80, color=False)
+    assert "No level holds: generated code is not run" in text
+    assert "  no   no network" in text
 
 
 def test_no_line_of_a_summary_is_wider_than_the_terminal(results: Results) -> None:
@@ -63,6 +76,20 @@ def test_an_estimate_on_fewer_cases_is_marked_and_explained(results: Results) ->
 def test_a_complete_estimate_is_not_marked(results: Results) -> None:
     strong = replace(results.summary.models[0], pass_at={1: results.summary.models[0].pass_at[1]})
     assert "*" not in shown(replace(results.summary, models=(strong,), cases=(), warnings=()))
+
+
+def test_forgeries_and_disagreements_are_named(results: Results) -> None:
+    text = shown(results.summary)
+    assert "3 attempts tried to forge their result and count as failed" in text
+    assert "evil/<b>=m`1| · add #7: replaced unittest.TestCase.assertEqual" in text
+    assert "1 of 4 attempts did not come out the same when verified again" in text
+    assert "verified: 5 isolated, bubblewrap; 1 in-process, bubblewrap" in text
+
+
+def test_of_an_honest_and_steady_run_nothing_is_said_about_cheating(results: Results) -> None:
+    honest = [replace(model, tampered=0, rechecked=0, disagreed=0, verified=()) for model in results.summary.models]
+    text = shown(replace(results.summary, models=tuple(honest)))
+    assert not re.search(r"forge|tampered|again|disagreed|verified", text)
 
 
 def test_an_unknown_cost_is_not_shown_as_nothing(results: Results) -> None:

@@ -45,9 +45,7 @@ class Wanted(NamedTuple):
 
 WANTED = (
     Wanted(("rustc",), "Rust answers", elsewhere=RUSTUP, anywhere=True),
-    Wanted(
-        ("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True
-    ),
+    Wanted(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
     Wanted(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP, anywhere=True),
     Wanted(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
     Wanted(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
     *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
-    *("cost_usd", "latency_s", "failure_stage", "failure"),
+    *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
 )
 
 _FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
@@ -69,6 +69,11 @@ def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
         "warnings": found.warnings,
         "label": found.label,
         "reason": found.reason,
+        "tampered": found.tampered,
+        "rechecked": found.rechecked,
+        "disagreed": found.disagreed,
+        "trust": found.trust,
+        "isolation": found.isolation,
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.summary import Estimate, ModelSummary, Tried
+from steelyard.summary import Doubt, Estimate, ModelSummary, Tried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +159,10 @@ def figures(models: Sequence[ModelSummary]) -> list[Figure]:
         rows.append(Figure("cut off", tuple(f"{model.truncated:,}" for model in models)))
     if any(model.empty for model in models):
         rows.append(Figure("empty", tuple(f"{model.empty:,}" for model in models)))
+    if any(model.tampered for model in models):
+        rows.append(Figure("tampered", tuple(f"{model.tampered:,}" for model in models)))
+    if any(model.rechecked for model in models):
+        rows.append(Figure("disagreed", tuple(map(_disagreed, models))))
     return rows
 
 
@@ -200,6 +205,10 @@ def _missing(model: ModelSummary) -> str:
     return f"{model.missing:,}{unscored}"
 
 
+def _disagreed(model: ModelSummary) -> str:
+    return f"{model.disagreed:,}/{model.rechecked:,} rechecked" if model.rechecked else "-"
+
+
 def footnotes(rows: Sequence[Figure]) -> list[str]:
     """What the starred rows rest on, such as `openai/gpt-5 (47/50 cases): pass@5`."""
     told: dict[tuple[str, str], list[str]] = {}
@@ -207,6 +216,43 @@ def footnotes(rows: Sequence[Figure]) -> list[str]:
         for note in row.notes:
             told.setdefault(note, []).append(row.name.rstrip("*"))
     return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in told.items()]
+
+
+class Concern(NamedTuple):
+    """Attempts to look at for one reason."""
+
+    title: str
+    attempts: tuple[tuple[ModelSummary, Doubt], ...]
+    more: int
+    """How many there are besides."""
+
+
+def concerns(models: Sequence[ModelSummary]) -> list[Concern]:
+    """What a reader would want to see with their own eyes: forgeries, then verdicts that did not come out the same."""
+    found = []
+    forged = sum(model.tampered for model in models)
+    if forged:
+        rest = "its result and counts as failed" if forged == 1 else "their result and count as failed"
+        attempts = tuple((model, doubt) for model in models for doubt in model.tampered_attempts)
+        found.append(Concern(f"{counted(forged, 'attempt')} tried to forge {rest}", attempts, forged - len(attempts)))
+    disagreed = sum(model.disagreed for model in models)
+    if disagreed:
+        rechecked = counted(sum(model.rechecked for model in models), "attempt")
+        attempts = tuple((model, doubt) for model in models for doubt in model.disagreed_attempts)
+        title = f"{disagreed:,} of {rechecked} did not come out the same when verified again"
+        found.append(Concern(title, attempts, disagreed - len(attempts)))
+    return found
+
+
+def verified(models: Sequence[ModelSummary]) -> str:
+    """How the attempts were verified, such as `400 isolated, full`; empty where no code was run."""
+    ways: Counter[str] = Counter()
+    for model in models:
+        for way in model.verified:
+            ways[", ".join(filter(None, (way.trust, way.isolation)))] += way.attempts
+    return "; ".join(
+        f"{count:,} {line(way)}" for way, count in sorted(ways.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def outcome(tried: Tried) -> str:
@@ -228,6 +274,8 @@ def why(tried: Tried) -> str:
     found = tried.verdict.found
     if tried.correct:
         return ""
+    if found.tampered:
+        return line(f"tampered: {found.tampered}")
     if found.label and found.reason and found.label.casefold() not in found.reason.casefold():
         return line(f"{found.label}: {found.reason}")
     return line(found.reason or found.label)

@@ -64,6 +64,21 @@ def report(results: Results) -> str:
         rows=rows,
         figures=figures,
         footnotes=reports.footnotes(figures),
+        verified=reports.verified(models),
+        concerns=[
+            (
+                concern,
+                [
+                    (
+                        doubt,
+                        reports.named(model.model, model.tier),
+                        anchors.get((doubt.case, model.model, model.tier), ""),
+                    )
+                    for model, doubt in concern.attempts
+                ],
+            )
+            for concern in reports.concerns(models)
+        ],
         failed=[
             (case, reports.named(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
             for case in hardest(results.summary)

@@ -104,6 +104,11 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
         "failure": found.label,
         "reason": found.reason,
         "finish_reason": answer.finish if answer else None,
+        "tampered": found.tampered,
+        "rechecked": found.rechecked,
+        "disagreed": found.disagreed,
+        "trust": found.trust,
+        "isolation": found.isolation,
     }
     return result | {"tier": tried.tier} if tried.tier else result
 

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from steelyard.reports.figures import counted, figures, footnotes, line, named
+from steelyard.reports.figures import concerns, counted, figures, footnotes, line, named, verified
 from steelyard.summary import Results, hardest
 
 if TYPE_CHECKING:
@@ -29,6 +29,23 @@ def report(results: Results) -> str:
     notes = footnotes(rows)
     if notes:
         parts.append("\\* rests on fewer cases than were asked:\n" + "\n".join(f"- {escaped(note)}" for note in notes))
+    ways = verified(summary.models)
+    if ways:
+        parts.append(f"Verified: {escaped(ways)}")
+    for concern in concerns(summary.models):
+        parts.append(f"#### {concern.title}")
+        rows_of = [
+            [
+                code(doubt.case),
+                code(named(model.model, model.tier)),
+                f"{doubt.number}",
+                code(line(doubt.reason, _LONGEST)),
+            ]
+            for model, doubt in concern.attempts
+        ]
+        parts.append(_table(["case", "model", "attempt", "what was seen"], rows_of, "---"))
+        if concern.more:
+            parts.append(f"and {concern.more:,} more")
     failed = hardest(summary)
     if failed:
         parts.append("#### Failed most")

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.reports.figures import (
+    concerns,
     figures,
     footnotes,
     line,
@@ -24,6 +25,7 @@ from steelyard.reports.figures import (
     rate,
     seconds,
     tests_passed,
+    verified,
     why,
 )
 from steelyard.summary import ModelSummary, Summary, Tried, hardest
@@ -31,6 +33,7 @@ from steelyard.summary import ModelSummary, Summary, Tried, hardest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from steelyard.health import Health, Level, Tool
     from steelyard.records import Diagnostic, Price
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
@@ -48,10 +51,21 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for models in _abreast(summary.models, width):
         page.say()
         _put_models(page, models)
+    ways = verified(summary.models)
+    if ways:
+        page.say()
+        page.say(Text(f"verified: {ways}", style="dim"))
+    several = len(summary.models) > 1
+    for concern in concerns(summary.models):
+        page.head(concern.title)
+        for model, doubt in concern.attempts:
+            whose = f"{line(named(model.model, model.tier))} · " if several else ""
+            page.bullet("!", Text(f"{whose}{line(doubt.case)} #{doubt.number}: {line(doubt.reason)}", style="yellow"))
+        if concern.more:
+            page.say(Text(f"    and {concern.more:,} more", style="dim"))
     failed = hardest(summary)
     if failed:
         page.head("Failed most")
-    several = len(summary.models) > 1
     for case in failed:
         about = [line(case.case), *([line(named(case.model, case.tier))] if several else [])]
         page.fit(Text(f"  {' · '.join(about)}  {case.correct}/{case.attempts} correct"))
@@ -190,6 +204,8 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
         facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
         facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
         facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+        if found.rechecked:
+            facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
     if facts:
         page.head("Numbers")
     for name, value in facts:
@@ -228,6 +244,58 @@ def offers_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: 
     ]
     _put_rows(page, ("model", "per million tokens", ""), rows, nothing="no models")
     return page.text()
+
+
+def health_text(health: Health, *, width: int, color: bool) -> str:
+    """What is enforced on a machine, which toolchains it has, and how to get the others."""
+    page = _Page(width, color)
+    page.say(Text(f"{line(health.system)}, {'as root' if health.root else 'as an ordinary user'}", style="bold"))
+    if health.level:
+        page.head(f"Generated code runs at level {health.level}")
+    else:
+        page.head("No level holds: generated code is not run")
+    shown = next((level for level in health.levels if level.held and health.level in ("", level.name)), None)
+    for claim, held in shown.held.items() if shown else ():
+        page.say(Text.assemble("  ", ("yes", "green") if held else ("no ", "red"), f"  {claim}"))
+    page.head("Limits of one attempt")
+    _put_grid(page, [(limit.name, limit.most) for limit in health.limits])
+    page.head("Levels, the strongest first")
+    _put_grid(page, [(level.name, _standing(level, health.level)) for level in health.levels])
+    page.head("Toolchains")
+    _put_grid(page, [(tool.name, tool.version or _absence(tool), _use(tool)) for tool in health.tools])
+    if health.advice:
+        page.head("Worth knowing")
+    for advice in health.advice:
+        page.bullet("!", Text(line(advice), style="yellow"))
+    return page.text()
+
+
+def _standing(level: Level, used: str) -> str:
+    if not level.held:
+        return line(level.problem)
+    broken = [claim for claim, held in level.held.items() if not held]
+    word = "holds" if level.holds else "does not hold"
+    return word + (", in use" if level.name == used else "") + (f"; not true: {', '.join(broken)}" if broken else "")
+
+
+def _absence(tool: Tool) -> str:
+    return "unusable" if tool.path else "not found"
+
+
+def _use(tool: Tool) -> str:
+    ways = [tool.problem] if tool.path and tool.problem else []
+    ways += [f"get it by {tool.remedy}"] if tool.remedy else []
+    return line(f"{tool.purpose}: {'; '.join(ways)}" if ways else tool.purpose)
+
+
+def _put_grid(page: _Page, rows: Sequence[Sequence[str]]) -> None:
+    """Columns without a head; only the last one goes on below."""
+    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for place in range(len(rows[0]) if rows else 0):
+        table.add_column(no_wrap=place < len(rows[0]) - 1, overflow="fold")
+    for first, *others in rows:
+        table.add_row(Text(f"  {first}"), *map(Text, others))
+    page.say(table)
 
 
 def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:

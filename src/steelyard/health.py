@@ -1,0 +1,53 @@
+"""What can be enforced and verified on a machine."""
+
+from __future__ import annotations
+
+from steelyard.records import Record
+
+
+class Level(Record, frozen=True, kw_only=True):
+    """One level of containment, tried out here."""
+
+    name: str
+    held: dict[str, bool]
+    """What is claimed of the level in words, and whether a probe failed to break it; empty when it is not to be had."""
+    problem: str
+    """Why it is not to be had; empty when it is."""
+    holds: bool
+    """Whether replies run at this level without a word from the user."""
+
+
+class Limit(Record, frozen=True, kw_only=True):
+    """What one attempt may use up."""
+
+    name: str
+    most: str
+
+
+class Tool(Record, frozen=True, kw_only=True):
+    """A program that verifiers can use."""
+
+    name: str
+    purpose: str
+    version: str
+    """Empty when it was not found, or did not say."""
+    path: str
+    problem: str
+    """Why it is of no use here; empty when it is."""
+    remedy: str
+    """How to get it; empty when it is there."""
+
+
+class Health(Record, frozen=True, kw_only=True):
+    """All that `steelyard doctor` finds out."""
+
+    system: str
+    root: bool
+    level: str
+    """The level that code runs at unless the user says otherwise; empty when none holds."""
+    levels: tuple[Level, ...]
+    """From the strongest to the weakest."""
+    limits: tuple[Limit, ...]
+    tools: tuple[Tool, ...]
+    advice: tuple[str, ...]
+    """What is worth knowing or doing about this machine."""
