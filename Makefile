@@ -7,13 +7,13 @@ BIN := .venv/bin
 demo: .venv/ready
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
 
-test: .venv/ready
+test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
 	$(BIN)/ruff check --quiet src tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n auto -m "not slow"
 
-test-slow: .venv/ready
+test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
 
 bench: .venv/ready
@@ -39,6 +39,12 @@ pins: .venv/ready
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture.
+# Nothing else needs it, so a demo waits for none of it.
+.venv/system: tools/system-packages | .venv/ready
+	@tools/system-packages
 	@touch $@
 
 clean:

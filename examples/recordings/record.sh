@@ -1,9 +1,9 @@
 #!/bin/sh
-# Records the replies of two small open models to the shipped Python cases, for `make demo`.
+# Records the replies of two small open models to the shipped Python and Rust cases, for `make demo`.
 #
 #   examples/recordings/record.sh [WORK-FOLDER]
 #
-# Needs a C++ compiler, about 2 GB of disk and an hour of two cores. Both models come as data inside Python packages and
+# Needs a C++ compiler, rustc, about 2 GB of disk and two hours of two cores. Both models come as data inside Python packages and
 # are served by llama.cpp on loopback, one thread each; `steelyard run` asks them as it would ask anyone. Nothing in the
 # recording is edited: what is kept are the reply lines of the run's own journal, packed.
 set -eu
@@ -71,11 +71,13 @@ base_url = "http://127.0.0.1:8082/v1"
 TOML
 
 cd "$root"
-if [ -d "$work/run" ]; then
-    .venv/bin/steelyard resume "$work/run" --config "$work/servers.toml" -j 1
-else
-    .venv/bin/steelyard run examples/python-basics.toml --config "$work/servers.toml" -j 1 --output "$work/run" \
-        --models qwen/qwen2.5-coder-0.5b,smollm/smollm2-135m --samples 10 --pass-k 1,5,10 \
-        --temperature 0.8 --max-tokens 512 --seed 1
-fi
-grep '^{"kind":"reply"' "$work/run/attempts.jsonl" | gzip -9n >"$here/python-basics.jsonl.gz"
+for set in python-basics rust-basics; do
+    if [ -d "$work/$set" ]; then
+        .venv/bin/steelyard resume "$work/$set" --config "$work/servers.toml" -j 1
+    else
+        .venv/bin/steelyard run "examples/$set.toml" --config "$work/servers.toml" -j 1 --output "$work/$set" \
+            --models qwen/qwen2.5-coder-0.5b,smollm/smollm2-135m --samples 10 --pass-k 1,5,10 \
+            --temperature 0.8 --max-tokens 512 --seed 1
+    fi
+    grep '^{"kind":"reply"' "$work/$set/attempts.jsonl" | gzip -9n >"$here/$set.jsonl.gz"
+done

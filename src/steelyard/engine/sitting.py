@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,42 @@ class Progress:
 
 
 Watch = Callable[[Progress], None]
+
+
+class ByCase:
+    """Replies in the order they came, but those to one case together: whoever knows its tests need not learn them anew."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
+        self._ends = 0
+        self._length = 0
+
+    def append(self, item: tuple[Reply, Case] | None) -> None:
+        self._length += 1
+        if item is None:
+            self._ends += 1
+        else:
+            self._replies.setdefault(item[1].id, deque()).append(item)
+
+    def popleft(self) -> tuple[Reply, Case] | None:
+        self._length -= 1
+        for case, replies in self._replies.items():
+            reply = replies.popleft()
+            if not replies:
+                del self._replies[case]
+            return reply
+        self._ends -= 1
+        return None
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class Waiting(asyncio.Queue[tuple[Reply, Case] | None]):
+    """The queue of replies to be verified; None tells a verifier that it can go home."""
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
+        self._queue = ByCase()
 
 
 class Means(NamedTuple):
@@ -112,7 +149,7 @@ class Sitting:
     async def carry_out(self) -> tuple[str, ...]:
         """Do all that is owed; returns why something is still owed, if it is."""
         self._budget = Budget(self._means.max_cost, self._budget_spent)
-        self._queue: asyncio.Queue[tuple[Reply, Case] | None] = asyncio.Queue(WAITING)
+        self._queue = Waiting(WAITING)
         counts = sum(
             expected(self._info, provider, case) for provider in self._providers.values() for case in self.cases
         )

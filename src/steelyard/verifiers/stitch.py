@@ -11,6 +11,10 @@ from steelyard.records import Case
 from steelyard.verbatim import unmarked
 from steelyard.verifiers.extract import LONGEST_PARSED, Extract, canonical, extract, is_python, without_thinking
 
+HEAD = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+"""A line at the left margin that begins a function, with its decorators."""
+GIVEN = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+"""A line at the left margin that gives a name to something."""
 IMPORT = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
 
 
@@ -63,14 +67,13 @@ def _open(stub: str) -> str:
 
 def _head(stub: str, entry_point: str) -> re.Match[str] | None:
     """The last line of the stub that begins to define the function."""
-    heads = re.finditer(rf"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+{re.escape(entry_point)}\b", stub, re.MULTILINE)
-    return max(heads, key=re.Match.start, default=None)
+    heads = [head for head in HEAD.finditer(stub) if head[1] == entry_point]
+    return heads[-1] if heads else None
 
 
 def _defines(code: str, name: str) -> bool:
     """Whether some line at the left margin gives the name to something."""
-    pattern = rf"^(?:(?:async[ \t]+)?def|class)[ \t]+{re.escape(name)}\b|^{re.escape(name)}[ \t]*(?::[^=\n]*)?=(?!=)"
-    return re.search(pattern, code, re.MULTILINE) is not None
+    return any(name in found for found in GIVEN.findall(code))
 
 
 def _body(stub: str, entry_point: str, text: str) -> str | None:

