@@ -413,3 +413,13 @@ def test_the_examples_load_without_warnings(name: str) -> None:
     assert len(loaded.cases) >= 5
     assert loaded.problems == ()
     assert {one.kind for one in loaded.cases} == {name.partition("-")[0]}
+
+
+def test_a_virtual_environment_lies_where_the_eval_set_says(tmp_path: Path) -> None:
+    path = tmp_path / "set.toml"
+    path.write_text(
+        '[eval_set]\nid = "s"\nname = "S"\n[[cases]]\nid = "a"\nname = "A"\nlanguage = "python"\nprompt = "?"\n'
+        '[cases.verify]\npython_env = "env"\ntests = "assert f() == 1"\n'
+    )
+    (case,) = load([path]).cases
+    assert case.verify.python_env == str(tmp_path / "env")

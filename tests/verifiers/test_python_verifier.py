@@ -330,6 +330,17 @@ def test_tests_may_be_asserts_functions_or_a_check_of_a_candidate() -> None:
         assert bad.label == "wrong answer"
 
 
+def test_what_a_check_asserts_is_counted_one_by_one() -> None:
+    tests = "def check(candidate):\n    assert True, 'fine'\n    assert candidate(1, 2) == 3\n    both = candidate(2, 2)\n    assert both == 4\n    for n in (5, 6):\n        assert candidate(n, 0) == n\n"
+    of = case(tests, verify=Verify(entry_point="add"))
+    finding = judge("def add(a, b):\n    return 3 if a == 1 else 4\n", of)
+    assert [test.name for test in finding.tests] == ["candidate(1, 2) == 3", "both == 4", "for n in (5, 6):"]
+    assert outcomes(finding) == ["passed", "passed", "failed"]
+    early = "def check(candidate):\n    if candidate(1, 2) == 3:\n        return\n    assert False\n"
+    finding = judge(RIGHT, case(early, verify=Verify(entry_point="add")))
+    assert [(test.name, test.outcome) for test in finding.tests] == [("check(add)", "passed")]
+
+
 def test_an_answer_without_the_function_under_test_is_wrong() -> None:
     for of in (
         case(),

@@ -214,6 +214,8 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
                 expectations = replace(expectations, custom_check=full)
     if sources:
         verify = replace(verify, source=digest(*sources))
+    if verify.python_env:
+        verify = replace(verify, python_env=str(folder / verify.python_env))
     if case.target and not (case.tests or verify.kind or verify.python):
         verify = replace(verify, kind="response")
     prompt = case.prompt

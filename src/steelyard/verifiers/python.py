@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
 import os
 import platform
@@ -11,36 +10,30 @@ import re
 import secrets
 import signal
 import socket
-import struct
-import sys
-from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Guest, Limits, Outcome
+from steelyard.protocols import Limits, Outcome
 from steelyard.records import Case, Diagnostic, Finding, Span, Test
+from steelyard.verifiers.python_guests import Referee, Talk, base, death, ended, guest
 from steelyard.verifiers.python_plan import INSIDE, Plan, plan
 from steelyard.verifiers.stitch import code_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from steelyard.protocols import Host, Sandbox
+    from steelyard.protocols import Sandbox
 
 DEFINITION = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
-LARGEST = 64 << 20
-"""Bytes that may be told of one attempt."""
 KEPT = 64 << 10
 """Characters of what an answer printed that are kept."""
-GRACE = 0.2
-"""Seconds in which an answer may end by itself once its tests are over."""
 PLANS = 1000
 """Cases whose tests are kept taken apart."""
 
@@ -55,12 +48,12 @@ class Python:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._plans: dict[str, Plan] = {}
-        self._referees: list[_Referee] = []
+        self._referees: list[Referee] = []
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
         if case.verify.python_env:
-            _base(Path(case.verify.python_env))
+            base(Path(case.verify.python_env))
         if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
             raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
 
@@ -101,12 +94,12 @@ class Python:
         limits = _limits(case)
         async with (
             self._referee(case, tests, limits) as referee,
-            self._sandbox.host(_guest("candidate", case.verify.python_env)) as candidate,
+            self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate,
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
             try:
                 told = await referee.judged(code, limits.wall_seconds + 10)
-                answered = await _ended(candidate, answering)
+                answered = await ended(candidate, answering)
             finally:
                 answering.cancel()
             if told is None:
@@ -114,15 +107,16 @@ class Python:
         return _finding(told[0], tests, answered)
 
     @asynccontextmanager
-    async def _referee(self, case: Case, tests: Plan, limits: Limits) -> AsyncIterator[_Referee]:
+    async def _referee(self, case: Case, tests: Plan, limits: Limits) -> AsyncIterator[Referee]:
         """A referee that knows these tests: one that waits, or a new one in place of one that knows others."""
-        waiting = next((one for one in self._referees if one.tests is tests), None)
+        environment = case.verify.python_env
+        waiting = next((one for one in self._referees if one.tests is tests and one.environment == environment), None)
         if waiting is not None:
             self._referees.remove(waiting)
         else:
             while len(self._referees) >= self.at_once:
                 await self._referees.pop(0).end()
-            waiting = _Referee(self._sandbox, tests, case.verify.python_env)
+            waiting = Referee(self._sandbox, tests, environment)
             await waiting.begin(
                 {"steps": tests.steps, "entry_point": case.verify.entry_point, "seconds": limits.cpu_seconds}
             )
@@ -137,28 +131,32 @@ class Python:
     async def _program(self, case: Case, tests: Plan, code: str) -> Finding:
         """Run the answer as a program once for each pair, and compare what it prints."""
         results = []
-        ended: list[Outcome] = []
+        seconds = 0.0
         died = ""
         for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
+            if died.endswith("limit"):
+                # who ran out of time once is not given as much again for every pair
+                results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
+                continue
             ours, theirs = socket.socketpair()
             with ours:
-                async with self._sandbox.host(_guest("candidate", case.verify.python_env)) as candidate:
+                async with self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate:
                     answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
                     try:
-                        talk = _Talk(ours)
+                        talk = Talk(ours)
                         await talk.say(["program", code, given])
                         compiled = await talk.hear()
                         ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
-                        outcome = await _ended(candidate, answering)
+                        outcome = await ended(candidate, answering)
                     finally:
                         answering.cancel()
             if compiled and compiled[0] == "not compiled":
                 return _uncompiled(str(compiled[1]), compiled[2], outcome.seconds)
-            ended.append(outcome)
+            seconds += outcome.seconds
             got = outcome.stdout.decode("utf-8", "replace")
             if ran is None:
                 died = died or outcome.limit or "died"
-            wrong = _death(outcome) if ran is None else str(ran[1])
+            wrong = death(outcome) if ran is None else str(ran[1])
             if not wrong and _lines(got) != _lines(wanted):
                 wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
             word = "failed" if wrong else "passed"
@@ -171,7 +169,7 @@ class Python:
             tests=tuple(results),
             label=label,
             reason=reason,
-            test_seconds=sum(outcome.seconds for outcome in ended),
+            test_seconds=seconds,
         )
 
     async def _inside(self, case: Case, tests: Plan, code: str) -> Finding:
@@ -181,10 +179,10 @@ class Python:
         facts: list[list[Any]] = []
         tampered = ""
         with ours:
-            async with self._sandbox.host(_guest("inside", case.verify.python_env, tests.style)) as host:
+            async with self._sandbox.host(guest("inside", case.verify.python_env, tests.style)) as host:
                 running = asyncio.ensure_future(host.call([theirs], _limits(case)))
                 try:
-                    talk = _Talk(ours)
+                    talk = Talk(ours)
                     await talk.say([nonce, tests.style, code, case.tests, tests.names])
                     while (told := await talk.hear()) is not None and not tampered:
                         if told[:1] != [nonce] or len(told) < 2:
@@ -195,143 +193,15 @@ class Python:
                             facts.append(told[1:])
                     if talk.garbled:
                         tampered = "wrote to the channel of its results"
-                    outcome = await _ended(host, running)
+                    outcome = await ended(host, running)
                 finally:
                     running.cancel()
         return _seen_inside(facts, tests, outcome, tampered)
 
 
-class _Referee:
-    """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
-
-    def __init__(self, sandbox: Sandbox, tests: Plan, environment: str) -> None:
-        self.tests = tests
-        self._environment = environment
-        self.ended = False
-        self._held = AsyncExitStack()
-        self._sandbox = sandbox
-
-    async def begin(self, tests: dict[str, Any]) -> None:
-        self._host = await self._held.enter_async_context(self._sandbox.host(_guest("referee", self._environment)))
-        ours, theirs = socket.socketpair()
-        self._channel = self._held.enter_context(ours)
-        # it outlives many answers: how long each may take is counted anew every time
-        forever = Limits(cpu_seconds=1e9, wall_seconds=1e9)
-        self._call = asyncio.ensure_future(self._host.call([theirs], forever))
-        self._talk = _Talk(self._channel)
-        await self._talk.say([tests])
-        if await self._talk.hear() is None:
-            outcome = await self.end()
-            raise VerifierError(f"its tests could not be taken up: {_death(outcome)}")
-
-    def introduce(self) -> socket.socket:
-        """The end of a new line to the referee, for an answer."""
-        referees, candidates = socket.socketpair()
-        with referees:
-            socket.send_fds(self._channel, [b"c"], [referees.fileno()])
-        return candidates
-
-    async def judged(self, code: str, seconds: float) -> list[Any] | None:
-        """What the referee saw of an answer; None when it did not survive that."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._talk.say([code])
-                return await self._talk.hear()
-        except TimeoutError:
-            self._host.stop()
-            return None
-
-    async def end(self) -> Outcome:
-        """Send the referee home."""
-        self.ended = True
-        self._channel.close()
-        try:
-            return await _ended(self._host, self._call)
-        finally:
-            await self._held.aclose()
-
-
-@cache
-def _guest(name: str, environment: str = "", style: str = "") -> Guest:
-    """A module of ours in the interpreter that a case wants: the bare one, or that of a virtual environment."""
-    here = Path(__file__)
-    modules = [f"python_{part}" for part in ("wire", name)]
-    sources = [(f"steelyard.verifiers.{part}", here.with_name(f"{part}.py").read_text("utf-8")) for part in modules]
-    if not environment and style == "pytest":
-        # our own environment is as good as any to run pytest itself
-        environment = sys.prefix
-    if not environment:
-        return Guest(modules=tuple(sources))
-    root = Path(environment).absolute()
-    return Guest(modules=tuple(sources), python=str(root / "bin" / "python"), readable=(str(root), *_base(root)))
-
-
-def _base(environment: Path) -> tuple[str, ...]:
-    """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
-    try:
-        settings = (environment / "pyvenv.cfg").read_text("utf-8")
-    except OSError:
-        if environment == Path(sys.prefix):
-            return ()
-        raise VerifierError(
-            f"{environment} is no virtual environment; make one with: python3 -m venv {environment}"
-        ) from None
-    home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")
-    folder = Path(home).resolve().parent
-    return () if not home or folder == Path("/usr") else (str(folder),)
-
-
 def _limits(case: Case, *, more: float = 0) -> Limits:
     # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
     return Limits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
-
-
-class _Talk:
-    """Our end of a talk with a guest; what it says may come from an answer, and is bounded."""
-
-    def __init__(self, channel: socket.socket) -> None:
-        channel.setblocking(False)
-        self._channel = channel
-        self._rest = b""
-        self.garbled = False
-        """Whether what came was no message of a guest's."""
-
-    async def say(self, message: list[Any]) -> None:
-        body = msgspec.json.encode(message)
-        with contextlib.suppress(OSError):  # who is gone says nothing either, and that is heard
-            await asyncio.get_running_loop().sock_sendall(self._channel, struct.pack("I", len(body)) + body)
-
-    async def hear(self) -> list[Any] | None:
-        """What the guest says next; None when it has ended. What is said after nonsense is not listened to."""
-        try:
-            (length,) = struct.unpack("I", await self._take(4))
-            if length > LARGEST:
-                raise ValueError("too long")
-            decoded: list[Any] = msgspec.json.decode(await self._take(length), type=list)
-        except (OSError, EOFError):
-            self.garbled = bool(self._rest)
-            return None
-        except (ValueError, RecursionError):
-            self.garbled = True
-            return None
-        return decoded
-
-    async def _take(self, length: int) -> bytes:
-        while len(self._rest) < length:
-            piece = await asyncio.get_running_loop().sock_recv(self._channel, max(65536, length - len(self._rest)))
-            if not piece:
-                raise EOFError
-            self._rest += piece
-        taken, self._rest = self._rest[:length], self._rest[length:]
-        return taken
-
-
-async def _ended(host: Host, call: asyncio.Future[Outcome]) -> Outcome:
-    """The end of a call whose talk is over; one that lingers is ended."""
-    done, _ = await asyncio.wait([call], timeout=GRACE)
-    if not done:
-        host.stop()
-    return await call
 
 
 def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
@@ -341,11 +211,11 @@ def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
     output = "".join(told.get("output", ())) + answered.stdout.decode("utf-8", "replace")
     if "compiled" not in told:
         # no answer has run yet; only compiling something monstrous ends here
-        return Finding(compiled=False, label=answered.limit or "died", reason=_death(answered), output=output[:KEPT])
+        return Finding(compiled=False, label=answered.limit or "died", reason=death(answered), output=output[:KEPT])
     results = {number: (wrong, seconds) for number, wrong, seconds in told["tests"]}
     raised = told.get("raised", "")
     gone = "gone" in told
-    otherwise = raised or (_death(answered) if gone else "not run")
+    otherwise = raised or (death(answered) if gone else "not run")
     places = [place for place, step in enumerate(tests.steps) if step["test"]]
     judged = []
     for name, place in zip(tests.names, places, strict=True):
@@ -370,10 +240,10 @@ def _seen_inside(facts: list[list[Any]], tests: Plan, outcome: Outcome, tampered
         return _uncompiled(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
     output = outcome.stdout.decode("utf-8", "replace")[:KEPT]
     if not facts and not tampered:
-        return Finding(compiled=False, label=outcome.limit or "died", reason=_death(outcome), output=output)
+        return Finding(compiled=False, label=outcome.limit or "died", reason=death(outcome), output=output)
     raised = str(told["raised"][0]) if "raised" in told else ""
     finished = "finished" in told
-    otherwise = raised or ("not run" if finished else _death(outcome))
+    otherwise = raised or ("not run" if finished else death(outcome))
     results = {
         str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
     }
@@ -408,7 +278,7 @@ def _unjudged(tests: Plan, judged: Outcome) -> Finding:
     if judged.exit_code == 0 or (judged.exit_code == -signal.SIGKILL and not judged.limit):
         # nothing an answer returns does that
         raise VerifierError("the referee was ended from outside")
-    reason = f"the tests did not survive what the answer returned: {_death(judged)}"
+    reason = f"the tests did not survive what the answer returned: {death(judged)}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
     return Finding(compiled=True, tests=failed, label=judged.limit or "died", reason=reason)
 
@@ -438,14 +308,6 @@ def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[st
         return "memory limit", f"{wrong.name}: {wrong.message}"
     wrong_answer = wrong.message.startswith(("got ", "printed ", "AssertionError"))
     return ("wrong answer" if wrong_answer else "exception"), f"{wrong.name}: {wrong.message}"
-
-
-def _death(outcome: Outcome) -> str:
-    if outcome.limit:
-        return f"stopped at the {outcome.limit} after {outcome.seconds:.1f} s"
-    if outcome.exit_code < 0:
-        return f"died before the verdict, by signal {-outcome.exit_code}"
-    return f"died before the verdict, with exit code {outcome.exit_code}"
 
 
 def _lines(text: str) -> list[str]:

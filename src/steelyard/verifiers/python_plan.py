@@ -52,11 +52,10 @@ def _source(style: str, case: Case) -> Plan:
     if style == "check":
         if not case.verify.entry_point:
             raise VerifierError("style check needs an entry_point, the function that is handed to check()")
-        if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in body):
+        check = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "check"), None)
+        if check is None:
             raise VerifierError("style check needs a function check(candidate) in the tests")
-        call = f"check({case.verify.entry_point})"
-        steps = [{"test": False, "source": case.tests}, {"test": True, "source": call}]
-        return Plan(style, (call,), tuple(steps))
+        return _check(case.tests, check, case.verify.entry_point)
     steps = []
     names = []
     for node in body:
@@ -71,8 +70,34 @@ def _source(style: str, case: Case) -> Plan:
     return Plan(style, tuple(names), tuple(steps))
 
 
+def _check(tests: str, check: ast.FunctionDef, entry_point: str) -> Plan:
+    """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
+    steps: list[dict[str, Any]] = [{"test": False, "source": tests}]
+    parameters = check.args
+    plain = len(parameters.args) == 1 and not (parameters.posonlyargs or parameters.kwonlyargs or parameters.defaults)
+    inner = [node for statement in check.body for node in ast.walk(statement)]
+    # what only a function can do, it must do as one; what stands after an early return might never be meant to run
+    if not plain or any(
+        isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global)
+        for node in inner
+    ):
+        call = f"check({entry_point})"
+        return Plan("check", (call,), (*steps, {"test": True, "source": call}))
+    steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
+    names = []
+    for node in check.body:
+        step = _statement(node)
+        if any(isinstance(below, ast.Assert) and not isinstance(below.test, ast.Constant) for below in ast.walk(node)):
+            step["test"] = True
+            names.append(_name(node))
+        steps.append(step)
+    if not names:
+        raise VerifierError("check(candidate) asserts nothing")
+    return Plan("check", tuple(names), tuple(steps))
+
+
 def _statement(node: ast.stmt) -> dict[str, Any]:
-    if not isinstance(node, ast.Assert):
+    if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
         return {"test": False, "source": ast.unparse(node)}
     compared = node.test
     if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
@@ -82,7 +107,7 @@ def _statement(node: ast.stmt) -> dict[str, Any]:
 
 
 def _name(node: ast.stmt) -> str:
-    name = ast.unparse(node.test) if isinstance(node, ast.Assert) else ""
+    name = ast.unparse(node.test if isinstance(node, ast.Assert) else node).partition("\n")[0]
     return name if len(name) <= 120 else f"{name[:117]}..."
 
 
