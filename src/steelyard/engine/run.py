@@ -87,8 +87,8 @@ def run(
     """
     loaded, files = _cases(cases)
     given = [models] if isinstance(models, str) else list(models)
-    providers = connect(given, means, base_url)
     _check(loaded, k, samples, rule, means)
+    providers = connect(given, means, base_url)
     recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
     started_at = now()
     run_id = f"{started_at[:19].replace('-', '').replace(':', '').replace('T', '-')}-{secrets.token_hex(2)}"
@@ -132,8 +132,8 @@ def forecast(
     means: Means = Means(),
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
-    providers = connect(models, means, base_url)
     _check(cases, k, samples, "code", means)
+    providers = connect(models, means, base_url)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []

@@ -1,0 +1,127 @@
+"""Verdicts that can be trusted on a busy machine: doubts are looked into, and an outage is never a wrong answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import Means, run
+from steelyard.engine.sitting import ByCase
+from steelyard.errors import InputError
+from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
+from steelyard.store import Stored
+
+CHECKS = """
+from pathlib import Path
+
+calls = Path(__file__).with_name("calls")
+
+def count():
+    so_far = len(calls.read_text()) if calls.exists() else 0
+    calls.write_text("x" * (so_far + 1))
+    return so_far
+
+def wavers(reply):
+    return count() % 2 == 0
+
+def recovers(reply):
+    if count() == 0:
+        raise OSError("the sandbox was killed")
+    return True
+
+def never(reply):
+    count()
+    raise OSError("the sandbox was killed")
+"""
+
+
+def judged(tmp_path: Path, function: str, recheck: int = 0) -> list[Verdict | Failure]:
+    (tmp_path / "checks.py").write_text(CHECKS)
+    case = Case(id="a", prompt="?", verify=Verify(python=f"{tmp_path}/checks.py:{function}"))
+    recorded(tmp_path, case.id, "an answer")
+    done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run", means=Means(recheck=recheck))
+    return [fact for fact in Stored(done.folder).facts() if not isinstance(fact, Reply)]
+
+
+def recorded(tmp_path: Path, case: str, *texts: str) -> None:
+    lines = [json.dumps({"case_id": case, "raw_response": text}) for text in texts]
+    (tmp_path / "samples.jsonl").write_text("\n".join(lines) + "\n")
+
+
+def test_a_verdict_that_wavers_is_told_when_it_is_rechecked(tmp_path: Path) -> None:
+    (verdict,) = judged(tmp_path, "wavers", recheck=3)
+    assert isinstance(verdict, Verdict)
+    assert verdict.found.passed
+    assert (verdict.found.rechecked, verdict.found.disagreed) == (3, 2)
+
+
+def test_nothing_is_rechecked_unasked(tmp_path: Path) -> None:
+    (verdict,) = judged(tmp_path, "wavers")
+    assert isinstance(verdict, Verdict)
+    assert (verdict.found.rechecked, len((tmp_path / "calls").read_text())) == (0, 1)
+
+
+def test_an_outage_of_ours_is_tried_once_more_before_it_is_a_failure(tmp_path: Path) -> None:
+    (verdict,) = judged(tmp_path, "recovers")
+    assert isinstance(verdict, Verdict)
+    assert verdict.found.passed
+
+
+def test_an_outage_that_stays_is_a_failure_and_no_wrong_answer(tmp_path: Path) -> None:
+    (failure,) = judged(tmp_path, "never")
+    assert isinstance(failure, Failure)
+    assert "the sandbox was killed" in failure.message
+    assert len((tmp_path / "calls").read_text()) == 2
+
+
+def test_an_answer_that_ran_out_of_time_is_tried_again_alone_before_it_is_blamed(tmp_path: Path) -> None:
+    case = Case(
+        id="nap",
+        prompt="?",
+        language="python",
+        timeout_secs=0.1,
+        expectations=Expectations(test_file="assert nap() == 1"),
+    )
+    sleepy = "```python\nimport time\ndef nap():\n    time.sleep(60)\n    return 1\n```"
+    quick = "```python\ndef nap():\n    return 1\n```"
+    recorded(tmp_path, case.id, sleepy, quick)
+    done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
+    verdicts = [fact for fact in Stored(done.folder).facts() if isinstance(fact, Verdict)]
+    # the one that was put aside comes last, and is judged once
+    assert [(verdict.number, verdict.found.label) for verdict in verdicts] == [(2, ""), (1, "time limit")]
+
+
+def test_a_level_that_is_not_to_be_had_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    case = Case(id="a", prompt="?", language="python", expectations=Expectations(test_file="assert f()"))
+    recorded(tmp_path, "a", "x")
+    asked: dict[str, Any] = {"models": f"replay:{tmp_path}/samples.jsonl", "output": tmp_path / "run"}
+    with pytest.raises(InputError, match=r'unknown level "fulll" .*did you mean "full"'):
+        run([case], means=Means(require_isolation="fulll"), **asked)
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_runs_no_code_needs_no_sandbox(tmp_path: Path) -> None:
+    recorded(tmp_path, "a", "It is Paris.")
+    case = Case(id="a", prompt="?", target="Paris")
+    means = Means(require_isolation="seatbelt")
+    done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run", means=means)
+    assert done.summary.models[0].solved == 1
+
+
+def test_replies_to_one_case_are_verified_together() -> None:
+    def reply(case: Case, number: int) -> tuple[Reply, Case]:
+        answer = Answer(text="")
+        return Reply(key="", at="", case=case.id, model="m", number=number, answer=answer, asked=""), case
+
+    waiting = ByCase()
+    cases = [Case(id=name, prompt="?") for name in "ab"]
+    for number in (1, 2):
+        for case in cases:
+            waiting.append(reply(case, number))
+    waiting.append(None)
+    taken = [waiting.popleft() for _ in range(len(waiting))]
+    assert [item and (item[1].id, item[0].number) for item in taken] == [("a", 1), ("a", 2), ("b", 1), ("b", 2), None]
+    assert len(waiting) == 0
