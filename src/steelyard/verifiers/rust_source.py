@@ -1,0 +1,634 @@
+"""Rust source seen as tokens: what an answer defines, what it may not say, and where its tests go.
+
+Nothing here parses Rust. A reply is hostile and may not even be Rust, so everything is decided on tokens, in one pass
+that respects strings, raw strings, characters, lifetimes and nested comments. Where this reading and the compiler's
+could differ, the difference may cost the answer its verdict but never win it one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+TOKEN = re.compile(
+    r"""
+      (?P<space> \s+ )
+    | (?P<inner> //! [^\n]* )
+    | (?P<comment> // [^\n]* )
+    | (?P<nested> /\* )
+    | (?P<raw> [bc]? r (?P<hashes>\#*) " )
+    | (?P<text> [bc]? " [^"\\]* (?: \\. [^"\\]* )* (?P<closed>")? )
+    | (?P<character> b? ' (?: \\ (?: u\{ [^}'\n]{0,12} \} | x[0-9a-fA-F]{2} | . ) | [^\\'\n] ) ' )
+    | (?P<lifetime> ' \w+ )
+    | (?P<word> (?:r\#)? [^\W\d] \w* )
+    | (?P<number> \d \w* )
+    | (?P<mark> :: | -> | => | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+COMMENT_EDGE = re.compile(r"/\*|\*/")
+OPENING = {"(": ")", "[": "]", "{": "}"}
+TYPES = {"struct", "enum", "trait", "type", "union"}
+QUALIFIERS = {"async", "const", "unsafe", "extern"}
+
+
+class Token(NamedTuple):
+    """A word, a mark or a literal, and where it stands."""
+
+    kind: str
+    """`word`, `mark`, `text`, `number`, `lifetime`, or `inner` for a comment that documents what it stands in."""
+    text: str
+    """A word without its `r#`, as the compiler compares it."""
+    start: int
+    end: int
+
+
+def tokens(source: str) -> list[Token]:
+    """The tokens of a source, comments left out; what is never closed is one token to the end."""
+    found: list[Token] = []
+    position = 0
+    while position < len(source):
+        match = TOKEN.match(source, position)
+        if match is None:
+            break
+        start, position = position, match.end()
+        kind = match.lastgroup or ""
+        if kind == "nested":
+            position = _comment_end(source, start)
+            kind = "inner" if source.startswith("/*!", start) else "comment"
+        elif match["raw"] is not None:
+            closing = source.find('"' + match["hashes"], position)
+            position = len(source) if closing < 0 else closing + 1 + len(match["hashes"])
+            kind = "text"
+        elif match["text"] is not None or kind == "character":
+            kind = "text"
+        if kind in ("space", "comment"):
+            continue
+        text = source[start:position]
+        if kind == "word":
+            text = unicodedata.normalize("NFC", text.removeprefix("r#"))
+        found.append(Token(kind, text, start, position))
+    return found
+
+
+def _comment_end(source: str, start: int) -> int:
+    depth = 0
+    for edge in COMMENT_EDGE.finditer(source, start):
+        depth += 1 if edge[0] == "/*" else -1
+        if not depth:
+            return edge.end()
+    return len(source)
+
+
+class Edited(NamedTuple):
+    """A source with pieces put in, and the way back from its columns to those of the original."""
+
+    text: str
+    original: str
+    columns: dict[int, list[tuple[int, int]]]
+    """By line: the columns where something was put in, in the edited text, and how long it is."""
+
+    def column(self, line: int, column: int) -> int:
+        """The column of the original that stands at this place; lines are the same in both."""
+        shift = 0
+        for place, length in self.columns.get(line, ()):
+            if column >= place + length:
+                shift += length
+            elif column > place:
+                return place - shift
+        return column - shift
+
+
+def edited(source: str, insertions: Sequence[tuple[int, str]], blanks: Sequence[tuple[int, int]] = ()) -> Edited:
+    """The source with texts put in at their places, none of which may hold a newline, and stretches blanked out."""
+    for start, end in blanks:
+        source = source[:start] + re.sub(r"[^\n]", " ", source[start:end]) + source[end:]
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    columns: dict[int, list[tuple[int, int]]] = {}
+    pieces: list[str] = []
+    since = shifted = here = 0
+    for place, text in sorted(insertions, key=lambda insertion: insertion[0]):
+        pieces += [source[since:place], text]
+        since = place
+        line = bisect.bisect_right(starts, place)
+        here, shifted = line, (shifted if line == here else 0)
+        columns.setdefault(line, []).append((place - starts[line - 1] + 1 + shifted, len(text)))
+        shifted += len(text)
+    return Edited("".join([*pieces, source[since:]]), source, columns)
+
+
+# ---- the answer
+
+
+class Refusal(NamedTuple):
+    """Why an answer is not even compiled."""
+
+    tampered: bool
+    """It can serve nothing but a forged result."""
+    reason: str
+
+
+NOT_ALLOWED = {
+    "no_mangle": "could replace a function that the tests' harness calls",
+    "link_name": "could call any function of the system under another name",
+    "global_allocator": "would run code of the answer inside the tests' harness",
+    "panic_handler": "belongs to programs without a standard library",
+    "no_main": "belongs to programs without an entry point",
+    "include_str": "reads files while it is compiled",
+    "include_bytes": "reads files while it is compiled",
+    "asm": "is machine code",
+    "global_asm": "is machine code",
+    "naked_asm": "is machine code",
+    "proc_macro": "runs while it is compiled",
+    "proc_macro_derive": "runs while it is compiled",
+    "proc_macro_attribute": "runs while it is compiled",
+}
+"""Words that no answer to a task with tests needs, and what they are for."""
+FORGING = {
+    "link_section": "puts code where it runs before any test",
+    "export_name": "replaces functions of the system",
+}
+OPERATORS = {"PartialEq", "PartialOrd", "Not", "Neg", "Add", "Sub", "Mul", "Div", "Rem", "Deref", "Index"}
+"""Traits that decide what an expression of the tests means."""
+CALLED = {"asm", "global_asm", "naked_asm", "include"}
+"""Words that mean something only when they are called as a macro, brought in or renamed."""
+FUNCTIONS = (
+    "mprotect mmap mmap64 mremap munmap pkey_mprotect ptrace syscall dlsym dlopen dlvsym fork vfork clone clone3 "
+    "longjmp siglongjmp _longjmp setcontext swapcontext makecontext sigaction signal process_vm_readv "
+    "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
+)
+"""Functions of the system with which a process could reach around the harness that shares it."""
+REACHING = frozenset(FUNCTIONS.split())
+
+
+def refusal(code: Sequence[Token], asked: str, tested: str) -> Refusal | None:
+    """Why this answer is refused, if it is; the case's author wrote what was asked and how it is tested."""
+    foreign = None
+    reaching = None
+    for number, token in enumerate(code):
+        if token.kind != "word":
+            continue
+        before = code[number - 1].text if number else ""
+        after = code[number + 1].text if number + 1 < len(code) else ""
+        is_macro = after == "!" or before == "::" or after == "as"
+        if token.text in FORGING:
+            return Refusal(True, f"{token.text} {FORGING[token.text]}")
+        if token.text in NOT_ALLOWED and (token.text not in CALLED or is_macro):
+            return Refusal(False, f"{token.text} is not allowed: it {NOT_ALLOWED[token.text]}")
+        if token.text == "include" and is_macro:
+            return Refusal(False, "include is not allowed: it reads files while it is compiled")
+        if token.text in ("path", "link") and before in ("[", "(", ",") and after in ("=", "("):
+            if _in_attribute(code, number):
+                return Refusal(False, f"#[{token.text}] is not allowed: it reaches for files outside the answer")
+        elif token.text == "extern" and (after == "{" or (number + 2 < len(code) and code[number + 2].text == "{")):
+            foreign = token
+        elif token.text in REACHING:
+            reaching = token.text
+    if foreign and reaching:
+        return Refusal(False, f"{reaching} is not allowed: with it a process could reach around the tests' harness")
+    lie = _lie(code, asked, tested)
+    return Refusal(True, lie) if lie else None
+
+
+def _in_attribute(code: Sequence[Token], number: int) -> bool:
+    """Whether a token stands between `#[` and its `]`, as far as the hundred tokens before it tell."""
+    depth = 0
+    for place in range(number - 1, max(-1, number - 100), -1):
+        text = code[place].text
+        if text in (")", "]", "}"):
+            depth += 1
+        elif text in OPENING:
+            if depth:
+                depth -= 1
+            elif text == "[":
+                return place > 0 and code[place - 1].text in ("#", "!")
+            elif text == "{":
+                return False
+    return False
+
+
+class Implementation(NamedTuple):
+    """The head of an `impl`."""
+
+    trait: tuple[str, ...]
+    """The tokens before `for`; empty when it implements no trait."""
+    type: tuple[str, ...]
+
+
+def implementations(code: Sequence[Token]) -> Iterator[Implementation]:
+    """The heads of all `impl` items."""
+    for number, token in enumerate(code):
+        before = code[number - 1].text if number else ""
+        if token.text != "impl" or token.kind != "word" or before not in ("", "}", ";", "]", "{", "unsafe", "default"):
+            continue
+        begin = _after_generics(code, number + 1)
+        trait: tuple[str, ...] = ()
+        words: list[str] = []
+        # a head of more than a few hundred tokens is nobody's
+        for place in range(begin, min(len(code), begin + 400)):
+            text = code[place].text
+            if text in ("{", ";", "where"):
+                break
+            if text == "for" and not (place + 1 < len(code) and code[place + 1].text == "<"):
+                trait, words = tuple(words), []
+            else:
+                words.append(text)
+        yield Implementation(trait, tuple(words))
+
+
+def _after_generics(code: Sequence[Token], place: int) -> int:
+    if place >= len(code) or code[place].text != "<":
+        return place
+    depth = 0
+    for end in range(place, min(len(code), place + 400)):
+        depth += {"<": 1, ">": -1}.get(code[end].text, 0)
+        if not depth:
+            return end + 1
+    return place
+
+
+def head(words: Sequence[str]) -> str:
+    """The name a type or trait is known by: `Vec` for `&mut std::vec::Vec<T>`."""
+    name = ""
+    for number, word in enumerate(words):
+        if word in ("<", "("):
+            if name:
+                break
+        elif word == "$":
+            return "$"
+        elif re.match(r"[^\W\d]", word) and word not in ("mut", "dyn", "const", "impl"):
+            name = word
+            if number + 1 < len(words) and words[number + 1] != "::":
+                break
+    return name
+
+
+def _lie(code: Sequence[Token], asked: str, tested: str) -> str:
+    """How the answer gives what the tests do another meaning, if it does.
+
+    Tests compare results with values of their own. An answer that returns a type of its own, or lends methods to foreign
+    types that the tests `use super::*`, decides what such a comparison says. Whatever the author has named is honest.
+    """
+    own = defined(code).types
+    asked_for, named, called = _named(asked, tested)
+    returned, methods = _returned(code), _methods(code)
+    for found in implementations(code):
+        trait, type_name = head(found.trait), head(found.type)
+        if trait == "PartialEq" and "<" in found.trait and "PartialEq<" not in f"{asked}{tested}".replace(" ", ""):
+            other = found.trait[found.trait.index("<") + 1 : -1]
+            if other not in (found.type, ("Self",)) and not (head(other) in own and type_name in own):
+                return f"compares {''.join(found.type)} with {''.join(other)} as it likes"
+        if trait in OPERATORS and type_name in own - named and returned.get(type_name, "") in named:
+            return f"{returned[type_name]} returns a type of its own, {type_name}, whose {trait} is whatever it likes"
+        if trait in own and type_name not in own:
+            lent = sorted(methods.get(trait, set()) & called - asked_for)
+            if lent:
+                return f"gives {''.join(found.type)} another {lent[0]}, which the tests call"
+    for name, renamed in pairwise(code):
+        if name.text in OPERATORS and name.kind == "word" and renamed.text == "as":
+            return f"{name.text} is given another name"
+    return ""
+
+
+@lru_cache(maxsize=1000)
+def _named(asked: str, tested: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The words that were asked for, those that the author names at all, and the methods that the tests call."""
+    asked_for = frozenset(token.text for token in tokens(asked))
+    tests = tokens(tested)
+    called = frozenset(token.text for dot, token in pairwise(tests) if dot.text == ".")
+    return asked_for, asked_for | {token.text for token in tests}, called
+
+
+def _returned(code: Sequence[Token]) -> dict[str, str]:
+    """The types that functions return, by their heads, each with one of its functions."""
+    returned: dict[str, str] = {}
+    ends = _ends(code)
+    for number, (word, name) in enumerate(pairwise(code)):
+        if word.text != "fn" or word.kind != "word":
+            continue
+        place = ends.get(_after_generics(code, number + 2), len(code)) + 1
+        if place < len(code) and code[place].text == "->":
+            returned[head([token.text for token in code[place + 1 : place + 60]])] = name.text
+    return returned
+
+
+def _ends(code: Sequence[Token]) -> dict[int, int]:
+    """For each token that opens something the number of the one that closes it."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for number, token in enumerate(code):
+        if token.text in OPENING:
+            opened.append(number)
+        elif token.text in OPENING.values() and opened:
+            ends[opened.pop()] = number
+    return ends
+
+
+def _methods(code: Sequence[Token]) -> dict[str, set[str]]:
+    """The names of the functions in each trait's block."""
+    methods: dict[str, set[str]] = {}
+    around = [""]
+    coming = ""
+    for word, name in pairwise(code):
+        if word.text == "trait":
+            coming = name.text
+        elif word.text == "{":
+            around.append(coming or around[-1])
+            coming = ""
+        elif word.text == "}" and len(around) > 1:
+            around.pop()
+        elif word.text == "fn":
+            methods.setdefault(around[-1], set()).add(name.text)
+    return methods
+
+
+class Defined(NamedTuple):
+    """The names an answer gives to things."""
+
+    functions: frozenset[str]
+    types: frozenset[str]
+    macros: frozenset[str]
+
+
+def defined(code: Sequence[Token]) -> Defined:
+    """What the answer defines, wherever in it."""
+    functions, types, macros = set(), set(), set()
+    for word, name in pairwise(code):
+        if name.kind == "word" and word.kind == "word":
+            if word.text == "fn":
+                functions.add(name.text)
+            elif word.text in TYPES:
+                types.add(name.text)
+    for word, mark, name in zip(code, code[1:], code[2:], strict=False):
+        if word.text == "macro_rules" and mark.text == "!" and name.kind == "word":
+            macros.add(name.text)
+    return Defined(frozenset(functions), frozenset(types), frozenset(macros))
+
+
+ALONE = {
+    "macro_export": "its macros belong to the whole crate",
+    "macro_use": "its macros reach what follows it",
+    "extern": "foreign functions are declared for the whole crate",
+    "long_running_const_eval": "it may be computed for ever",
+}
+"""Words that make an answer more than a module among others."""
+
+
+def wants_to_be_alone(code: Sequence[Token]) -> bool:
+    """Whether the answer could be noticed by other answers in its crate."""
+    if any(token.text in ALONE and token.kind == "word" for token in code):
+        return True
+    own = defined(code).types
+    # an implementation between foreign types takes part in what the compiler infers everywhere
+    return any(
+        found.trait and head(found.trait) not in own and head(found.type) not in own for found in implementations(code)
+    )
+
+
+def silenced(code: Sequence[Token]) -> str:
+    """The lints that the answer asks not to be told about."""
+    names: list[str] = []
+    for number, token in enumerate(code):
+        if token.text in ("allow", "expect") and number + 1 < len(code) and code[number + 1].text == "(":
+            if not _in_attribute(code, number):
+                continue
+            listed = []
+            for place in range(number + 2, min(len(code), number + 60)):
+                if code[place].text == ")":
+                    break
+                listed.append(code[place].text)
+            names.append("".join(listed).replace(",", ", "))
+    return ", ".join(names)[:300]
+
+
+def placed(source: str, code: Sequence[Token], module: str, head_text: str, tail: str) -> Edited:
+    """The answer as the file of a module: `head_text` after its inner attributes, `tail` behind its end.
+
+    A module that is declared before the answer's first item sees none of the macros that the answer defines.
+    """
+    insertions = [(_after_inner_attributes(source, code, 0), head_text)] if head_text else []
+    insertions += [
+        (word.end, f"::{module}")
+        for word, mark in pairwise(code)
+        if word.text == "crate" and word.kind == "word" and mark.text == "::" and source[word.start] != "r"
+    ]
+    answer = edited(source, insertions)
+    return answer._replace(text=f"{answer.text}\n{tail}\n" if tail else answer.text)
+
+
+def _after_inner_attributes(source: str, code: Sequence[Token], number: int) -> int:
+    """Where the first item of a module may stand whose first token is the one at `number`."""
+    end = code[number - 1].end if number else 0
+    if not number and source.startswith("#!") and not source[2:].lstrip().startswith("["):
+        end = source.find("\n") + 1 or len(source)
+        number = next((place for place, token in enumerate(code) if token.start >= end), len(code))
+    while number < len(code):
+        if code[number].kind == "inner":
+            # what follows on the line of such a comment would be part of it
+            end = code[number].end + 1 if source.startswith("//", code[number].start) else code[number].end
+            number += 1
+        elif [token.text for token in code[number : number + 3]] == ["#", "!", "["]:
+            number = closing(code, number + 2) + 1
+            end = code[number - 1].end
+        else:
+            break
+    return min(end, len(source))
+
+
+def closing(code: Sequence[Token], number: int) -> int:
+    """The number of the token that closes the one at `number`; the last one when nothing does."""
+    depth = 0
+    for place in range(number, len(code)):
+        depth += (code[place].text in OPENING) - (code[place].text in OPENING.values())
+        if not depth:
+            return place
+    return len(code) - 1
+
+
+# ---- the tests
+
+
+class RustTest(NamedTuple):
+    """A test, known from its source before anything has run."""
+
+    name: str
+    """Its path within the tests, `tests::adds_up`."""
+    panics: str | None = None
+    """The text that its panic must hold, if it must panic."""
+    ignored: bool = False
+
+
+class Tests(NamedTuple):
+    """The tests of a case, as the file of a module that only our harness calls."""
+
+    found: tuple[RustTest, ...]
+    unsupported: str
+    """A test that cannot be counted beforehand, if there is one."""
+    called: frozenset[str]
+    """The macros they call."""
+    source: str
+    """Without what would make them part of another harness."""
+
+    def within(self, module: str, macros_module: str) -> str:
+        """The file for an answer in this module, whose macros are in another one, if there are any."""
+        macros = f"use super::{macros_module}::*;" if macros_module else ""
+        return self.source.replace(MACROS_PLACE, macros).replace(PLACE, module)
+
+
+PLACE = "__the_module_of_the_answer__"
+MACROS_PLACE = "__the_macros_of_the_answer__"
+STANDARD_MACROS = (
+    "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic todo unimplemented unreachable "
+    "vec format format_args matches print println eprint eprintln dbg write writeln concat stringify line column file "
+    "cfg env option_env module_path compile_error thread_local include include_str include_bytes"
+)
+MACROS = tuple(STANDARD_MACROS.split())
+PRELUDE = {
+    "Option": "option::Option",
+    "Some": "option::Option::Some",
+    "None": "option::Option::None",
+    "Ok": "result::Result::Ok",
+    "Err": "result::Result::Err",
+    "Vec": "vec::Vec",
+    "String": "string::String",
+    "Box": "boxed::Box",
+}
+"""What tests take for granted and `use super::*` could bring in another meaning for."""
+
+
+def tests_in(source: str, expected: Collection[str]) -> Tests:
+    """The tests in a source; names in `expected` are the answer's to define, whatever else they mean."""
+    code = tokens(source)
+    texts = [token.text for token in code]
+    called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
+    meant = _meant(set(texts), called, _named_by_itself(code) | set(expected))
+    insertions: list[tuple[int, str]] = [
+        (_after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACE} {meant} ")
+    ]
+    blanks: list[tuple[int, int]] = []
+    found: list[RustTest] = []
+    unsupported = ""
+    modules: list[tuple[str, int]] = []
+    attributes: list[tuple[int, int]] = []
+    number = 0
+    while number < len(code):
+        while modules and number >= modules[-1][1]:
+            modules.pop()
+        if texts[number] == "}" or code[number].kind == "inner":
+            number += 1
+            continue
+        if texts[number] == "#":
+            is_inner = texts[number + 1 : number + 2] == ["!"]
+            end = closing(code, number + 1 + is_inner)
+            if not is_inner:
+                attributes.append((number, end))
+            number = end + 1
+            continue
+        item = _item(texts, number)
+        keyword, name = texts[item : item + 1], texts[item + 1 : item + 2]
+        marked = {_attribute(texts, start): (start, end) for start, end in attributes}
+        blanks += [(code[start].start, code[end].end) for start, end in attributes if _is_ours(texts, start, end)]
+        attributes = []
+        if keyword == ["mod"] and texts[item + 2 : item + 3] == ["{"]:
+            if number == item:
+                insertions.append((code[number].start, "pub(crate) "))
+            insertions.append((_after_inner_attributes(source, code, item + 3), f" {meant} "))
+            modules.append((name[0], closing(code, item + 2)))
+            number = item + 3
+            continue
+        if keyword == ["fn"] and name:
+            other = next((mark for mark in marked if mark != "test" and mark.rpartition("::")[2] == "test"), "")
+            if other or ("test" in marked and name == ["$"]):
+                unsupported = unsupported or (f"#[{other}]" if other else "a test made by a macro")
+            elif "test" in marked:
+                if texts[number] != "pub":
+                    insertions.append((code[number].start, "pub(crate) "))
+                path = "::".join([*(module for module, _ in modules), name[0]])
+                found.append(RustTest(path, _panics(code, marked.get("should_panic")), "ignore" in marked))
+        number = _after_item(code, item)
+    insertions += [
+        (word.end, f"::{PLACE}")
+        for word, mark in pairwise(code)
+        if word.text == "crate" and word.kind == "word" and mark.text == "::"
+    ]
+    return Tests(tuple(found), unsupported, called, edited(source, insertions, blanks).text)
+
+
+def _item(texts: Sequence[str], number: int) -> int:
+    """Where the keyword of an item stands, behind its visibility and qualifiers."""
+    if texts[number] == "pub":
+        number += 1
+        if texts[number : number + 1] == ["("]:
+            number = texts.index(")", number) + 1 if ")" in texts[number:] else len(texts)
+    while number < len(texts) and (texts[number] in QUALIFIERS or texts[number].startswith('"')):
+        number += 1
+    return number
+
+
+def _after_item(code: Sequence[Token], number: int) -> int:
+    """The number of the token behind an item: behind its `;` or its block."""
+    while number < len(code):
+        text = code[number].text
+        if text == ";":
+            return number + 1
+        if text in OPENING:
+            number = closing(code, number)
+            if text == "{":
+                return number + 1
+        number += 1
+    return number
+
+
+def _attribute(texts: Sequence[str], start: int) -> str:
+    """The path of an attribute: `test`, `should_panic`, `tokio::test`."""
+    path = []
+    for text in texts[start + 2 :]:
+        if text in ("]", "(", "="):
+            break
+        path.append(text)
+    return "".join(path)
+
+
+def _is_ours(texts: Sequence[str], start: int, end: int) -> bool:
+    """Whether an attribute speaks to the harness, not to the compiler."""
+    first = texts[start + 2]
+    return first in ("test", "should_panic", "ignore") or (first == "cfg" and "test" in texts[start:end])
+
+
+def _panics(code: Sequence[Token], attribute: tuple[int, int] | None) -> str | None:
+    if attribute is None:
+        return None
+    literals = [token.text for token in code[attribute[0] : attribute[1]] if token.kind == "text"]
+    return literals[0] if literals else '""'
+
+
+def _named_by_itself(code: Sequence[Token]) -> set[str]:
+    """The names that the tests bring in or define for themselves."""
+    names: set[str] = set()
+    bringing_in = False
+    for number, token in enumerate(code):
+        before = code[number - 1].text if number else ""
+        if token.text == "use" and token.kind == "word":
+            bringing_in = True
+        elif token.text == ";":
+            bringing_in = False
+        elif token.kind == "word" and (
+            bringing_in
+            or before in TYPES | {"fn", "mod", "const", "static"}
+            or (before == "!" and number > 1 and code[number - 2].text == "macro_rules")
+        ):
+            names.add(token.text)
+    return names
+
+
+def _meant(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
+    """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
+    paths = [name for name in MACROS if name in called and name not in taken]
+    paths += [path for name, path in PRELUDE.items() if name in used and name not in taken]
+    crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
+    return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()

@@ -1,0 +1,89 @@
+"""The Rust toolchain of this machine, called past rustup's proxies."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.errors import VerifierError
+
+
+class Toolchain(NamedTuple):
+    """The programs that compile an answer, and what they need."""
+
+    sysroot: str
+    rustc: str
+    clippy: str | None
+    """None when it is not installed: then nothing is known about warnings."""
+    cargo: str | None
+    libraries: str
+    """The folder of the standard library that programs are linked with."""
+    linker: tuple[str, ...]
+    """What tells the compiler to use a fast linker, if there is one."""
+    version: str
+
+    @property
+    def readable(self) -> list[str]:
+        """The folders a sandbox must show for the toolchain to work."""
+        return [] if Path(self.sysroot) == Path("/usr") else [self.sysroot]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its programs need to be told: without /proc they cannot find their own libraries."""
+        return {"LD_LIBRARY_PATH": f"{self.sysroot}/lib"}
+
+
+@cache
+def toolchain() -> Toolchain:
+    """The toolchain; a VerifierError says how to get one when there is none."""
+    proxy = shutil.which("rustc")
+    if proxy is None:
+        raise VerifierError("no Rust compiler here; install one with rustup (https://rustup.rs) or apt install rustc")
+    if shutil.which("cc", path=os.defpath) is None:
+        raise VerifierError("no linker for Rust here; install a C compiler that is called cc, such as gcc")
+    sysroot = _said([proxy, "--print", "sysroot"])
+    rustc = _program(sysroot, "rustc") or proxy
+    clippy = _program(sysroot, "clippy-driver")
+    version = f"rustc {_number(_said([rustc, '-V']))}"
+    if clippy:
+        version += f", clippy {_number(_said([clippy, '-V']))}"
+    return Toolchain(
+        sysroot=sysroot,
+        rustc=rustc,
+        clippy=clippy,
+        cargo=_program(sysroot, "cargo"),
+        libraries=_said([rustc, "--print", "target-libdir"]),
+        linker=_fast_linker(),
+        version=version,
+    )
+
+
+def _program(sysroot: str, name: str) -> str | None:
+    path = Path(sysroot, "bin", name)
+    return str(path) if os.access(path, os.X_OK) else None
+
+
+def _fast_linker() -> tuple[str, ...]:
+    for name in ("mold", "lld"):
+        # the sandbox looks for programs in the system's folders alone
+        if shutil.which(f"ld.{name}", path=os.defpath):
+            return ("-C", f"link-arg=-fuse-ld={name}")
+    return ()
+
+
+def _said(argv: list[str]) -> str:
+    try:
+        ran = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise VerifierError(f"the Rust toolchain does not work: {' '.join(argv)}: {error}") from error
+    return ran.stdout.strip()
+
+
+def _number(text: str) -> str:
+    found = re.search(r"\d+\.\d+\.\d+\S*", text)
+    return found[0] if found else text
