@@ -6,6 +6,9 @@ BIN := .venv/bin
 
 demo: .venv/ready
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
+	@if command -v rustc >/dev/null; then set -x; \
+		$(BIN)/steelyard run examples/rust-basics.toml --models replay:examples/recordings/rust-basics.jsonl.gz --pass-k 1,5,10; \
+	else echo "The Rust half of the demo needs rustc; see steelyard doctor."; fi
 
 test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
@@ -18,6 +21,7 @@ test-slow: .venv/ready .venv/system
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/verify.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs
