@@ -13,7 +13,6 @@ from steelyard.sandbox.levels import LEVELS
 from steelyard.scoring import correct
 from steelyard.verifiers.response import Response
 
-
 NOWHERE = Contained(LEVELS[-1])
 """Nothing is run, so nothing is started."""
 

@@ -34,9 +34,8 @@ class Contained:
     async def host(self, guest: Guest) -> AsyncIterator[Worker]:
         """A worker for this guest; one that was left in the middle of something is not used again."""
         idle = self._idle.setdefault(guest, [])
-        if idle:
-            worker = idle.pop()
-        else:
+        worker = self._waiting(idle)
+        if worker is None:
             worker = Worker(self._enclosure, guest)
             await worker.start()
         try:
@@ -45,6 +44,15 @@ class Contained:
             worker.kill()
             raise
         idle.append(worker)
+
+    def _waiting(self, idle: list[Worker]) -> Worker | None:
+        """One that waits; whoever was killed meanwhile is buried."""
+        while idle:
+            worker = idle.pop()
+            if worker.usable:
+                return worker
+            worker.kill()
+        return None
 
     async def close(self) -> None:
         """End every worker that waits."""

@@ -44,6 +44,10 @@ CALLS = {
     "clone3": (435, 435),
     "delete_module": (176, 106),
     "fanotify_init": (300, 262),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "fchownat": (260, 54),
+    "fcntl": (72, 25),
     "finit_module": (313, 273),
     "fsconfig": (431, 431),
     "fsmount": (432, 432),
@@ -53,6 +57,8 @@ CALLS = {
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
+    "ioctl": (16, 29),
+    "ioprio_set": (251, 30),
     "kcmp": (312, 272),
     "kexec_file_load": (320, 294),
     "kexec_load": (246, 104),
@@ -61,8 +67,11 @@ CALLS = {
     "landlock_add_rule": (445, 445),
     "landlock_create_ruleset": (444, 444),
     "landlock_restrict_self": (446, 446),
+    "lremovexattr": (198, 15),
+    "lsetxattr": (189, 6),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "migrate_pages": (256, 238),
     "mount": (165, 40),
     "mount_setattr": (442, 442),
     "move_mount": (429, 429),
@@ -77,35 +86,70 @@ CALLS = {
     "pidfd_getfd": (438, 438),
     "pidfd_send_signal": (424, 424),
     "pivot_root": (155, 41),
+    "prlimit64": (302, 261),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
     "ptrace": (101, 117),
     "quotactl": (179, 60),
     "reboot": (169, 142),
+    "removexattr": (197, 14),
+    "removexattrat": (466, 466),
     "request_key": (249, 218),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
     "seccomp": (317, 277),
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
+    "setpriority": (141, 140),
     "settimeofday": (164, 170),
+    "setxattr": (188, 5),
+    "setxattrat": (463, 463),
     "shmget": (29, 194),
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "swapoff": (168, 225),
     "swapon": (167, 224),
     "syslog": (103, 116),
     "tgkill": (234, 131),
     "tkill": (200, 130),
+    "truncate": (76, 45),
     "umount2": (166, 39),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
+    "utimensat": (280, 88),
 }
+OLD = {"chmod": 90, "chown": 92, "lchown": 94, "utime": 132, "utimes": 235, "futimesat": 261}
+"""What only x86_64 still has besides."""
 SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 NEEDED = ("capset", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "seccomp")
 """Calls that only bind the caller: they stay allowed."""
-REFUSED = tuple(name for name in CALLS if name not in (*SIGNALS, *NEEDED, "clone", "clone3"))
+ONESELF = {
+    "prlimit64": (0,),
+    "sched_setaffinity": (0,),
+    "sched_setattr": (0,),
+    "sched_setparam": (0,),
+    "sched_setscheduler": (0,),
+    "setpriority": (0, 1),
+}
+"""Calls about a process, whose arguments at these places must be 0, which is the caller itself."""
+COMMANDS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902, 0x5412)}
+"""Calls with a command that is refused: who gets the signals of a file, which would be a way to send them, and what a
+terminal reads."""
+CHANGES = (
+    *("fchmodat", "fchmodat2", "fchownat", "lremovexattr", "lsetxattr", "removexattr", "removexattrat"),
+    *("setxattr", "setxattrat", "utimensat"),
+)
+"""Calls that change what is known about a file, of which landlock knows nothing."""
+SPECIAL = ("clone", "clone3", "socketpair", "truncate", *ONESELF, *COMMANDS, *CHANGES)
+REFUSED = tuple(name for name in CALLS if name not in (*SIGNALS, *NEEDED, *SPECIAL))
 """Calls that no answer needs: other processes, namespaces, mounts, keys, clocks, sockets, memory outside the limits."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -205,9 +249,10 @@ def landlock(readable: Iterable[str], writable: Iterable[str]) -> None:
     os.close(ruleset)
 
 
-LOAD, EQUAL, ABOVE, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, EQUAL, ABOVE, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+STREAM, SEQUENCED = 1, 5
 
 
 def filter_calls() -> None:
@@ -224,7 +269,29 @@ def filter_calls() -> None:
         (ANY_BIT, 0, 1, new & 0xFFFFFFFF & ~NEW_TIME),
         (RETURN, 0, 0, REFUSE | errno.EPERM),
         (RETURN, 0, 0, ALLOW),
+        # a pair of datagram sockets could be turned to others; a stream cannot
+        (EQUAL, 0, 6, number("socketpair")),
+        (LOAD, 0, 0, FIRST_ARGUMENT + 8),
+        (AND, 0, 0, 0xF),
+        (EQUAL, 2, 0, STREAM),
+        (EQUAL, 1, 0, SEQUENCED),
+        (RETURN, 0, 0, REFUSE | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
     ]
+    for name, places in ONESELF.items():
+        program.append((EQUAL, 0, 3 * len(places) + 1, number(name)))
+        for place in places:
+            program += [
+                (LOAD, 0, 0, FIRST_ARGUMENT + 8 * place),
+                (EQUAL, 1, 0, 0),
+                (RETURN, 0, 0, REFUSE | errno.EPERM),
+            ]
+        program.append((RETURN, 0, 0, ALLOW))
+    for name, commands in COMMANDS.items():
+        program += [(EQUAL, 0, 2 * len(commands) + 2, number(name)), (LOAD, 0, 0, FIRST_ARGUMENT + 8)]
+        for command in commands:
+            program += [(EQUAL, 0, 1, command), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+        program.append((RETURN, 0, 0, ALLOW))
     for place, refused in enumerate(denied):
         program.append((EQUAL, len(denied) - place, 0, refused))
     program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE | errno.EPERM)]
@@ -243,6 +310,22 @@ def filter_signals() -> None:
         (RETURN, 0, 0, ALLOW),
         (RETURN, 0, 0, REFUSE | errno.EPERM),
     ]
+    _install(program)
+
+
+def filter_changes() -> None:
+    """From now on modes, owners and times of files stay as they are, wherever they lie.
+
+    Landlock does not guard these. Whoever changes them is told that it went well: a copy of a file that keeps its own
+    mode is no reason to fail. Cutting a file short is guarded by landlock only since its third version.
+    """
+    silent = [number(name) for name in CHANGES]
+    if MACHINE == "x86_64":
+        silent += OLD.values()
+    program = [*_opening(), (EQUAL, 0, 1, number("truncate")), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+    for place, call in enumerate(silent):
+        program.append((EQUAL, len(silent) - place, 0, call))
+    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
     _install(program)
 
 

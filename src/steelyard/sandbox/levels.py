@@ -37,8 +37,17 @@ NEEDED = ("files", "writing", "network", "secrets")
 
 def _bubblewrap(readable: Sequence[str]) -> list[str]:
     """The command that encloses a program by bubblewrap."""
-    command = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "1", "--gid", "1", "--die-with-parent"]
-    command += ["--as-pid-1", "--cap-drop", "ALL", "--size", str(int(ROOM[:-1]) << 20), "--tmpfs", HOME]
+    command = ["bwrap", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
+    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    if os.geteuid() == 0:
+        # an answer becomes a user of its own: nothing limits the number of processes of root's
+        for capability in ("SETUID", "SETGID", "CHOWN", "FOWNER", "KILL", "DAC_OVERRIDE"):
+            command += ["--cap-add", f"CAP_{capability}"]
+    else:
+        command += ["--unshare-user", "--uid", "1", "--gid", "1"]
+    command += ["--size", str(int(ROOM[:-1]) << 20), "--tmpfs", HOME]
+    for above in sorted({str(above) for path in (*SYSTEM, *readable, *DEVICES) for above in Path(path).parents[:-1]}):
+        command += ["--perms", "0755", "--dir", above]  # it would be as closed as the real one
     for path in (*SYSTEM, *readable):
         if os.path.islink(path):  # noqa: PTH114  the words of the zygote, which does the same
             command += ["--symlink", os.readlink(path), path]  # noqa: PTH115

@@ -26,11 +26,16 @@ HOME = "/steelyard"
 BOOT = """
 import json, os, socket, struct, sys, types
 control = socket.socket(fileno=0)
+def leave():
+    # whoever made our folder may be gone by now
+    try: os.rmdir(os.environ["HOME"])
+    except OSError: pass
+    os._exit(1)
 def exactly(length):
     pieces = bytearray()
     while len(pieces) < length:
         piece = control.recv(length - len(pieces))
-        if not piece: os._exit(1)
+        if not piece: leave()
         pieces += piece
     return bytes(pieces)
 def tell(**said):
@@ -52,15 +57,18 @@ try:
         kernel.unshare(kernel.EVERY_NAMESPACE)
         tell(unshared=True)
         exactly(struct.unpack("I", exactly(4))[0])
+    if start["namespaces"] or not start["own_root"]:
         first = os.fork()
         if first:
             control.close()
+            if not start["namespaces"]:
+                zygote.guard(first, start["home"])
             os.waitpid(first, 0)
             os._exit(0)
     zygote.Zygote(control, start, guest).serve()
 except Exception as error:
-    tell(error=f"{type(error).__name__}: {error}")
-    os._exit(1)
+    try: tell(error=f"{type(error).__name__}: {error}")
+    finally: leave()
 """
 """What a fresh interpreter does first: our modules come over the socket, so none of our files has to be in its reach."""
 
@@ -104,6 +112,7 @@ class Worker:
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self.stdin = tempfile.TemporaryFile()  # noqa: SIM115
         self._process: subprocess.Popen[bytes] | None = None
+        self._busy = False
 
     async def start(self) -> None:
         """Start it; raises VerifierError when it does not get ready."""
@@ -146,14 +155,15 @@ class Worker:
         keeps: tuple[int, ...] = ()
         if root and enclosure.namespaces:
             uid = 1
-        elif root and not enclosure.wrapper:
+        elif root and kernel.LINUX:
             uid = stranger
-            os.chown(self._home, stranger, stranger)
-            # a toolchain may lie in a folder of root's; landlock decides what of it can be read
-            keeps = (kernel.DAC_READ_SEARCH,) if enclosure.landlock else ()
+            # a toolchain may lie in a folder of root's; landlock, where there is one, decides what of it can be read
+            private = not enclosure.own_root and (enclosure.landlock or not all(map(_open_to_all, self._readable)))
+            keeps = (kernel.DAC_READ_SEARCH,) if private else ()
         start = {
             "modules": [*_own_modules(), *self._guest.modules],
             "namespaces": enclosure.namespaces,
+            "own_root": enclosure.own_root,
             "landlock": enclosure.landlock,
             "filter": enclosure.filter,
             "readable": self._readable,
@@ -204,6 +214,7 @@ class Worker:
         watching = asyncio.get_running_loop().call_later(LOOK, self._look, limits.memory_bytes)
         self._watch: asyncio.TimerHandle | None = watching
         self._outgrown = False
+        self._busy = True
         try:
             async with asyncio.timeout(limits.wall_seconds + PATIENCE):
                 try:
@@ -219,6 +230,7 @@ class Worker:
         finally:
             if self._watch is not None:
                 self._watch.cancel()
+        self._busy = False
         return Outcome(
             exit_code=reply["code"],
             stdout=read(self.stdout, LARGEST),
@@ -235,7 +247,7 @@ class Worker:
     def _look(self, most: int) -> None:
         """Many processes together must not use more memory than one may."""
         self._watch = None
-        if self._process is not None and _memory_below(self._process.pid) > most:
+        if self._process is not None and _memory_below(self._process.pid, most) > most:
             self._outgrown = True
             self.stop()
             return
@@ -245,23 +257,40 @@ class Worker:
         """End it with everything in it."""
         self._control.close()  # the zygote cleans up behind itself
         if self._process is not None:
-            try:
-                self._process.wait(2)
-            except subprocess.TimeoutExpired:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
+            for end in (self._process.terminate, self._kill_group):
+                try:
+                    self._process.wait(2)
+                    break
+                except subprocess.TimeoutExpired:
+                    end()
+            self._process.wait()
+        if not self._enclosure.own_root:  # a zygote that never came to serve leaves it
+            with contextlib.suppress(OSError):
+                Path(self._home).rmdir()
         for file in (self.stdin, self.stdout, self.stderr):
             file.close()
+
+    def _kill_group(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it still lives, and nothing was left half done."""
+        return not self._busy and self._process is not None and self._process.poll() is None
 
     async def _request(
         self, header: dict[str, Any], payload: bytes = b"", fds: Sequence[int] = ()
     ) -> tuple[dict[str, Any], bytes]:
+        self._busy = True
         try:
             await self._send(msgspec.json.encode(header), payload, fds)
-            return await self._reply()
+            reply = await self._reply()
         except OSError as error:
             raise VerifierError(f"the sandbox is gone: {error}") from None
+        self._busy = False
+        return reply
 
     async def _send(self, header: bytes, payload: bytes = b"", fds: Sequence[int] = ()) -> None:
         frame = _frame(header)
@@ -343,14 +372,35 @@ def _map_users(pid: int, both: str) -> None:
     (about / "gid_map").write_text(both or f"1 {os.getegid()} 1\n")
 
 
-def _memory_below(pid: int) -> int:
-    """Bytes that a process and those below it have for themselves."""
-    total = 0
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop()
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            _, resident, shared = map(int, Path(f"/proc/{one}/statm").read_text().split()[:3])
-            total += (resident - shared) * PAGE
-            waiting += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
-    return total
+def _open_to_all(folder: str) -> bool:
+    """Whether any user can read what is in a folder."""
+    return all(path.stat().st_mode & 0o5 == 0o5 for path in (Path(folder), *Path(folder).parents))
+
+
+def _memory_below(pid: int, most: int) -> int:
+    """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
+    family = _family(pid)
+    total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
+    if total << 10 > most:
+        with contextlib.suppress(PermissionError):  # not everyone may look that closely
+            total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
+    return total << 10
+
+
+def _family(pid: int) -> list[int]:
+    """A process and those below it, whichever thread started them."""
+    found = [pid]
+    for one in found:
+        for children in Path(f"/proc/{one}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # a thread that has just ended has none
+                found += map(int, children.read_text().split())
+    return found
+
+
+def _kilobytes(path: str, names: tuple[str, ...]) -> int:
+    """The sum of some lines of a file about a process; nothing when it has just ended."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith(names))

@@ -41,6 +41,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 ROOM, FILES = "512m", 20_000
 """How much fits into a workspace, in bytes and in files."""
 OPEN_FILES = 256
+LOOK = 0.25
+"""Seconds between looks at how full the folder is, where the file system does not see to that."""
 LONGEST_HEADER = 1 << 20
 
 
@@ -62,7 +64,11 @@ class Zygote:
         self._home: str = config["home"]
         self._alone = False
         """Whether we are the first process of a namespace of our own."""
-        self._tasks = 0 if self._namespaces else tasks_of_this_user()
+        self._own_root: bool = config["own_root"]
+        # a user that nobody else is, or that is counted apart, has no processes yet
+        self._tasks = 0 if self._uid is not None or self._own_root else tasks_of_this_user()
+        self._bounded = self._namespaces
+        """Whether the file system itself keeps the folder from growing without end."""
 
     def serve(self) -> None:
         """Do one job after the other."""
@@ -72,14 +78,24 @@ class Zygote:
             # what an answer leaves behind becomes our child, wherever it hides
             kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
         if kernel.LINUX:
-            kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
+            if self._own_root:  # elsewhere our children would live on without us
+                kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
             # nobody else's eyes in our memory, not even those of the same user
             kernel.prctl(kernel.SET_DUMPABLE, 0)
+        # a child may be of the same user, and then even process 1 hears what it has a handler for
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if self._uid is not None and not self._namespaces:
+            os.chown(self._home, self._uid, self._uid)
         os.chdir(self._home)
         self._alone = os.getpid() == 1
         if self._alone:
             # what is refused to us is refused to every child, and costs none of them anything
+            kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
             self._give_up_reach()
+        self._nothing = os.open("/dev/null", os.O_RDONLY)
+        # as little as possible between a fork and its end: what we touch meanwhile is copied
+        self._waiting = select.poll()
+        self._waiting.register(self._control, select.POLLIN)
         # a first compilation fills caches that every child then finds filled
         compile("x = 1", "warm.py", "exec")
         gc.collect()
@@ -90,7 +106,10 @@ class Zygote:
         while True:
             header, fds = self._request()
             if header["do"] in jobs:  # a stop that came too late is for nobody
-                jobs[header["do"]](header, fds)
+                try:
+                    jobs[header["do"]](header, fds)
+                except OSError as error:
+                    self._reply({"error": f"{header['do']}: {error}"})
             for fd in fds:
                 os.close(fd)
 
@@ -98,9 +117,7 @@ class Zygote:
         """End with everything that is ours."""
         if not self._alone:  # the end of process 1 is the end of all
             with contextlib.suppress(Exception):
-                kill_everything()
-                self._wipe({}, [])
-                os.rmdir(self._home)
+                clean_up(self._home)
         os._exit(0)
 
     def _request(self) -> tuple[dict[str, Any], list[int]]:
@@ -132,9 +149,10 @@ class Zygote:
         argv, environment = job["argv"], {**os.environ, **job["environment"]}
 
         def start() -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
-        self._reply(self._contain(job["limits"], fds[:3], [], start))
+        self._reply(self._contain(job["limits"], fds[:3], [], start, may_change=True))
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
         """Let the guest talk over the sockets it is given."""
@@ -145,74 +163,79 @@ class Zygote:
                 guest(list(range(3, 3 + len(fds) - 1)))
             os._exit(0)
 
-        nothing = os.open("/dev/null", os.O_RDONLY)
-        ended = self._contain(job["limits"], [nothing, fds[0], fds[0]], fds[1:], start)
-        os.close(nothing)
+        ended = self._contain(job["limits"], [self._nothing, fds[0], fds[0]], fds[1:], start)
         self._wipe({}, [])
         self._reply(ended)
 
     def _contain(
-        self, limits: Sequence[float], std: list[int], others: list[int], start: Callable[[], None]
+        self,
+        limits: Sequence[float],
+        std: list[int],
+        others: list[int],
+        start: Callable[[], None],
+        *,
+        may_change: bool = False,
     ) -> dict[str, Any]:
         """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running."""
         began = time.monotonic()
         child = os.fork()
         if child == 0:
             try:
-                self._become_contained(limits, [*std, *others])
+                self._become_contained(limits, [*std, *others], may_change=may_change)
                 start()
             except BaseException as error:  # noqa: BLE001  nothing may come back into our loop in a child
                 with contextlib.suppress(BaseException):
                     os.write(2, f"steelyard: could not start: {error}\n".encode())
             finally:
                 os._exit(127)
-        overdue = not self._ended(child, began + limits[1])
-        if overdue:
-            kill_everything()
+        limit = self._ended(child, began + limits[1])
+        if limit is not None:
+            kill_everything(child)
         _, status, used = os.wait4(child, 0)
         seconds = time.monotonic() - began
-        reap()
+        reap(child)
         cpu = used.ru_utime + used.ru_stime
         code = os.waitstatus_to_exitcode(status)
-        out_of_cpu = code == -signal.SIGXCPU or (code == -signal.SIGKILL and not overdue and cpu >= int(limits[0]))
-        limit = "time limit" if overdue else "cpu limit" if out_of_cpu else ""
-        # what we were asked to stop ran into no limit
-        return {"code": code, "limit": limit if self._running else "", "seconds": seconds}
+        out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
+        return {"code": code, "limit": "cpu limit" if out_of_cpu else limit or "", "seconds": seconds}
 
-    def _ended(self, child: int, deadline: float) -> bool:
-        """Wait for the child's end; false when it did not come in time, or when we are asked to stop."""
-        self._running = True
-        waiting = select.poll()
-        waiting.register(self._control, select.POLLIN)
+    def _ended(self, child: int, deadline: float) -> str | None:
+        """Wait for the child's end; returns the limit that came before it, an empty one when we are asked to stop."""
+        waiting = self._waiting
         watched = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
         if watched is not None:
             waiting.register(watched, select.POLLIN)
         try:
             while (left := deadline - time.monotonic()) > 0:
-                events = waiting.poll(min(left, 3600) * 1000 if watched is not None else 5)
+                pause = min(left, 3600 if self._bounded else LOOK) if watched is not None else 0.005
+                events = waiting.poll(pause * 1000)
                 if any(fd == watched for fd, _ in events):
-                    return True
+                    return None
                 if watched is None and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                    return True
+                    return None
                 if events:
                     self._request()  # there is nothing else to be asked now but to stop
-                    self._running = False
-                    return False
-            return False
+                    return ""
+                if not self._bounded and watched is not None and overfull(self._home):
+                    return "disk limit"
+            return "time limit"
         finally:
             if watched is not None:
+                waiting.unregister(watched)
                 os.close(watched)
 
-    def _become_contained(self, limits: Sequence[float], fds: list[int]) -> None:
-        os.setsid()
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    def _become_contained(self, limits: Sequence[float], fds: list[int], *, may_change: bool) -> None:
+        if not self._alone:  # whoever is alone has no terminal and no neighbours
+            os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         # first out of the way, so that no one is overwritten before it is copied
         far = [os.dup2(fd, 64 + place, inheritable=False) for place, fd in enumerate(fds)]
         for place, fd in enumerate(far):
             os.dup2(fd, place, inheritable=place < 3)
         os.closerange(len(fds), OPEN_FILES)
         cpu, memory, file, processes = max(1, round(limits[0])), *map(int, limits[2:5])
-        _limit(resource.RLIMIT_CORE, 0, 0)
+        # 0 would still wake a program of the system's that collects crashes; 1 does not
+        _limit(resource.RLIMIT_CORE, 1, 1)
         _limit(resource.RLIMIT_CPU, cpu, cpu + 1)
         _limit(resource.RLIMIT_FSIZE, file, file)
         _limit(resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)
@@ -227,30 +250,34 @@ class Zygote:
                 os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
-        if kernel.LINUX:
+        if kernel.LINUX and (self._uid is None or self._keeps):  # who becomes another user has no rights left
             kernel.keep_capabilities(*self._keeps)
-            kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
         if not self._alone:
+            if kernel.LINUX:
+                kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
             # the zygote has yet to clean up behind us, so it cannot have done this for us
             self._give_up_reach()
-            if self._filter:
+            if self._filter and self._uid is None and not (self._landlock and kernel.landlock_version() >= 6):
+                # neither another user nor landlock keeps our signals from others
                 kernel.filter_signals()
+            if self._filter and not may_change:
+                # compilers need to make their programs executable; an answer that only talks to us does not
+                kernel.filter_changes()
 
     def _give_up_reach(self) -> None:
         if self._landlock:
             everything = [*filter(os.path.exists, SYSTEM), *self._readable]
-            kernel.landlock(["/"] if self._alone else everything, [self._home, "/dev/null"])
+            kernel.landlock(["/"] if self._alone else [*everything, *DEVICES], [self._home, "/dev/null"])
         if self._filter:
             kernel.filter_calls()
 
     def _write(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        for name, length in job["files"]:
-            content = self._exactly(length)
-            *folders, last = name.split("/")
+        files = [(name, self._exactly(length)) for name, length in job["files"]]
+        for name, content in files:
+            *folders, last = parts(name)
             place = self._walk(folders, make=True)
             try:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(last, dir_fd=place)
+                _put_aside(last, place)
                 file = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755, dir_fd=place)
                 with open(file, "wb") as opened:
                     opened.write(content)
@@ -261,8 +288,8 @@ class Zygote:
 
     def _read(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         content = None
-        *folders, last = job["name"].split("/")
         try:
+            *folders, last = parts(job["name"])
             place = self._walk(folders, make=False)
             try:
                 file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
@@ -280,14 +307,14 @@ class Zygote:
         """A folder below home, reached without following any link that code may have laid."""
         place = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
         for folder in folders:
-            if make:
-                try:
-                    os.mkdir(folder, 0o755, dir_fd=place)
-                    made = True
-                except FileExistsError:
-                    made = False
+            made = make and not _is_folder(folder, place)
+            if made:
+                _put_aside(folder, place)
+                os.mkdir(folder, 0o755, dir_fd=place)
+            elif make:
+                os.chmod(folder, 0o700, dir_fd=place)  # an answer may have locked it
             below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
-            if make and made:
+            if made:
                 self._hand_over(below)
             os.close(place)
             place = below
@@ -298,23 +325,7 @@ class Zygote:
             os.fchown(fd, self._uid, self._uid)
 
     def _wipe(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        """Empty the folder, however deep and locked what is in it: folders are brought up instead of walked down."""
-        count = 0
-        os.chmod(self._home, 0o700)
-        while entries := list(os.scandir(self._home)):
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.path)
-                    continue
-                os.chmod(entry.path, 0o700)
-                for inner in os.scandir(entry.path):
-                    count += 1
-                    if inner.is_dir(follow_symlinks=False):
-                        os.chmod(inner.path, 0o700)
-                        os.rename(inner.path, os.path.join(self._home, f".wiped-{count}-{os.urandom(4).hex()}"))
-                    else:
-                        os.unlink(inner.path)
-                os.rmdir(entry.path)
+        wipe(self._home)
         if job:
             self._reply({})
 
@@ -351,8 +362,105 @@ def bind(source: str, target: str) -> None:
     kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
 
 
-def kill_everything() -> None:
-    """End whatever an answer started."""
+def guard(first: int, home: str) -> None:
+    """Wait for the end of a zygote that has no namespace to take its children along, and end them in its place."""
+    if kernel.LINUX:
+        kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
+        kernel.prctl(kernel.SET_DUMPABLE, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # who wants us to end wants it all to end
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
+    os.waitpid(first, 0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with contextlib.suppress(Exception):
+        clean_up(home)
+    os._exit(0)
+
+
+def clean_up(home: str) -> None:
+    """End whatever an answer started, and remove the folder."""
+    kill_everything()
+    reap()
+    if os.path.isdir(home):
+        wipe(home)
+        os.rmdir(home)
+
+
+def parts(name: str) -> list[str]:
+    """The folders and the file in a name that leads nowhere else."""
+    found = name.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in found):
+        raise OSError(f"{name!r} is no name of a file in a folder")
+    return found
+
+
+def _is_folder(name: str, place: int) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _put_aside(name: str, place: int) -> None:
+    """Make room for a file of ours, whatever an answer has put there."""
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(name, f".aside-{os.urandom(8).hex()}", src_dir_fd=place, dst_dir_fd=place)
+
+
+def wipe(home: str) -> None:
+    """Empty a folder, however deep and locked what is in it; we stand in it afterwards."""
+    os.chmod(home, 0o700)
+    os.chdir(home)
+    waiting = [_emptied()]
+    while waiting:
+        if waiting[-1]:
+            # step by step: the whole path may be longer than any path can be
+            os.chmod(waiting[-1][-1], 0o700)
+            below = os.open(waiting[-1][-1], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            os.fchdir(below)
+            os.close(below)
+            waiting.append(_emptied())
+        else:
+            waiting.pop()
+            if waiting:
+                os.chdir("..")
+                os.rmdir(waiting[-1].pop())
+
+
+def _emptied() -> list[str]:
+    """The folders in the one we stand in, after everything else in it was removed."""
+    folders = []
+    for entry in list(os.scandir(".")):
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.name)
+        else:
+            os.unlink(entry.name)
+    return folders
+
+
+def overfull(home: str) -> bool:
+    """Whether there is more in a folder than fits into a workspace."""
+    room, files = int(ROOM[:-1]) << 20, FILES
+    waiting = [home]
+    while waiting:
+        # what cannot be looked into now will be looked into at the end, when it is wiped
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                files -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    room -= entry.stat(follow_symlinks=False).st_blocks * 512
+                if files < 0 or room < 0:
+                    return True
+    return False
+
+
+def kill_everything(child: int = 0) -> None:
+    """End whatever an answer started, the child first."""
+    if child:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
@@ -367,8 +475,11 @@ def kill_everything() -> None:
             seen |= fresh
 
 
-def reap() -> None:
+def reap(child: int = 0) -> None:
     """Bury whoever an answer left behind; normally there is nobody."""
+    if child and not kernel.LINUX:
+        # what is left does not come to us there, but it may still be of the same group
+        kill_everything(child)
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -386,9 +497,8 @@ def descendants() -> list[int]:
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                after = file.read().rpartition(b")")[2].split()
-                if after[0] != b"Z":
-                    parents.setdefault(int(after[1]), []).append(int(name))
+                # one that is dead by name may live on in other threads than its first
+                parents.setdefault(int(file.read().rpartition(b")")[2].split()[1]), []).append(int(name))
     found: list[int] = []
     waiting = [os.getpid()]
     while waiting:
@@ -412,8 +522,18 @@ def tasks_of_this_user() -> int | None:
     return count
 
 
+_MOST = {
+    kind: resource.getrlimit(kind)[1]
+    for kind in (
+        *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE),
+        *(resource.RLIMIT_AS, resource.RLIMIT_NPROC),
+    )
+}
+"""How far we may go ourselves."""
+
+
 def _limit(kind: int, soft: int, hard: int) -> None:
-    most = resource.getrlimit(kind)[1]
+    most = _MOST[kind]
     if most != resource.RLIM_INFINITY:
         soft, hard = min(soft, most), min(hard, most)
     resource.setrlimit(kind, (soft, hard))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import builtins
 import collections
 import contextlib
+import copy
 import decimal
+import gc
 import io
 import os
 import random
@@ -32,17 +34,27 @@ for _module in USUAL:
     __import__(_module)
 LONGEST_MESSAGE = 1000
 MOST_OUTPUT = 64 << 10
+MOST_PRINTED = 16 << 20
+"""Characters of what is printed during one step that tests can look at."""
+LONGEST_LINEAGE = 50
+OWN = {"__builtins__", "__name__"}
+"""Names that are the tests' own, whatever an answer gives them to."""
 
 
 class Referee(Peer):
     """The tests' side of the talk."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, *, may_stop: bool = False) -> None:
         super().__init__(fd)
+        self._may_stop = may_stop
+        """Whether the tests speak of StopIteration; to others it would look as if there were nothing more to test."""
         self._callbacks: list[Any] = []
         self._exceptions: dict[int, type[BaseException]] = {}
         self.output: list[str] = []
+        self.stdout = sys.stdout = io.StringIO()
         self._room = MOST_OUTPUT
+        self.own_word = False
+        """Whether something other than what is tested was asked of the answer, so that its own word may have decided."""
 
     def encode(self, value: Any) -> Any:
         return encoded(value, self._lend)
@@ -65,13 +77,16 @@ class Referee(Peer):
             return Remote(self, int(held[0]), str(held[1]))
         if mark == "exception":
             return self.exception(held)
-        if mark == "module" and held in sys.stdlib_module_names:
+        # the one module that does something when it is imported: it opens a browser
+        if mark == "module" and held in sys.stdlib_module_names and held != "antigravity":
             return __import__(held)
         return None
 
     def exception(self, lineage: Any) -> type[BaseException]:
         """Our own class for an exception of the answer's: those that everyone knows are themselves."""
         kind: type[BaseException] = Exception
+        if len(lineage) > LONGEST_LINEAGE:
+            raise ValueError("a lineage without end")
         for number, name in reversed(lineage):
             if number is None:
                 known = getattr(builtins, name)
@@ -90,9 +105,15 @@ class Referee(Peer):
         except BaseException as error:
             return ["raised", said(error)]
 
+    def refused(self, why: str) -> list[Any]:
+        return ["raised", why]
+
     def do(self, deed: str, *positional: Any, **named: Any) -> Any:
         """Have the answer's side do something, and take what comes of it."""
-        told = self.ask(deed, self.encode(positional), self.encode(named))
+        given = [self.encode(list(positional))]
+        if named:
+            given.append([[name, self.encode(value)] for name, value in named.items()])
+        told = self.ask(deed, *given)
         try:
             if told[0] == "ok":
                 _, value, printed, *changed = told
@@ -104,13 +125,23 @@ class Referee(Peer):
             self.printed(printed)
             raised = self.exception(kind["exception"])
             given = self.decode(arguments)
-        except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise Gone(f"said something that is no value: {type(error).__name__}") from None
+        if issubclass(raised, StopIteration) and deed != "next" and not self._may_stop:
+            # `all(map(answer, ...))` would take it for the end of what there is to test
+            raise RuntimeError(f"the answer raised {raised.__name__}")
         raise made(raised, given, str(message))
+
+    def own(self, deed: str, thing: Remote, other: Any) -> bool:
+        """The answer's own yes or no about something of its own."""
+        said = self.do(deed, thing, other) is True
+        self.own_word |= said
+        return said
 
     def printed(self, text: str) -> None:
         if text:
-            sys.stdout.write(text)
+            if sys.stdout is not self.stdout or self.stdout.tell() < MOST_PRINTED:
+                sys.stdout.write(text)
             if self._room > 0:
                 self.output.append(text[: self._room])
                 self._room -= len(text)
@@ -119,20 +150,27 @@ class Referee(Peer):
 class Remote:
     """Something of the answer's that is not plain data; it stays there, and is asked."""
 
-    __slots__ = ("_name", "_number", "_side")
+    __slots__ = ("_helps", "_mixed", "_name", "_number", "_side")
 
     def __init__(self, side: Referee, number: int, name: str) -> None:
         object.__setattr__(self, "_side", side)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_name", name[:100])
+        # whether plain data, such as what a test expects, went into it
+        object.__setattr__(self, "_mixed", False)
+        # whether it is not what is tested, but what a test asks about that: a method, another function of the answer's
+        object.__setattr__(self, "_helps", False)
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
-        return self._side.do("call", self, *positional, **named)
+        result = self._side.do("call", self, *positional, **named)
+        if self._helps and not isinstance(result, Remote) and result is not None:
+            self._side.own_word = True
+        return result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._side.do("getattr", self, name)
+        return helping(self._side.do("getattr", self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._side.do("setattr", self, name, value)
@@ -149,11 +187,11 @@ class Remote:
         return self._side.do("next", self)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Remote) and self._side.do("isinstance", instance, self) is True
+        return isinstance(instance, Remote) and self._side.own("isinstance", instance, self)
 
     def __eq__(self, other: object) -> Any:
         # an object that claims to equal plain data would be its own judge
-        return self._side.do("eq", self, other) if isinstance(other, Remote) else False
+        return self._side.own("eq", self, other) if isinstance(other, Remote) else False
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -185,11 +223,21 @@ class Remote:
         length: int = self._side.do("len", self)
         return length
 
+    def __contains__(self, item: Any) -> bool:
+        held: bool = self._side.own("contains", self, item)
+        return held
+
     def __str__(self) -> str:
-        return str(self._side.do("str", self))
+        return self._words("str")
 
     def __repr__(self) -> str:
-        return str(self._side.do("repr", self))
+        return self._words("repr")
+
+    def _words(self, deed: str) -> str:
+        said = self._side.do(deed, self)
+        if not isinstance(said, str):
+            raise TypeError(f"{self._name} has no words for itself")
+        return said
 
     def __enter__(self) -> Any:
         return self._side.do("enter", self)
@@ -198,19 +246,47 @@ class Remote:
         self._side.do("exit", self)
 
 
-def _deed(name: str, *, swapped: bool = False) -> Any:
+def helping(thing: Any) -> Any:
+    """The same thing, whose word about another is noted as the answer's own."""
+    if isinstance(thing, Remote):
+        object.__setattr__(thing, "_helps", True)
+    return thing
+
+
+def _deed(name: str) -> Any:
     def method(self: Remote, *others: Any) -> Any:
-        operands = (*others, self) if swapped else (self, *others)
-        return self._side.do(name, *operands)
+        return self._side.do(name, self, *others)
 
     return method
 
 
-for _name in ("getitem", "setitem", "delitem", "contains", "neg", "abs", "invert"):
+def _reckoned(name: str, *, swapped: bool = False) -> Any:
+    """An operation; `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is."""
+
+    def method(self: Remote, *others: Any) -> Any:
+        operands = (*others, self) if swapped else (self, *others)
+        mixed = any(not isinstance(operand, Remote) or operand._mixed for operand in operands)
+        result = self._side.do(name, *operands)
+        if not mixed:
+            return result
+        if not isinstance(result, Remote):
+            raise TypeError(
+                f"{self._name} is an object of the answer's own: what it makes of plain data is its own word; "
+                "tests that reckon with such objects need style = unittest"
+            )
+        object.__setattr__(result, "_mixed", True)
+        return result
+
+    return method
+
+
+for _name in ("getitem", "setitem", "delitem"):
     setattr(Remote, f"__{_name}__", _deed(_name))
+for _name in ("neg", "abs", "invert"):
+    setattr(Remote, f"__{_name}__", _reckoned(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
-    setattr(Remote, f"__{_name.rstrip('_')}__", _deed(_name))
-    setattr(Remote, f"__r{_name.rstrip('_')}__", _deed(_name, swapped=True))
+    setattr(Remote, f"__{_name.rstrip('_')}__", _reckoned(_name))
+    setattr(Remote, f"__r{_name.rstrip('_')}__", _reckoned(_name, swapped=True))
 
 
 def changed_in_place(value: Any, now: Any) -> Any:
@@ -232,7 +308,8 @@ def made(kind: type[BaseException], given: Any, message: str) -> BaseException:
         error = kind(*given)
     except Exception:
         error = RuntimeError(message[:LONGEST_MESSAGE])
-    error.__dict__["said"] = message[:LONGEST_MESSAGE]
+    # never empty: nothing to say must not look like nothing wrong
+    error.__dict__["said"] = message[:LONGEST_MESSAGE] or "an exception without words"
     return error
 
 
@@ -280,7 +357,8 @@ class Step:
             return "" if left == right else f"got {short(left)}, expected {short(right)}"
         if "pair" in self.told:
             given, wanted = self.told["pair"]
-            got = candidate(*given)
+            # an answer may change what it is given, but not what the next one is given
+            got = candidate(*copy.deepcopy(given))
             return "" if same(got, wanted) else f"got {short(got)}, expected {short(wanted)}"
         if "want" in self.told:
             return self._example(known)
@@ -329,7 +407,7 @@ def same(got: Any, wanted: Any) -> bool:
 
 def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> dict[str, Any]:
     """What came of one answer."""
-    names = {name for step in steps for name in step.names if not hasattr(builtins, name)}
+    names = {name for step in steps for name in step.names if not hasattr(builtins, name)} - OWN
     if entry_point:
         names.add(entry_point)
     result: dict[str, Any] = {"tests": [], "output": referee.output}
@@ -337,22 +415,29 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
         referee.send(["load", code, sorted(names)])
         told = referee.receive()
         if told[0] != "compiled":
-            return {"compiled": False, "error": str(told[1]), "line": told[2]}
+            return {"compiled": False, "error": str(told[1]), "line": told[2] if type(told[2]) is int else None}
         result["compiled"] = True
         result["seconds"] = float(told[1])
         told = referee.receive()
         referee.printed(str(told[2]))
         if told[0] != "loaded":
-            return {**result, "raised": str(told[1])}
+            return {**result, "raised": str(told[1]) or "nothing that has words"}
         known: dict[str, Any] = {"__name__": "tests"}
-        known |= {str(name): referee.decode(value) for name, value in told[1].items()}
+        # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
+        known |= {name: referee.decode(told[1][name]) for name in names if name in told[1]}
     except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         return {**result, "gone": said(error)}
     candidate = known.get(entry_point)
     if entry_point and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
+    for name in known if entry_point else ():
+        if name != entry_point:
+            helping(known[name])
     for number, step in enumerate(steps):
         began = time.perf_counter()
+        if referee.stdout.tell():
+            referee.stdout.seek(0)
+            referee.stdout.truncate()
         try:
             wrong = step.run(known, candidate)
         except Gone as error:
@@ -365,6 +450,8 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
         elif wrong:
             result["raised"] = wrong
             break
+    result["own_word"] = referee.own_word
+    known.clear()  # its functions hold it, and it holds them
     return result
 
 
@@ -374,6 +461,8 @@ def main(fds: list[int]) -> None:
     told = engine.receive()[0]
     steps = [Step(step) for step in told["steps"]]
     engine.send(["ready"])
+    gc.enable()  # many answers come by, and each leaves its circles
+    may_stop = any("StopIteration" in step.names for step in steps)
     control = socket.socket(fileno=fds[0])
     while True:
         _, channels, _, _ = socket.recv_fds(control, 1, 1)
@@ -382,9 +471,8 @@ def main(fds: list[int]) -> None:
         # every answer meets the tests in the same state, and has its own share of time
         random.seed(0)
         decimal.setcontext(decimal.Context())
-        sys.stdout = io.StringIO()
         most = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + told["seconds"]) + 1, most))
         code = engine.receive()[0]
-        engine.send([judge(Referee(channels[0]), code, steps, told["entry_point"])])
+        engine.send([judge(Referee(channels[0], may_stop=may_stop), code, steps, told["entry_point"])])
         os.close(channels[0])

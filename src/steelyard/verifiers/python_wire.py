@@ -31,6 +31,12 @@ NARROWED: tuple[tuple[Any, str], ...] = ((set, "s"), (frozenset, "z"), (deque, "
 DATES: dict[str, Any] = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.time}
 
 
+_WRITTEN = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_MENDED = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
+_READ = json.JSONDecoder().raw_decode
+"""What `json.loads` does, without looking for blanks around the text: they cost more than a small message."""
+
+
 class Gone(BaseException):
     """The other side is no longer there; nothing that catches exceptions shall catch this."""
 
@@ -58,6 +64,10 @@ class Peer:
         """What the other side is told of a request: ["ok", value, ...] or ["raised", ...]."""
         raise NotImplementedError
 
+    def refused(self, why: str) -> list[Any]:
+        """What the other side is told when the answer cannot cross."""
+        raise NotImplementedError
+
     def ask(self, *request: Any) -> list[Any]:
         """What the other side says to a request."""
         self.send(["ask", *request])
@@ -65,10 +75,18 @@ class Peer:
             message = self.receive()
             if message[0] != "ask":
                 return message
-            self.send(self.perform(message[1:]))
+            self.answer(message[1:])
+
+    def answer(self, request: list[Any]) -> None:
+        """Do what is asked, and say what came of it, or that it is too much to be said."""
+        try:
+            self.send(self.perform(request))
+        except (TooMuch, ValueError) as error:
+            self.send(self.refused(f"{type(error).__name__}: {error}"))
 
     def send(self, message: Any) -> None:
-        body = json.dumps(message, ensure_ascii=not self._lenient).encode("utf-8", "replace")
+        written = (_MENDED if self._lenient else _WRITTEN)(message)
+        body = written.encode("utf-8", "replace")
         if len(body) > LARGEST:
             raise TooMuch(f"more than {LARGEST >> 20} MB")
         frame = struct.pack("I", len(body)) + body
@@ -79,15 +97,15 @@ class Peer:
             raise Gone from None
 
     def receive(self) -> list[Any]:
-        header = self._take(4)
-        (length,) = struct.unpack("I", header)
+        (length,) = struct.unpack("I", self._take(4))
         if length > LARGEST:
             raise Gone
         try:
-            message = json.loads(self._take(length))
+            text = self._take(length).decode()
+            message, end = _READ(text)
         except (ValueError, RecursionError):
             raise Gone from None  # who does not speak our language is not there
-        if not isinstance(message, list) or not message:
+        if end != len(text) or not isinstance(message, list) or not message:
             raise Gone
         return message
 
@@ -102,6 +120,11 @@ class Peer:
             self._rest += piece
         taken, self._rest = self._rest[:length], self._rest[length:]
         return taken
+
+
+def whole(text: str) -> str:
+    """A text without half characters, which neither a file nor another program could take."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def encoded(value: Any, other: Any, depth: int = 0) -> Any:

@@ -1,0 +1,283 @@
+"""Verifies one attack after the other at one level, each followed by an honest answer, and tells what became of them.
+
+Run as a program of its own, so that it can be run as another user:  python driver.py LEVEL all|everywhere [NAME...]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import steelyard
+from attacks.hostile import ATTACKS, CASES, HONEST, Attack
+from steelyard.protocols import Guest, Host, Limits, Outcome, Workspace
+from steelyard.records import Finding
+from steelyard.sandbox import kernel
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import LEVELS, NAMES, proof
+from steelyard.scoring import correct
+from steelyard.verbatim import marked
+from steelyard.verifiers.python import Python
+
+LANES = 5
+"""How many sandboxes are attacked at the same time: most attacks wait."""
+HASTY: dict[str, dict[str, Any]] = {
+    "": {},
+    "brief": {"wall_seconds": 0.6},
+    "hasty": {"wall_seconds": 1.2},
+    "tight": {"wall_seconds": 6, "memory_bytes": 256 << 20},
+}
+
+
+class Hasty:
+    """The same sandbox with less patience, or less room."""
+
+    def __init__(self, sandbox: Contained, limits: Mapping[str, Any]) -> None:
+        self.level = sandbox.level
+        self._sandbox = sandbox
+        self._limits = limits
+
+    @asynccontextmanager
+    async def workspace(
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+    ) -> AsyncIterator[Workspace]:
+        async with self._sandbox.workspace(files, readable=readable) as place:
+            yield place
+
+    @asynccontextmanager
+    async def host(self, guest: Guest) -> AsyncIterator[Host]:
+        async with self._sandbox.host(guest) as host:
+            yield Impatient(host, self._limits)
+
+
+class Impatient:
+    """A guest with less patience, or less room; one that serves many answers is left alone."""
+
+    def __init__(self, host: Host, limits: Mapping[str, Any]) -> None:
+        self._host = host
+        self._limits = limits
+
+    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+        lasting = limits.wall_seconds > 1e6
+        return await self._host.call(sockets, limits if lasting else limits._replace(**self._limits))
+
+    def stop(self) -> None:
+        self._host.stop()
+
+
+class Scene:
+    """What lies around a sandbox, for attacks to reach for, and what they leave."""
+
+    def __init__(self, folder: Path) -> None:
+        self.token = f"sy{os.getpid():x}"
+        self.folder = folder
+        self.bait = folder / "bait"
+        self.temporary = folder / "tmp"
+        for made in (self.bait, self.bait / "open", self.bait / "empty", self.temporary):
+            made.mkdir()
+            made.chmod(0o777)
+        for secret in (self.bait / "secret", self.bait / "open" / "secret", self.bait / "mine"):
+            secret.write_text("SECRET")
+            secret.chmod(0o666)
+        tempfile.tempdir = str(self.temporary)
+        os.environ["A_KEY"] = "SECRET"
+
+    @contextmanager
+    def set_up(self) -> Iterator[None]:
+        """With someone listening on every kind of line, and a process that would like to live."""
+        stream = socket.socket(socket.AF_UNIX)
+        stream.bind(str(self.bait / "stream"))
+        dgram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        dgram.bind(str(self.bait / "dgram"))
+        abstract = socket.socket(socket.AF_UNIX)
+        abstract.bind("\0" + self.token)
+        datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        datagrams.bind("\0" + self.token + "d")
+        tcp = socket.create_server(("127.0.0.1", 0))
+        victim = subprocess.Popen(["sleep", "600"])
+        for path in ("stream", "dgram"):
+            (self.bait / path).chmod(0o777)
+        stream.listen()
+        abstract.listen()
+        self.port = tcp.getsockname()[1]
+        self.victim = victim.pid
+        self.victims = victim
+        try:
+            yield
+        finally:
+            victim.kill()
+            victim.wait()
+            # what gets out where the sandbox is weak, beyond the folder that is removed anyway
+            Path(f"/dev/shm/steelyard-attack-{self.token}").unlink(missing_ok=True)
+            for listening in (stream, dgram, abstract, datagrams, tcp):
+                listening.close()
+
+    def filled_in(self, code: str, alone: bool) -> str:
+        words = {
+            "TOKEN": self.token,
+            "BAIT": self.bait,
+            "TMP": self.temporary,
+            "PID": os.getpid(),
+            "PPID": os.getppid(),
+            "VICTIM": self.victim,
+            "PORT": self.port,
+            "ALONE": int(alone),
+            "REPOSITORY": Path(steelyard.__file__).parents[2],
+            "TESTS": Path(__file__).with_name("hostile.py"),
+            "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.MACHINE],
+            **{name.upper(): kernel.number(name) for name in kernel.CALLS},
+        }
+        for name, value in words.items():
+            code = code.replace(f"@{name}@", str(value))
+        return code
+
+    def state(self) -> dict[str, Any]:
+        """What an attack must leave as it was."""
+        found = {}
+        for path in sorted(self.bait.rglob("*")):
+            about = path.lstat()
+            text = path.read_text() if path.is_file() else ""
+            found[str(path)] = (text, about.st_mode, about.st_mtime, about.st_nlink)
+        mounts = Path("/proc/self/mountinfo").read_text().count("\n")
+        return {
+            "files": found,
+            "mounts": mounts,
+            "victim": self.victims.poll(),
+            "nice": os.getpriority(os.PRIO_PROCESS, self.victim),
+            "cgroup": Path("/proc/self/cgroup").read_text(),
+        }
+
+    def left(self) -> list[str]:
+        """The processes of attacks that still live; those of a neighbour lane count for nobody."""
+        found = []
+        for task in Path("/proc").glob("[0-9]*"):
+            try:
+                names = {(thread / "comm").read_text().strip() for thread in (task / "task").iterdir()}
+                if self.token in names:
+                    found.append(f"{task.name}: {(task / 'stat').read_text().split()[2]}")
+            except OSError:
+                continue
+        return found
+
+
+class Lane:
+    """One sandbox, with its verifiers, under one attack after the other."""
+
+    def __init__(self, level: str, scene: Scene) -> None:
+        enclosure = LEVELS[NAMES.index(level)]
+        self.alone = enclosure.own_root
+        self.sandbox = Contained(enclosure)
+        self.verifiers = {name: Python(Hasty(self.sandbox, limits)) for name, limits in HASTY.items()}
+        self.scene = scene
+
+    async def attacked(self, attack: Attack) -> dict[str, Any]:
+        code = self.scene.filled_in(attack.code, self.alone)
+        case = CASES[attack.case]
+        began = time.monotonic()
+        told = await self._told(self.verifiers[attack.limits], attack, code)
+        seconds = time.monotonic() - began
+        honest = await self._told(self.verifiers[""], attack._replace(case="asserts"), HONEST)
+        if not honest.get("passed"):
+            honest["again"] = await self._told(self.verifiers[""], attack._replace(case="asserts"), HONEST)
+        return {
+            "key": attack.key,
+            "row": attack.row,
+            **told,
+            "seconds": seconds,
+            "honest": honest,
+            "style": case.verify.style,
+        }
+
+    async def _told(self, verifier: Python, attack: Attack, code: str) -> dict[str, Any]:
+        case = CASES[attack.case]
+        try:
+            finding: Finding = await verifier.verify(case, marked(code, "python"))
+        except Exception as error:  # what the engine would call our failure
+            return {"failure": f"{type(error).__name__}: {error}"}
+        return {
+            "passed": correct(case, finding),
+            "label": finding.label,
+            "reason": finding.reason[:300],
+            "output": finding.output,
+            "trust": finding.trust,
+            "tampered": finding.tampered,
+            "tests": [test.outcome for test in finding.tests],
+        }
+
+
+async def attacked(level: str, attacks: Sequence[Attack], scene: Scene) -> dict[str, Any]:
+    """What became of the attacks, in several lanes; those that look for what is left are alone at the end."""
+    waiting = list(attacks)
+    findings: list[dict[str, Any]] = []
+    before = scene.state()
+    lanes = [Lane(level, scene) for _ in range(LANES)]
+    # what the number of processes is counted by is shared there: a neighbour's bomb would be everyone's
+    shared = not lanes[0].alone and os.geteuid() != 0
+    apart = [attack for attack in waiting if shared and attack.row in (11, 17)]
+    rest = [attack for attack in waiting if attack not in apart]
+
+    async def work(lane: Lane) -> None:
+        while waiting:
+            findings.append(await lane.attacked(waiting.pop(0)))
+
+    try:
+        waiting = apart
+        await work(lanes[0])
+        waiting = rest
+        await asyncio.gather(*map(work, lanes))
+        folders = {str(path): sorted(map(str, path.iterdir())) for path in scene.temporary.iterdir() if path.is_dir()}
+        processes = scene.left()
+    finally:
+        for lane in lanes:
+            for verifier in lane.verifiers.values():
+                await verifier.close()
+            await lane.sandbox.close()
+    return {
+        "level": level,
+        "findings": findings,
+        "changed": {what: (was, now) for what, now in scene.state().items() if (was := before[what]) != now},
+        "processes": processes,
+        "folders": {folder: held for folder, held in folders.items() if held},
+        "after": [*scene.left(), *map(str, scene.temporary.iterdir())],
+        "children": _children(),
+        "files": len(list(Path("/proc/self/fd").iterdir())),
+    }
+
+
+def _children() -> list[str]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [Path("/proc", pid, "cmdline").read_text()[:60] for pid in listed]
+
+
+def main() -> None:
+    level, much, *names = sys.argv[1:]
+    found = proof(level)
+    if not found.held:
+        print(json.dumps({"level": level, "missing": found.problem}))
+        return
+    chosen = [
+        attack
+        for attack in ATTACKS
+        if (much == "all" or attack.everywhere) and (not names or any(name in attack.key for name in names))
+    ]
+    with tempfile.TemporaryDirectory(prefix="attacked-") as folder:
+        Path(folder).chmod(0o777)
+        scene = Scene(Path(folder))
+        with scene.set_up():
+            told = asyncio.run(attacked(level, chosen, scene))
+        told["held"] = found.held
+    json.dump(told, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

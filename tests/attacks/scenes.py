@@ -1,0 +1,95 @@
+"""Where the attacks are run, and what is told of it: at every level, as root and as an ordinary user."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import steelyard
+from attacks.hostile import ATTACKS, Attack
+
+NOBODY = 65534
+LEVELS = ("full", "bubblewrap", "landlock", "process")
+USERS = ("root", "nobody") if os.geteuid() == 0 else ("ourselves",)
+DRIVER = Path(__file__).with_name("driver.py")
+PATHS = (str(Path(steelyard.__file__).parents[1]), sysconfig.get_paths()["purelib"], str(Path(__file__).parents[1]))
+
+
+class Told(NamedTuple):
+    """What a driver told of one level, as one user."""
+
+    level: str
+    user: str
+    told: dict[str, Any]
+
+    @property
+    def weak(self) -> bool:
+        """Whether only the verdict is protected there."""
+        return self.level == "process"
+
+    def of(self, row: int) -> Iterator[tuple[Attack, dict[str, Any]]]:
+        """What became of the attacks of a row."""
+        attacks = {attack.key: attack for attack in ATTACKS}
+        for found in self.told["findings"]:
+            if found["row"] == row:
+                yield attacks[found["key"]], found
+
+
+def unavailable(reason: str) -> None:
+    """What cannot be tested on a developer's machine is skipped; in CI it is a hole."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@cache
+def interpreter(user: str) -> str:
+    """An interpreter of our version that this user can run; empty when there is none."""
+    if user != "nobody":
+        return sys.executable
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    places = [os.path.realpath(sys.executable), shutil.which(name, path="/usr/bin:/usr/local/bin:/bin") or ""]
+    for place in filter(None, places):
+        try:
+            tried = run_as(user, [place, "-c", "import msgspec, steelyard.sandbox.levels, attacks.hostile"])
+        except OSError:
+            continue
+        if tried.returncode == 0:
+            return place
+    return ""
+
+
+def run_as(user: str, command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program as this user, with what it needs to find us."""
+    identity: dict[str, Any] = {}
+    if user == "nobody":
+        identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(PATHS), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, cwd="/", check=False, **identity, **more
+    )
+
+
+def told_once(factory: pytest.TempPathFactory, name: str, user: str, command: list[str]) -> dict[str, Any]:
+    """What a program of attacks told; whichever test process comes first runs it, and the others wait."""
+    base = factory.getbasetemp()
+    found = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / f"attacks-{name}.json"
+    with found.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not found.exists():
+            done = run_as(user, command, timeout=240)
+            assert done.returncode == 0, done.stderr
+            found.write_text(done.stdout)
+    told: dict[str, Any] = json.loads(found.read_text())
+    return told

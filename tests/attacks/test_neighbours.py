@@ -1,0 +1,112 @@
+"""What one answer does to its tests is not felt by the next one, and an honest answer is not taken for a hostile one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from steelyard.records import Case, Expectations, Finding, Pair, Verify
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import strongest
+from steelyard.verbatim import marked
+from steelyard.verifiers.python import Python
+
+
+def judged(case: Case, *answers: str) -> list[Finding]:
+    """The findings of answers that meet the same referee one after the other."""
+
+    async def work() -> list[Finding]:
+        sandbox = Contained(strongest(allow_weak=True))
+        python = Python(sandbox)
+        try:
+            return [await python.verify(case, marked(answer, "python")) for answer in answers]
+        finally:
+            await python.close()
+            await sandbox.close()
+
+    return asyncio.run(work())
+
+
+def case(tests: str = "", **verify: object) -> Case:
+    return Case(
+        id="case",
+        prompt="x",
+        language="python",
+        timeout_secs=5,
+        verify=Verify(**verify),  # type: ignore[arg-type]
+        expectations=Expectations(test_file=tests),
+    )
+
+
+def test_an_answer_that_changes_its_arguments_does_not_change_those_of_the_next() -> None:
+    pairs = (Pair(input=[[3, 1, 2]], output=[1, 2, 3]), Pair(input=[[[2], [1]]], output=[[1], [2]]))
+    spoils = "def f(x):\n    x.clear()\n    return []\n"
+    honest = "def f(x):\n    return sorted(x)\n"
+    found = judged(case(style="io", entry_point="f", pairs=pairs), honest, spoils, honest)
+    assert [finding.label for finding in found] == ["", "wrong answer", ""]
+
+
+def test_what_tests_keep_in_modules_of_theirs_is_beyond_an_answer() -> None:
+    tests = "import math\nassert f(2) == math.sqrt(4)\nassert isinstance(f(2), float)\n"
+    spoils = "import math, builtins\nmath.sqrt = lambda x: 7\nbuiltins.isinstance = None\ndef f(x):\n    return 7\n"
+    found = judged(case(tests), spoils, "def f(x):\n    return float(x)\n")
+    assert [bool(finding.label) for finding in found] == [True, False]
+
+
+def test_an_answer_may_make_circles() -> None:
+    circles = (
+        "def f(x):\n    for _ in range(200_000):\n        ring = [bytearray(20_000)]\n        ring.append(ring)\n"
+        "    return x\n"
+    )
+    (found,) = judged(case("assert f(2) == 2\n"), circles)
+    assert found.label == ""
+
+
+@pytest.mark.parametrize(
+    ("tests", "answer"),
+    [
+        (
+            (
+                "v = V(3, 4)\nassert abs(v) == 5\nassert (v + v).x == 6\nassert (v * 2).y == 8\nassert v == V(3, 4)\n"
+                "assert 3 in v\nassert len(v) == 2\nassert list(v) == [3, 4]\nassert v.dot(v) == 25\n"
+            ),
+            (
+                "class V:\n    def __init__(self, x, y): self.x, self.y = x, y\n"
+                "    def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5\n"
+                "    def __add__(self, o): return V(self.x + o.x, self.y + o.y)\n"
+                "    def __mul__(self, n): return V(self.x * n, self.y * n)\n"
+                "    def __eq__(self, o): return (self.x, self.y) == (o.x, o.y)\n"
+                "    def __iter__(self): return iter((self.x, self.y))\n"
+                "    def __len__(self): return 2\n    def dot(self, o): return self.x * o.x + self.y * o.y\n"
+            ),
+        ),
+        ("g = f(3)\nassert next(g) == 0\nassert list(g) == [1, 2]\n", "def f(n):\n    yield from range(n)\n"),
+        (
+            "try:\n    f()\n    failed = True\nexcept StopIteration:\n    failed = False\nassert not failed\n",
+            "def f():\n    raise StopIteration\n",
+        ),
+        ("assert all(map(f, [2, 4]))\nassert not any(map(f, [1, 3]))\n", "def f(n):\n    return n % 2 == 0\n"),
+        ("assert abs(f(0.1) - 0.2) < 1e-9\n", "def f(x):\n    return 2 * x\n"),
+        (
+            "assert f([1, 2, 3]) == 6\n",
+            (
+                "from multiprocessing import Pool\ndef g(x): return x\n"
+                "def f(x):\n    import threading\n    out = []\n    t = threading.Thread(target=lambda: out.append(sum(x)))\n"
+                "    t.start()\n    t.join()\n    return out[0]\n"
+            ),
+        ),
+        (
+            "assert f('a', 'b') == 'x'\n",
+            (
+                "import os, shutil, tempfile\ndef f(a, b):\n    open(a, 'w').write('x')\n    os.chmod(a, 0o600)\n"
+                "    shutil.copy2(a, b)\n    with tempfile.TemporaryDirectory() as d:\n        os.mkdir('e')\n        shutil.copytree('e', d + '/c')\n"
+                "    return open(b).read()\n"
+            ),
+        ),
+    ],
+    ids=["class", "generator", "stop", "map", "close", "threads", "files"],
+)
+def test_honest_answers_of_every_kind_pass(tests: str, answer: str) -> None:
+    (found,) = judged(case(tests), answer)
+    assert (found.label, found.reason) == ("", "")

@@ -1,0 +1,400 @@
+"""A sandbox runs what it is given, within limits, and is empty afterwards: tried with real processes at every level."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from steelyard.errors import InputError, VerifierError
+from steelyard.protocols import Guest, Limits, Outcome, Workspace
+from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.levels import CLAIMS, LEVELS, NAMES, NEEDED, proof, strongest
+from steelyard.sandbox.worker import _family, _memory_below
+
+Made = TypeVar("Made")
+Use = Callable[[Workspace], Awaitable[Made]]
+SHORT = Limits(cpu_seconds=1, wall_seconds=1.5)
+
+
+@pytest.fixture(params=[level for level in NAMES if level != "seatbelt"])
+def sandbox(request: pytest.FixtureRequest) -> Contained:
+    if not proof(request.param).held:
+        pytest.skip(f"{request.param}: {proof(request.param).problem}")
+    return Contained(LEVELS[NAMES.index(request.param)])
+
+
+def used(sandbox: Contained, use: Use[Made], files: dict[str, str | bytes] | None = None) -> Made:
+    """What comes of using a workspace; nothing of it is left afterwards."""
+
+    async def work() -> Made:
+        try:
+            async with sandbox.workspace(files or {}) as place:
+                return await use(place)
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(work())
+
+
+def shell(sandbox: Contained, script: str, limits: Limits = SHORT, **more: Any) -> Outcome:
+    return used(sandbox, lambda place: place.run(["/bin/sh", "-c", script], limits=limits, **more))
+
+
+def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: Contained) -> None:
+    async def use(place: Workspace) -> Outcome:
+        return await place.run(
+            ["/bin/sh", "-c", "cat a/b/file -; echo $WORD; echo to stderr >&2; exit 3"],
+            stdin=b"input\n",
+            environment={"WORD": "given"},
+        )
+
+    outcome = used(sandbox, use, {"a/b/file": "content\n"})
+    assert outcome.stdout == b"content\ninput\ngiven\n"
+    assert outcome.stderr == b"to stderr\n"
+    assert (outcome.exit_code, outcome.limit) == (3, "")
+    assert 0 < outcome.seconds < 5
+
+
+def test_nothing_of_our_environment_is_in_it(sandbox: Contained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET_KEY", "hidden")
+    names = {line.split(b"=")[0] for line in shell(sandbox, "env").stdout.splitlines()}
+    assert names <= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ", b"PYTHONHASHSEED", b"PWD", b"OLDPWD", b"_", b"SHLVL"}
+    assert names >= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ"}
+
+
+def test_one_program_finds_what_the_last_one_left(sandbox: Contained) -> None:
+    async def use(place: Workspace) -> tuple[bytes, bytes | None]:
+        await place.run(["/bin/sh", "-c", "echo made > made; mkdir folder; echo inner > folder/inner"], limits=SHORT)
+        outcome = await place.run(["/bin/cat", "made"], limits=SHORT)
+        return outcome.stdout, await place.read("folder/inner")
+
+    assert used(sandbox, use) == (b"made\n", b"inner\n")
+
+
+def test_a_workspace_is_empty_when_it_is_lent_again(sandbox: Contained) -> None:
+    async def work() -> tuple[bytes, bytes]:
+        try:
+            for _ in range(2):
+                async with sandbox.workspace({"given": "x"}) as place:
+                    listed = await place.run(["/bin/sh", "-c", "ls -A"], limits=SHORT)
+                    script = "mkdir -p a/b; touch a/b/c .hidden; ln -s / root; chmod 000 a/b a; mkfifo fifo"
+                    await place.run(["/bin/sh", "-c", script], limits=SHORT)
+                    left = await place.run(["/bin/sh", "-c", "ls -A"], limits=SHORT)
+            return listed.stdout, left.stdout
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(work()) == (b"given\n", b".hidden\na\nfifo\ngiven\nroot\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "label"),
+    [
+        ("while :; do :; done", Limits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
+        ("trap '' XCPU TERM INT HUP; while :; do :; done", Limits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
+        ("sleep 60", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("trap '' TERM INT HUP; sleep 60; sleep 60", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("kill -STOP $$", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("kill -SEGV $$", SHORT, ""),
+        ("exit 0", SHORT, ""),
+    ],
+)
+def test_the_limit_that_was_hit_is_named(sandbox: Contained, script: str, limits: Limits, label: str) -> None:
+    outcome = shell(sandbox, script, limits)
+    assert outcome.limit == label
+    assert (outcome.exit_code < 0) == (script != "exit 0")
+
+
+def test_what_a_program_leaves_running_is_killed(sandbox: Contained) -> None:
+    token = f"600.{os.getpid()}"
+    began = time.monotonic()
+    outcome = shell(sandbox, f"setsid sleep {token} & setsid sh -c 'sleep {token} & sleep {token}' & echo done")
+    assert outcome.stdout == b"done\n"
+    assert time.monotonic() - began < 5
+    assert not _running(token)
+
+
+def test_a_program_that_is_not_there_is_said_so(sandbox: Contained) -> None:
+    outcome = used(sandbox, lambda place: place.run(["no-such-program"], limits=SHORT))
+    assert outcome.exit_code == 127
+    assert b"could not start" in outcome.stderr
+
+
+def test_output_is_capped_and_blocks_nobody(sandbox: Contained) -> None:
+    outcome = shell(sandbox, "yes | head -c 40000000; yes >&2 | head -c 1; echo", SHORT._replace(file_bytes=20 << 20))
+    assert len(outcome.stdout) <= 16 << 20
+    assert len(outcome.stderr) <= 64 << 10
+
+
+def test_memory_is_counted_over_all_processes(sandbox: Contained) -> None:
+    script = (
+        "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        room = bytearray(b'x') * (40 << 20)\n"
+        "        time.sleep(60)\ntime.sleep(60)\n"
+    )
+    limits = Limits(cpu_seconds=20, wall_seconds=20, memory_bytes=200 << 20)
+    python = os.path.realpath(sys.executable)
+    outcome = used(sandbox, lambda place: place.run([python, "-I", "-S", "-c", script], limits=limits))
+    assert outcome.limit == "memory limit"
+    assert outcome.seconds < 15
+
+
+def test_memory_that_processes_share_is_counted_once() -> None:
+    if os.geteuid():
+        pytest.skip("only root may look that closely")
+    room = bytearray(os.urandom(1 << 20) * 64)
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        children.append(child)
+    try:
+        alone = _memory_below(os.getpid(), most=1)
+        assert alone < 4 * len(room)
+        assert {*children} <= {*_family(os.getpid())}
+    finally:
+        for child in children:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+
+
+def test_processes_are_counted(sandbox: Contained) -> None:
+    script = (
+        "import os, time\nmade = 0\n"
+        "try:\n    while made < 300:\n        if os.fork() == 0: time.sleep(60)\n        made += 1\nexcept OSError: pass\n"
+        "print(made)"
+    )
+    python = os.path.realpath(sys.executable)
+    outcome = used(
+        sandbox, lambda place: place.run([python, "-I", "-S", "-c", script], limits=SHORT._replace(processes=20))
+    )
+    assert int(outcome.stdout or b"0") < 100, outcome
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "a/../../outside", "/etc/outside", "", ".", "..", "a//b", "a/", "./a", "a/./b", "a\0b"]
+)
+def test_a_name_that_leads_out_of_the_folder_is_refused(name: str) -> None:
+    sandbox = Contained(strongest(allow_weak=True))
+
+    async def read(place: Workspace) -> bytes | None:
+        return await place.read(name)
+
+    assert used(sandbox, read) is None
+    with pytest.raises(VerifierError, match="is no name of a file"):
+        used(sandbox, lambda place: place.write({name: "x"}))
+
+
+def test_only_plain_files_of_its_own_are_read(sandbox: Contained) -> None:
+    script = (
+        "echo x > plain; ln -s plain link; ln -s /usr folder; mkfifo fifo; mkdir inner; echo y > inner/file; "
+        "echo z > one; ln one two; ln -s inner way; chmod 000 inner/file"
+    )
+    names = ["plain", "link", "folder/bin/sh", "fifo", "inner", "one", "two", "way/file", "missing", "plain/below"]
+
+    async def use(place: Workspace) -> dict[str, bytes | None]:
+        await place.run(["/bin/sh", "-c", script], limits=SHORT)
+        return {name: await place.read(name) for name in names}
+
+    found = used(sandbox, use)
+    assert found.pop("plain") == b"x\n"
+    assert set(found.values()) == {None}
+
+
+def test_only_the_beginning_of_a_file_is_read(sandbox: Contained) -> None:
+    async def use(place: Workspace) -> bytes | None:
+        return await place.read("file", 3)
+
+    assert used(sandbox, use, {"file": b"\x00\xff\xfe and more"}) == b"\x00\xff\xfe"
+
+
+def test_files_are_put_where_they_belong_whatever_lies_in_the_way(sandbox: Contained) -> None:
+    script = (
+        "mkdir file; echo x > file/inner; echo x > folder; ln -s /usr link; ln -s /etc/passwd other; "
+        "mkdir locked; chmod 000 locked; mkfifo fifo; chmod 500 ."
+    )
+    names = ("file", "folder/file", "link/file", "other", "locked/file", "fifo")
+
+    async def use(place: Workspace) -> dict[str, bytes | None]:
+        await place.run(["/bin/sh", "-c", script], limits=SHORT)
+        await place.run(["/bin/sh", "-c", "chmod 700 ."], limits=SHORT)
+        await place.write(dict.fromkeys(names, "ours"))
+        return {name: await place.read(name) for name in names}
+
+    assert used(sandbox, use) == dict.fromkeys(names, b"ours")
+
+
+def test_folders_of_any_depth_are_wiped() -> None:
+    sandbox = Contained(strongest(allow_weak=True))
+    depth = 2000 if sandbox.level in ("full", "bubblewrap") else 50
+    script = (
+        f"import os\nfor _ in range({depth}):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\nos.chmod('.', 0)\n"
+    )
+    python = os.path.realpath(sys.executable)
+
+    async def work() -> bytes:
+        try:
+            for _ in range(2):
+                async with sandbox.workspace({}) as place:
+                    listed = await place.run(["/bin/ls", "-A"], limits=SHORT)
+                    made = await place.run([python, "-I", "-S", "-c", script], limits=Limits(cpu_seconds=20))
+                    assert made.exit_code == 0, made
+            return listed.stdout
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(work()) == b""
+
+
+def test_a_worker_that_was_killed_while_it_waited_is_replaced(sandbox: Contained) -> None:
+    async def work() -> list[bytes]:
+        said = []
+        try:
+            for _ in range(2):
+                async with sandbox.workspace({}) as place:
+                    said.append((await place.run(["/bin/echo", "hello"], limits=SHORT)).stdout)
+                for workers in sandbox._idle.values():
+                    for worker in workers:
+                        assert worker._process is not None
+                        worker._process.kill()
+                        worker._process.wait()
+            return said
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(work()) == [b"hello\n", b"hello\n"]
+
+
+GUEST = """
+import os, sys, time
+def main(fds):
+    while True:
+        said = os.read(fds[0], 100)
+        if said == b"wait":
+            time.sleep(60)
+        if not said:
+            os._exit(5)
+        os.write(fds[0], said.upper())
+"""
+
+
+def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: Contained) -> None:
+    async def work() -> tuple[bytes, Outcome]:
+        ours, theirs = socket.socketpair()
+        try:
+            async with sandbox.host(Guest(modules=(("loud", GUEST),))) as host:
+                call = asyncio.ensure_future(host.call([theirs], SHORT))
+                ours.sendall(b"hello")
+                said = await asyncio.to_thread(ours.recv, 100)
+                ours.close()
+                return said, await call
+        finally:
+            await sandbox.close()
+
+    said, outcome = asyncio.run(work())
+    assert said == b"HELLO"
+    assert (outcome.exit_code, outcome.limit) == (5, "")
+
+
+def test_a_guest_that_is_stopped_hit_no_limit(sandbox: Contained) -> None:
+    async def work() -> tuple[Outcome, bytes]:
+        try:
+            async with sandbox.host(Guest(modules=(("loud", GUEST),))) as host:
+                ours, theirs = socket.socketpair()
+                call = asyncio.ensure_future(host.call([theirs], Limits(wall_seconds=30)))
+                ours.sendall(b"wait")
+                await asyncio.sleep(0.1)
+                host.stop()
+                stopped = await call
+                ours.close()
+                # a stop that comes too late is for nobody
+                host.stop()
+                ours, theirs = socket.socketpair()
+                call = asyncio.ensure_future(host.call([theirs], SHORT))
+                ours.sendall(b"again")
+                said = await asyncio.to_thread(ours.recv, 100)
+                ours.close()
+                await call
+                return stopped, said
+        finally:
+            await sandbox.close()
+
+    stopped, said = asyncio.run(work())
+    assert (stopped.exit_code, stopped.limit) == (-9, "")
+    assert said == b"AGAIN"
+
+
+def test_closing_leaves_no_process_and_no_folder(
+    sandbox: Contained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shell(sandbox, "mkdir -p a/b; echo x > a/b/c; (setsid sleep 60 &)")
+    assert list(tmp_path.iterdir()) == []
+    assert _family(os.getpid()) == [os.getpid()]
+
+
+def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: Contained, tmp_path: Path) -> None:
+    async def work() -> None:
+        async with sandbox.host(Guest(python=str(tmp_path / "no-python"))):
+            pass
+
+    with pytest.raises(VerifierError, match=r"the sandbox did not start|no-python"):
+        asyncio.run(work())
+
+
+def test_a_level_says_what_it_holds() -> None:
+    for level in NAMES:
+        found = proof(level)
+        assert set(found.held) in (set(), set(CLAIMS))
+        assert bool(found.held) != bool(found.problem)
+        if level in ("full", "bubblewrap", "landlock") and found.held:
+            assert found.holds
+            assert all(found.held[claim] for claim in NEEDED)
+    assert not proof("process").holds
+
+
+def test_the_strongest_level_that_holds_is_chosen() -> None:
+    holding = [level for level in NAMES if proof(level).holds]
+    if not holding:
+        with pytest.raises(InputError, match="--allow-weak-sandbox"):
+            strongest()
+        return
+    assert strongest().level == holding[0]
+    # what is required is the least that will do
+    for level in NAMES[NAMES.index(holding[0]) :]:
+        assert strongest(level).level == holding[0]
+
+
+def test_a_level_that_is_not_to_be_had_is_not_replaced_by_a_weaker_one() -> None:
+    missing = [level for level in NAMES if not proof(level).held]
+    stronger = [level for level in missing if not any(proof(above).holds for above in NAMES[: NAMES.index(level)])]
+    for level in stronger:
+        with pytest.raises(InputError, match=f"isolation {level} is not to be had here"):
+            strongest(level)
+
+
+def test_an_unknown_level_is_named() -> None:
+    with pytest.raises(InputError, match=r'--require-isolation: unknown level "ful".*full'):
+        strongest("ful")
+
+
+def _running(token: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if token.encode() in path.read_bytes():
+                found.append(path.parent.name)
+        except OSError:
+            continue
+    return found
