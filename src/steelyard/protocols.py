@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
     stdout: bytes
     stderr: bytes
     limit: str
-    """The limit that ended it, `cpu limit`, `time limit` or `memory limit`; empty if none did."""
+    """The limit that ended it, `cpu limit`, `time limit`, `memory limit` or `disk limit`; empty if none did."""
     seconds: float
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -70,11 +71,11 @@ def interpreter(user: str) -> str:
     return ""
 
 
-def run_as(user: str, command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+def run_as(user: str, command: list[str], *, uid: int = NOBODY, **more: Any) -> subprocess.CompletedProcess[str]:
     """Run a program as this user, with what it needs to find us."""
     identity: dict[str, Any] = {}
     if user == "nobody":
-        identity = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        identity = {"user": uid, "group": uid, "extra_groups": []}
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(PATHS), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd="/", check=False, **identity, **more
@@ -83,12 +84,14 @@ def run_as(user: str, command: list[str], **more: Any) -> subprocess.CompletedPr
 
 def told_once(factory: pytest.TempPathFactory, name: str, user: str, command: list[str]) -> dict[str, Any]:
     """What a program of attacks told; whichever test process comes first runs it, and the others wait."""
+    # a limit on processes counts all those of a user, so two programs of attacks at a time must not be one user's
+    uid = NOBODY - zlib.crc32(name.encode()) % 1000
     base = factory.getbasetemp()
     found = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / f"attacks-{name}.json"
     with found.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not found.exists():
-            done = run_as(user, command, timeout=240)
+            done = run_as(user, command, uid=uid, timeout=240)
             assert done.returncode == 0, done.stderr
             found.write_text(done.stdout)
     told: dict[str, Any] = json.loads(found.read_text())

@@ -226,7 +226,7 @@ class Worker:
         except TimeoutError:
             raise VerifierError("the sandbox did not come back") from None
         except OSError as error:
-            raise VerifierError(f"the sandbox is gone: {error}") from None
+            raise VerifierError(f"the sandbox failed: {error}") from None
         finally:
             if self._watch is not None:
                 self._watch.cancel()
@@ -288,7 +288,7 @@ class Worker:
             await self._send(msgspec.json.encode(header), payload, fds)
             reply = await self._reply()
         except OSError as error:
-            raise VerifierError(f"the sandbox is gone: {error}") from None
+            raise VerifierError(f"the sandbox failed: {error}") from None
         self._busy = False
         return reply
 

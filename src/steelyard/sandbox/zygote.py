@@ -43,6 +43,8 @@ ROOM, FILES = "512m", 20_000
 OPEN_FILES = 256
 LOOK = 0.25
 """Seconds between looks at how full the folder is, where the file system does not see to that."""
+COUNT = 0.5
+"""Seconds for which a count of a user's processes is good enough."""
 LONGEST_HEADER = 1 << 20
 
 
@@ -66,7 +68,9 @@ class Zygote:
         """Whether we are the first process of a namespace of our own."""
         self._own_root: bool = config["own_root"]
         # a user that nobody else is, or that is counted apart, has no processes yet
-        self._tasks = 0 if self._uid is not None or self._own_root else tasks_of_this_user()
+        self._counts = self._uid is None and not self._own_root
+        self._tasks: int | None = 0
+        self._counted = -COUNT
         self._bounded = self._namespaces
         """Whether the file system itself keeps the folder from growing without end."""
 
@@ -148,7 +152,7 @@ class Zygote:
         """Start a program and wait for its end."""
         argv, environment = job["argv"], {**os.environ, **job["environment"]}
 
-        def start() -> None:
+        def start(_: int) -> None:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
@@ -158,7 +162,8 @@ class Zygote:
         """Let the guest talk over the sockets it is given."""
         guest = self._guest
 
-        def start() -> None:
+        def start(told: int) -> None:
+            os.close(told)
             if guest is not None:
                 guest(list(range(3, 3 + len(fds) - 1)))
             os._exit(0)
@@ -172,22 +177,27 @@ class Zygote:
         limits: Sequence[float],
         std: list[int],
         others: list[int],
-        start: Callable[[], None],
+        start: Callable[[int], None],
         *,
         may_change: bool = False,
     ) -> dict[str, Any]:
         """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running."""
         began = time.monotonic()
+        if self._counts and began - self._counted > COUNT:
+            self._tasks, self._counted = tasks_of_this_user(), began
+        heard, told = os.pipe()
         child = os.fork()
         if child == 0:
+            # the last of its files, which a start closes: whatever is told there was told by us and by no answer
             try:
-                self._become_contained(limits, [*std, *others], may_change=may_change)
-                start()
+                self._become_contained(limits, [*std, *others, told], may_change=may_change)
+                start(len(std) + len(others))
             except BaseException as error:  # noqa: BLE001  nothing may come back into our loop in a child
                 with contextlib.suppress(BaseException):
-                    os.write(2, f"steelyard: could not start: {error}\n".encode())
+                    os.write(len(std) + len(others), str(error).encode()[:1000] or b"for no reason")
             finally:
                 os._exit(127)
+        os.close(told)
         limit = self._ended(child, began + limits[1])
         if limit is not None:
             kill_everything(child)
@@ -196,6 +206,10 @@ class Zygote:
         reap(child)
         cpu = used.ru_utime + used.ru_stime
         code = os.waitstatus_to_exitcode(status)
+        wrong = os.read(heard, 1000)
+        os.close(heard)
+        if wrong:
+            return {"error": f"could not start: {wrong.decode('utf-8', 'replace')}"}
         out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
         return {"code": code, "limit": "cpu limit" if out_of_cpu else limit or "", "seconds": seconds}
 

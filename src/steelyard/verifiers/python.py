@@ -81,7 +81,7 @@ class Python:
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, expected),
-            trust="in-process" if tests.style in INSIDE else "isolated",
+            trust=finding.trust or ("in-process" if tests.style in INSIDE else "isolated"),
             isolation=self._sandbox.level,
         )
 
@@ -146,12 +146,16 @@ class Python:
                         talk = Talk(ours)
                         await talk.say(["program", code, given])
                         compiled = await talk.hear()
+                        # a program may say anything here; what we do not understand says nothing
                         ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
+                        if not (ran and ran[0] == "ran" and len(ran) == 2):
+                            ran = None
                         outcome = await ended(candidate, answering)
                     finally:
                         answering.cancel()
-            if compiled and compiled[0] == "not compiled":
-                return _uncompiled(str(compiled[1]), compiled[2], outcome.seconds)
+            if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
+                line = compiled[2] if isinstance(compiled[2], int) else None
+                return _uncompiled(str(compiled[1]), line, outcome.seconds)
             seconds += outcome.seconds
             got = outcome.stdout.decode("utf-8", "replace")
             if ran is None:
@@ -228,6 +232,8 @@ def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
         label=label,
         reason=reason,
         output=output[:KEPT],
+        # a test that asks an object of the answer's whether it is right takes the answer's word for it
+        trust="in-process" if told.get("own_word") else "",
         compile_seconds=told["seconds"],
         test_seconds=answered.seconds,
     )

@@ -39,7 +39,8 @@ def guest(name: str, environment: str = "", style: str = "") -> Guest:
     if not environment:
         return Guest(modules=tuple(sources))
     root = Path(environment).absolute()
-    return Guest(modules=tuple(sources), python=str(root / "bin" / "python"), readable=(str(root), *base(root)))
+    python = sys.executable if environment == sys.prefix else str(root / "bin" / "python")
+    return Guest(modules=tuple(sources), python=python, readable=(str(root), *base(root)))
 
 
 def base(environment: Path) -> tuple[str, ...]:

@@ -37,6 +37,19 @@ LONGEST_MESSAGE = 1000
 MOST_OUTPUT = 64 << 10
 ANSWER, TESTS, GUARD = "answer.py", "test_answer.py", "steelyard_guard"
 PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
+DATA = (
+    "test_answer",
+    "builtins",
+    "collections",
+    "datetime",
+    "decimal",
+    "fractions",
+    "pathlib",
+    "uuid",
+    "array",
+    "numpy",
+)
+"""Modules whose objects may be compared with plain data: they decide nothing by themselves."""
 OWN_WILL = (
     "__eq__",
     "__ne__",
@@ -220,7 +233,7 @@ def acts(value: Any) -> bool:
 
 
 def own_will(value: Any, depth: int = 0) -> bool:
-    """Whether a value is, or holds, an object of the answer's own that decides about comparisons itself."""
+    """Whether a value is, or holds, an object that decides about comparisons itself."""
     kind = type(value)
     if kind in PLAIN:
         if depth < 5 and kind in (list, tuple, set, frozenset):
@@ -228,9 +241,13 @@ def own_will(value: Any, depth: int = 0) -> bool:
         if depth < 5 and kind is dict:
             return any(own_will(item, depth + 1) for pair in value.items() for item in pair)
         return False
-    return kind.__module__ == "answer" and any(
-        name in vars(above) for above in kind.__mro__[:-1] if above.__module__ == "answer" for name in OWN_WILL
-    )
+    return not is_known(kind) and any(name in vars(above) for above in kind.__mro__[:-1] for name in OWN_WILL)
+
+
+def is_known(kind: type) -> bool:
+    """Whether a class is of the tests' own or of a module whose objects are data, and not one that only says so."""
+    module = kind.__module__.partition(".")[0]
+    return module in DATA and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
 
 
 def is_plain(value: Any) -> bool:

@@ -9,9 +9,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.errors import VerifierError, nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from steelyard.records import Case
 
 STYLES = ("asserts", "check", "doctest", "io", "pytest", "unittest")
+MODULES = {
+    "bisect",
+    "cmath",
+    "collections",
+    "copy",
+    "functools",
+    "itertools",
+    "json",
+    "math",
+    "random",
+    "re",
+    "statistics",
+}
+"""Modules whose names nobody gives to something else."""
 INSIDE = ("pytest", "unittest")
 """Styles whose tests need the answer's own objects, and so run beside it."""
 
@@ -55,8 +71,8 @@ def _source(style: str, case: Case) -> Plan:
         check = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "check"), None)
         if check is None:
             raise VerifierError("style check needs a function check(candidate) in the tests")
-        return _check(case.tests, check, case.verify.entry_point)
-    steps = []
+        return _check(case, check)
+    steps = [step for node in body for step in _imports(node)]
     names = []
     for node in body:
         step = _statement(node)
@@ -70,9 +86,10 @@ def _source(style: str, case: Case) -> Plan:
     return Plan(style, tuple(names), tuple(steps))
 
 
-def _check(tests: str, check: ast.FunctionDef, entry_point: str) -> Plan:
+def _check(case: Case, check: ast.FunctionDef) -> Plan:
     """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
-    steps: list[dict[str, Any]] = [{"test": False, "source": tests}]
+    entry_point = case.verify.entry_point
+    steps = [*_imports(check), *_helpers(case.verify.stub or "", entry_point), {"test": False, "source": case.tests}]
     parameters = check.args
     plain = len(parameters.args) == 1 and not (parameters.posonlyargs or parameters.kwonlyargs or parameters.defaults)
     inner = [node for statement in check.body for node in ast.walk(statement)]
@@ -94,6 +111,34 @@ def _check(tests: str, check: ast.FunctionDef, entry_point: str) -> Plan:
     if not names:
         raise VerifierError("check(candidate) asserts nothing")
     return Plan("check", tuple(names), tuple(steps))
+
+
+def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
+    """Modules that tests use without importing them: those of the language, not what an answer calls by their names."""
+    used = {
+        node.value.id
+        for node in ast.walk(tests)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    called = {
+        node.func.id for node in ast.walk(tests) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    for name in sorted((used - called) & MODULES):
+        yield {"test": False, "source": f"import {name}"}
+
+
+def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
+    """What a stub defines besides the function asked for: tests that use it mean this, not what an answer makes of it."""
+    try:
+        body = ast.parse(stub).body
+    except (SyntaxError, ValueError):
+        return
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            # what is missing here is missed by those who need it
+            yield {"test": False, "source": f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass"}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry_point:
+            yield {"test": False, "source": ast.unparse(node)}
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
