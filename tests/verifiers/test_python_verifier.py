@@ -465,6 +465,23 @@ def test_a_refusal_is_what_the_answer_says_it_is():
     assert [test.message for test in finding.tests] == [""] * 8
 
 
+def test_a_verdict_that_rests_on_the_answers_own_word_does_not_call_itself_isolated() -> None:
+    code = "class All:\n    def __contains__(self, item):\n        return True\ndef f(n):\n    return All() if n else [3]\n"
+    finding = judge(code, case("assert 3 in f(1)"))
+    assert (outcomes(finding), finding.trust) == (["passed"], "in-process")
+    finding = judge(code, case("assert 3 in f(0)"))
+    assert (outcomes(finding), finding.trust) == (["passed"], "isolated")
+
+
+def test_what_a_stub_defines_is_what_its_tests_mean() -> None:
+    stub = 'import math\n\ndef poly(xs, x):\n    return xs[0] + xs[1] * x\n\ndef root(xs):\n    """Find a root."""\n'
+    tests = "def check(candidate):\n    assert math.fabs(poly([1, 2], candidate([1, 2]))) < 1e-4\n"
+    of = case(tests, verify=Verify(entry_point="root", stub=stub))
+    assert outcomes(judge("def root(xs):\n    return -xs[0] / xs[1]\n", of)) == ["passed"]
+    assert outcomes(judge("def poly(xs, x):\n    return 0\ndef root(xs):\n    return 7\n", of)) == ["failed"]
+    assert outcomes(judge("class math:\n    fabs = lambda x: 0\ndef root(xs):\n    return 7\n", of)) == ["failed"]
+
+
 def test_plain_data_arrives_as_it_was() -> None:
     values = [
         (1, (2, [3, {4: "five", (6,): None}])), {1, 2}, frozenset({3}), b"bytes", 1.5, float("inf"), 2 + 3j, 10**4000, -(10**30),

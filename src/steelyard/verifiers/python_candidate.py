@@ -17,7 +17,7 @@ import sys
 import time
 import types
 
-from steelyard.verifiers.python_wire import Gone, Peer, TooMuch, decoded, encoded, whole
+from steelyard.verifiers.python_wire import Gone, Peer, TooMuch, decoded, encoded, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ USUAL = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "str
 for _module in USUAL:
     __import__(_module)
 MOST_PRINTED = 64 << 10
-LONGEST_MESSAGE = 1000
 MUTABLE = (list, dict, set, bytearray, collections.deque)
 
 
@@ -187,16 +186,6 @@ class Candidate(Peer):
                     found[name] = self.encode(module.__dict__[name])
         self.send(["loaded", found, self._taken()])
         return found
-
-
-def said(error: BaseException) -> str:
-    """The exception in words, whatever it does to avoid that."""
-    try:
-        text = str(error)[:LONGEST_MESSAGE]
-    except BaseException:
-        text = "(an exception that cannot be printed)"
-    name = type(error).__name__[:100]
-    return whole(f"{name}: {text}" if text else name)
 
 
 def main(fds: list[int]) -> None:

@@ -21,7 +21,7 @@ import types
 import unittest
 import unittest.mock
 
-from steelyard.verifiers.python_wire import Peer
+from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Peer, said, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ try:
 except ImportError:  # only files in pytest's style need it
     pytest = None  # type: ignore[assignment]
 
-LONGEST_MESSAGE = 1000
 MOST_OUTPUT = 64 << 10
 ANSWER, TESTS, GUARD = "answer.py", "test_answer.py", "steelyard_guard"
 PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
@@ -423,21 +422,3 @@ def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
 def _last_line(report: Any) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
     return str(crash.message if crash else report.longrepr)[-LONGEST_MESSAGE:]
-
-
-def said(error: BaseException) -> str:
-    """The exception in words, whatever it does to avoid that."""
-    try:
-        text = str(error)[:LONGEST_MESSAGE]
-    except BaseException:
-        text = "(an exception that cannot be printed)"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def short(value: object) -> str:
-    """A value as a reader wants to see it."""
-    try:
-        text = repr(value)
-    except BaseException:
-        text = f"({type(value).__name__} that cannot be printed)"
-    return text if len(text) <= 200 else text[:200] + "..."

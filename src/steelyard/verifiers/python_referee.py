@@ -20,7 +20,7 @@ import socket
 import sys
 import time
 
-from steelyard.verifiers.python_wire import Gone, Peer, decoded, encoded
+from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Gone, Peer, decoded, encoded, said, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ USUAL = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
 """What tests usually import: loaded once, so that no fork has to."""
 for _module in USUAL:
     __import__(_module)
-LONGEST_MESSAGE = 1000
 MOST_OUTPUT = 64 << 10
 MOST_PRINTED = 16 << 20
 """Characters of what is printed during one step that tests can look at."""
@@ -311,30 +310,6 @@ def made(kind: type[BaseException], given: Any, message: str) -> BaseException:
     # never empty: nothing to say must not look like nothing wrong
     error.__dict__["said"] = message[:LONGEST_MESSAGE] or "an exception without words"
     return error
-
-
-def said(error: BaseException) -> str:
-    """The exception in words."""
-    if "said" in error.__dict__:
-        return str(error.__dict__["said"])
-    try:
-        text = str(error)[:LONGEST_MESSAGE]
-    except Gone:
-        raise
-    except BaseException:
-        text = "(an exception that cannot be printed)"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def short(value: object) -> str:
-    """A value as a reader wants to see it."""
-    try:
-        text = repr(value)
-    except Gone:
-        raise
-    except BaseException:
-        text = f"({type(value).__name__} that cannot be printed)"
-    return text if len(text) <= 200 else text[:200] + "..."
 
 
 class Step:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LARGEST = 16 << 20
 """Bytes of one message."""
+LONGEST_MESSAGE, LONGEST_VALUE = 1000, 200
+"""Characters of an exception's words, and of a value's."""
 DEEPEST = 100
 """How deep lists may stand in lists."""
 SAFE = 1 << 63
@@ -122,9 +124,30 @@ class Peer:
         return taken
 
 
-def whole(text: str) -> str:
-    """A text without half characters, which neither a file nor another program could take."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def said(error: BaseException) -> str:
+    """An exception in words, whatever it does to avoid that; one that stands for another's carries its words."""
+    try:
+        if "said" in error.__dict__:
+            return str(error.__dict__["said"])
+        text = str(error)[:LONGEST_MESSAGE]
+    except Gone:
+        raise
+    except BaseException:
+        text = "(an exception that cannot be printed)"
+    name = type(error).__name__[:100]
+    # half characters, which neither a file nor another program could take, are left out
+    return (f"{name}: {text}" if text else name).encode("utf-8", "replace").decode("utf-8")
+
+
+def short(value: object) -> str:
+    """A value as a reader wants to see it."""
+    try:
+        text = repr(value)
+    except Gone:
+        raise
+    except BaseException:
+        text = f"({type(value).__name__} that cannot be printed)"
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "..."
 
 
 def encoded(value: Any, other: Any, depth: int = 0) -> Any:
