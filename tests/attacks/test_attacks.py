@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from attacks.hostile import ATTACKS, INSIDE
 from attacks.scenes import Told
 
@@ -166,12 +164,10 @@ def test_nothing_is_left_behind(scene: Told) -> None:
         assert told["after"] == []
 
 
-def test_where_the_sandbox_is_weak_the_attacks_do_succeed(scene: Told) -> None:
+def test_the_attacks_get_out_where_the_sandbox_is_weak_and_nowhere_else(scene: Told) -> None:
     """An attack that has never succeeded has proved nothing: where only the verdict is protected, these get out."""
-    if not scene.weak:
-        pytest.skip("held")
     for row in (19, 20):
-        assert any("ESCAPED" in found["output"] for _, found in scene.of(row))
+        assert any("ESCAPED" in found["output"] for _, found in scene.of(row)) == scene.weak
 
 
 def test_every_row_has_its_attacks() -> None:

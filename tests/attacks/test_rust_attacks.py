@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import USERS, interpreter, run_as, told_once, unavailable
+from attacks.scenes import NOBODY, USERS, interpreter, run_as, told_once, unavailable
 
 DRIVER = Path(rust_attacks.__file__)
 
@@ -24,13 +26,27 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     python = interpreter(user)
     if not python:
         unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
+    if _runs(user, str(rustc)):
+        return told_once(tmp_path_factory, f"rust-{user}", user, [python, str(DRIVER)])
+    # root's toolchain, shown to an ordinary user in another place
+    toolchain = subprocess.run([str(rustc), "--print", "sysroot"], check=True, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        command = ["unshare", "--mount", "sh", "-c", SHOWN, "sh", toolchain.stdout.strip(), place, str(NOBODY)]
+        return told_once(tmp_path_factory, f"rust-{user}", "root", [*command, python, str(DRIVER)])
+
+
+SHOWN = """
+mount --bind "$1" "$2" && export PATH="$2/bin:$PATH" && user=$3 && shift 3 &&
+exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+"""
+
+
+def _runs(user: str, program: str) -> bool:
     try:
-        readable = run_as(user, [str(rustc), "--version"]).returncode == 0
+        return run_as(user, [program, "--version"]).returncode == 0
     except OSError:
-        readable = False
-    if not readable:
-        pytest.skip(f"the toolchain lies where {user} cannot read it")
-    return told_once(tmp_path_factory, f"rust-{user}", user, [python, str(DRIVER)])
+        return False
 
 
 def of(told: dict[str, Any], row: str) -> dict[str, dict[str, Any]]:
