@@ -365,7 +365,8 @@ def enclose(readable: Sequence[str], home: str, uid: int | None) -> None:
     if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
         os.symlink(home, root + "/tmp")  # noqa: S108
     kernel.change_root(root)
-    kernel.mount("none", "/", None, kernel.MS_BIND | 32 | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)
+    flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("none", "/", None, flags)
 
 
 def bind(source: str, target: str) -> None:
