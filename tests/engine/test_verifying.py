@@ -103,6 +103,16 @@ def test_a_level_that_is_not_to_be_had_is_refused_before_anything_is_asked(tmp_p
     assert not (tmp_path / "run").exists()
 
 
+def test_an_environment_that_is_none_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    cases = [
+        Case(id=name, prompt="?", language="python", expectations=Expectations(test_file="assert f()")) for name in "ab"
+    ]
+    recorded(tmp_path, "a", "x")
+    with pytest.raises(InputError, match=r"^--python-env .*env: no virtual environment; make one with: ") as refused:
+        run(cases, models=f"replay:{tmp_path}/samples.jsonl", means=Means(python_env=str(tmp_path / "env")))
+    assert len(refused.value.problems) == 1
+
+
 def test_what_runs_no_code_needs_no_sandbox(tmp_path: Path) -> None:
     recorded(tmp_path, "a", "It is Paris.")
     case = Case(id="a", prompt="?", target="Paris")

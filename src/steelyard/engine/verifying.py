@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,6 +82,10 @@ def in_environment(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
     """The cases with the virtual environment that the user names, instead of their own."""
     if not python_env:
         return tuple(cases)
+    if not Path(python_env, "pyvenv.cfg").is_file():
+        raise InputError(
+            f"--python-env {python_env}: no virtual environment; make one with: python3 -m venv {python_env}"
+        )
     return tuple(
         msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=python_env))
         for case in cases
