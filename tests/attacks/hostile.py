@@ -186,7 +186,7 @@ def _forging() -> list[Attack]:
             "            for name, value in list(space.items()):\n"
             "                if isinstance(value, list) and name in ('result', 'results', 'told', 'tests'):\n"
             "                    value.insert(0, 'passed')\n"
-            "                if name in ('result', 'wrong', 'failed', 'outcome'):\n"
+            "                elif name in ('result', 'wrong', 'failed', 'outcome'):\n"
             "                    space[name] = ''\n"
             "        frame = frame.f_back\n"
             "    return 7\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -32,12 +33,15 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     toolchain = subprocess.run([str(rustc), "--print", "sysroot"], check=True, capture_output=True, text=True)
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
+        for folder in ("toolchain", "cache"):
+            Path(place, folder).mkdir()
+            os.chown(Path(place, folder), NOBODY, NOBODY)
         command = ["unshare", "--mount", "sh", "-c", SHOWN, "sh", toolchain.stdout.strip(), place, str(NOBODY)]
         return told_once(tmp_path_factory, f"rust-{user}", "root", [*command, python, str(DRIVER)])
 
 
 SHOWN = """
-mount --bind "$1" "$2" && export PATH="$2/bin:$PATH" && user=$3 && shift 3 &&
+mount --bind "$1" "$2/toolchain" && export PATH="$2/toolchain/bin:$PATH" XDG_CACHE_HOME="$2/cache" && user=$3 && shift 3 &&
 exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
 """
 

@@ -242,6 +242,8 @@ def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
 def _seen_inside(facts: list[list[Any]], tests: Plan, outcome: Outcome, tampered: str) -> Finding:
     """What came from beside the answer, as a finding; what is not accounted for has failed."""
     told = {kind: values for kind, *values in facts if kind != "test"}
+    if "unable" in told:
+        raise VerifierError(str(told["unable"][0]))
     if "not compiled" in told:
         return _uncompiled(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
     output = outcome.stdout.decode("utf-8", "replace")[:KEPT]

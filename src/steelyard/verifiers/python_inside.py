@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 try:
     import pytest
+
+    HAS_PYTEST = True
 except ImportError:  # only files in pytest's style need it
-    pytest = None  # type: ignore[assignment]
+    HAS_PYTEST = False
 
 MOST_OUTPUT = 64 << 10
 ANSWER, TESTS, GUARD = "answer.py", "test_answer.py", "steelyard_guard"
@@ -83,6 +85,9 @@ def main(fds: list[int]) -> None:
     def tell(*fact: Any) -> None:
         engine.send([nonce, *fact])
 
+    if style == "pytest" and not HAS_PYTEST:
+        tell("unable", "pytest is not installed in the environment that the case names")
+        os._exit(0)
     try:
         compile(code, ANSWER, "exec")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -381,8 +386,6 @@ def _called(function: Any) -> str:
 
 def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
     """Run the file with pytest, and nothing else that lies around."""
-    if pytest is None:
-        raise RuntimeError("pytest is not installed in this environment")
 
     class Plugin:
         """Hears how each test went."""
