@@ -21,7 +21,8 @@ def survived(scene: Told, row: int) -> None:
             wrong.append(f"{attack.key}: did not come to its end: {found['output'][-300:]}")
         if "ESCAPED" in found["output"] and not scene.weak:
             wrong.append(f"{attack.key}: {found['output'][:1000]}")
-        trust = "in-process" if attack.case in INSIDE else "isolated"
+        # a test that asks an object of the answer's whether it is true takes its word, and says so
+        trust = "in-process" if attack.case in (*INSIDE, "own") else "isolated"
         if found["trust"] != trust:
             wrong.append(f"{attack.key}: trust {found['trust']!r}")
         honest = found["honest"]

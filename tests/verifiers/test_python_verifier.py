@@ -469,6 +469,8 @@ def test_a_verdict_that_rests_on_the_answers_own_word_does_not_call_itself_isola
     code = "class All:\n    def __contains__(self, item):\n        return True\ndef f(n):\n    return All() if n else [3]\n"
     finding = judge(code, case("assert 3 in f(1)"))
     assert (outcomes(finding), finding.trust) == (["passed"], "in-process")
+    finding = judge("import re\ndef f(n):\n    return re.match('a', n)\n", case("assert f('ab')\nassert not f('b')"))
+    assert (outcomes(finding), finding.trust) == (["passed", "passed"], "in-process")
     finding = judge(code, case("assert 3 in f(0)"))
     assert (outcomes(finding), finding.trust) == (["passed"], "isolated")
 
@@ -491,6 +493,12 @@ def test_plain_data_arrives_as_it_was() -> None:
     of = case(f"def test_all():\n{''.join(f'    {line}' for line in tests.splitlines(True))}")
     finding = judge("def echo(value):\n    return value\n", of)
     assert outcomes(finding) == ["passed"], finding.reason
+
+
+def test_types_that_everyone_knows_may_be_handed_over() -> None:
+    code = "def only(values, kind):\n    return [value for value in values if type(value) is kind]\ndef which(value):\n    return type(value)\n"
+    finding = judge(code, case("assert only((4, 'a', 2.5), int) == [4]\nassert which('a') is str\n"))
+    assert (outcomes(finding), finding.trust) == (["passed", "passed"], "isolated")
 
 
 UNITTEST = """

@@ -55,6 +55,7 @@ DEEDS: dict[str, Callable[..., Any]] = {
     "iter": iter,
     "next": next,
     "len": len,
+    "truth": bool,
     "str": str,
     "repr": repr,
     "isinstance": isinstance,

@@ -199,7 +199,9 @@ class Remote:
         return hash(self._number)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self._name} is an object of the answer's own, not plain data: it has no truth of its own")
+        # no more than the answer could have said with a plain yes or no, but its own word all the same
+        self._side.own_word = True
+        return self._side.do("truth", self) is True
 
     def _compared(self, deed: str, other: Any) -> Any:
         if not isinstance(other, Remote):

@@ -8,6 +8,7 @@ interpreters on both sides.
 from __future__ import annotations
 
 import base64
+import builtins
 import datetime
 import json
 import math
@@ -173,7 +174,8 @@ def encoded(value: Any, other: Any, depth: int = 0) -> Any:
 
 def _rarer(value: Any, other: Any, depth: int) -> Any:
     if isinstance(value, type):
-        return other(value)
+        name = value.__name__
+        return {"type": name} if getattr(builtins, name, None) is value else other(value)
     # from here on what is of a class of its own is narrowed to the plain data that it holds
     for kind, mark in NARROWED:
         if isinstance(value, kind):
@@ -221,6 +223,13 @@ def decoded(value: Any, other: Any) -> Any:
     return other(mark, held)
 
 
+def _type(name: str) -> Any:
+    found = getattr(builtins, name)
+    if not isinstance(found, type):
+        raise ValueError(f"{name} is no type")
+    return found
+
+
 def _array(items: list[Any]) -> Any:
     try:
         import numpy
@@ -247,5 +256,6 @@ _MAKE: dict[str, Any] = {
     "datetime": datetime.datetime.fromisoformat,
     "time": datetime.time.fromisoformat,
     "n": _array,
+    "type": _type,
     "delta": lambda parts: datetime.timedelta(*parts),
 }
