@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -22,9 +22,18 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(action.option_strings)} {value}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence; whoever wants the whole usage asks for it."""
+
+    def error(self, message: str) -> NoReturn:
+        from steelyard.errors import InputError
+
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
 def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     """The parser of all commands; each is explained by its docstring."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="steelyard",
         description="Find out how good the things are that language models write, and whether a difference is real.",
         epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "

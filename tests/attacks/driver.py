@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -133,6 +134,7 @@ class Scene:
             "PORT": self.port,
             "ALONE": int(alone),
             "REPOSITORY": Path(steelyard.__file__).parents[2],
+            "HOME": pwd.getpwuid(0).pw_dir,
             "TESTS": Path(__file__).with_name("hostile.py"),
             "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.MACHINE],
             **{name.upper(): kernel.number(name) for name in kernel.CALLS},

@@ -835,13 +835,13 @@ os.write(1, b"TRIED")
         ESCAPE
         + """
 import glob
-paths = ["/etc/passwd", "/etc/shadow", "/root/.bashrc", "@BAIT@/secret", "@BAIT@/open/secret", "@REPOSITORY@/pyproject.toml",
+paths = ["/etc/passwd", "/etc/shadow", "@HOME@/.bashrc", "@BAIT@/secret", "@BAIT@/open/secret", "@REPOSITORY@/pyproject.toml",
     "@TESTS@", "/proc/1/environ", "/proc/self/environ", "/proc/@PID@/environ", "/proc/@PID@/mem", "/proc/@PID@/maps",
     "/proc/@PPID@/environ", "/proc/kcore", "/proc/kallsyms", "/sys/kernel/notes", "/run/secrets", "/proc/1/root/etc/passwd",
     "/proc/self/root/etc/passwd", "../../../etc/passwd", "/proc/mounts", "/sys/class/net/lo/address"]
 for path in paths:
     attempt("read " + path, lambda: os.read(os.open(path, os.O_RDONLY), 10))
-for folder in ("/home", "/root", "/etc", "/var", "@BAIT@", "@TMP@", "/proc", "/proc/@PID@/fd", "/sys", "/run"):
+for folder in ("/home", "@HOME@", "/etc", "/var", "@BAIT@", "@TMP@", "/proc", "/proc/@PID@/fd", "/sys", "/run"):
     # where an answer has a root of its own, it finds there the way to what it may read
     attempt("list " + folder, lambda: [name for name in os.listdir(folder) if name not in
         ("alternatives", "ld.so.cache", "ld.so.conf", *os.__file__.split("/"), *"@REPOSITORY@".split("/"))][0])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -23,14 +21,9 @@ from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import RULES, correct, score
 from steelyard.verifiers.command import Command
+from toolchains import needs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def needs(tool: str) -> pytest.MarkDecorator:
-    """Skip where a tool is missing, except in CI: there it must not be."""
-    is_missing = shutil.which(tool) is None and not os.environ.get("CI")
-    return pytest.mark.skipif(is_missing, reason=f"{tool} is not installed")
 
 
 def case(*, timeout_secs: float = 20, language: str = "shell", expected: Any = None, **verify: Any) -> Case:

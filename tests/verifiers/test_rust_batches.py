@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -20,8 +19,9 @@ from steelyard.scoring import correct
 from steelyard.verifiers import rust_source
 from steelyard.verifiers.rust import Rust
 from steelyard.verifiers.rust_batch import Batches
+from toolchains import needs
 
-pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler here")
+pytestmark = needs("rustc")
 
 TESTS = """
 #[cfg(test)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -22,8 +21,9 @@ from steelyard.scoring import RULES, correct, score
 from steelyard.verifiers import rust_crate, rust_libraries, rust_source
 from steelyard.verifiers.rust import Rust
 from steelyard.verifiers.rust_toolchain import toolchain
+from toolchains import needs
 
-pytestmark = pytest.mark.skipif(shutil.which("rustc") is None, reason="no Rust compiler here")
+pytestmark = needs("rustc")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ADD = """

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from steelyard.engine.pool import complete, work_through
 from steelyard.engine.sitting import Means
-from steelyard.engine.verifying import Verifying, in_environment
-from steelyard.errors import Problem, VerifierError
+from steelyard.engine.verifying import Verifying, in_environment, told
+from steelyard.errors import Problem
 from steelyard.plugins import names
 from steelyard.scoring import correct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.records import Case, Finding
+    from steelyard.records import Case
 
 
 def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Problem]]:
@@ -24,51 +25,53 @@ def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Prob
 
 
 async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem]]:
-    problems: list[Problem] = []
-    proved = 0
-    known = names("verifiers")
     verifying = Verifying(cases, means)
-    unproved = [case for case in cases if case.kind not in known and (case.reference or case.counterexample)]
-    for kind in sorted({case.kind for case in unproved}):
-        count = sum(case.kind == kind for case in unproved)
-        problems.append(Problem("", 0, f'answers of {count} cases not proved: no verifier "{kind}" here', fatal=False))
-
-    verifiable = []
-    for case in (case for case in cases if case.kind in known):
-        try:
-            verifying.of(case).check(case)
-            verifiable.append(case)
-        except VerifierError as error:
-            problems.append(Problem(f'case "{case.id}"', 0, str(error)))
+    # files are shared with tools that know other languages, so what we cannot judge is no mistake
+    foreign = Counter(case.kind for case in cases if case.kind and case.kind not in names("verifiers"))
+    problems = [
+        Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)
+        for kind, count in foreign.items()
+    ]
+    ours = [case for case in cases if case.kind not in foreign]
+    reasons = verifying.unverifiable(ours)
+    problems += told(reasons)
+    proved = 0
 
     async def try_out(claim: tuple[Case, str, bool]) -> None:
         nonlocal proved
         case, text, must_pass = claim
-        what = "reference" if must_pass else "counterexample"
-        try:
-            async with verifying.turn(case):
-                finding: Finding = await verifying.of(case).verify(case, _fenced(text, case.language))
-        except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
-            problems.append(Problem(f'case "{case.id}"', 0, f"its {what} could not be verified: {error}"))
-            return
-        if correct(case, finding) == must_pass:
-            proved += 1
-        elif must_pass:
-            problems.append(Problem(f'case "{case.id}"', 0, f"its reference does not pass: {finding.reason}"))
+        wrong = await _wrong(verifying, case, text, must_pass=must_pass)
+        if wrong:
+            problems.append(Problem(f'case "{case.id}"', 0, wrong))
         else:
-            problems.append(Problem(f'case "{case.id}"', 0, "its counterexample passes, so the tests miss its fault"))
+            proved += 1
 
     claims = [
         (case, text, must_pass)
-        for case in verifiable
+        for case in ours
         for text, must_pass in ((case.reference, True), (case.counterexample, False))
-        if text
+        if text and case.id not in reasons
     ]
     try:
         await work_through(iter(claims), try_out, verifying.at_once)
     finally:
         await verifying.close()
     return proved, sorted(problems)
+
+
+async def _wrong(verifying: Verifying, case: Case, text: str, *, must_pass: bool) -> str:
+    """What is wrong with an answer that must pass, or must not; empty when it comes out as it must."""
+    what = "reference" if must_pass else "counterexample"
+    try:
+        async with verifying.turn(case):
+            finding = await verifying.of(case).verify(case, _fenced(text, case.language))
+    except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
+        return f"its {what} could not be verified: {error}"
+    if correct(case, finding) == must_pass:
+        return ""
+    if must_pass:
+        return f"its reference does not pass: {finding.reason}"
+    return "its counterexample passes, so the tests miss its fault"
 
 
 def _fenced(text: str, language: str) -> str:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, VerifierError
+from steelyard.errors import InputError, Problem, VerifierError, nearest
 from steelyard.plugins import names, part
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, strongest
 from steelyard.verifiers.function import check_unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.engine.sitting import Means
     from steelyard.protocols import Verifier
@@ -37,24 +37,30 @@ class Verifying:
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that nobody can verify before anything is paid for."""
-        problems = []
+        problems = self.unverifiable(cases)
+        if problems:
+            raise InputError(told(problems))
+
+    def unverifiable(self, cases: Sequence[Case]) -> dict[str, str]:
+        """Why no answer to a case could be verified, by the id of the case."""
+        reasons = {}
         for case in cases:
             try:
                 if not case.kind:
                     raise VerifierError(
                         "nothing says how to verify it; give it a language with tests, a target, or verify"
                     )
+                if case.kind not in self._verifiers:
+                    known = nearest(case.kind, names("verifiers"))
+                    raise VerifierError(f'unknown verifier "{case.kind}" ({known})')
                 self.of(case).check(case)
                 check_unchanged(case)
             except VerifierError as error:
-                problems.append(Problem(f'case "{case.id}"', 0, str(error)))
-        if problems:
-            raise InputError(problems)
+                reasons[case.id] = str(error)
+        return reasons
 
     def of(self, case: Case) -> Verifier:
-        """The verifier of a case; an unknown kind is the user's mistake."""
-        if case.kind not in self._verifiers:
-            self._verifiers[case.kind] = part("verifiers", case.kind)(self._sandbox)
+        """The verifier of a case that can be verified."""
         return self._verifiers[case.kind]
 
     @property
@@ -76,6 +82,21 @@ class Verifying:
         for verifier in self._verifiers.values():
             await verifier.close()
         await self._sandbox.close()
+
+
+def told(reasons: Mapping[str, str]) -> list[Problem]:
+    """Each reason once, with the cases that it concerns: a missing compiler is one problem, not one for every case."""
+    concerned: dict[str, list[str]] = {}
+    for case, reason in reasons.items():
+        concerned.setdefault(reason, []).append(f'"{case}"')
+    return [
+        Problem(f"case {cases[0]}" if len(cases) == 1 else f"{len(cases)} cases ({_listed(cases)})", 0, reason)
+        for reason, cases in concerned.items()
+    ]
+
+
+def _listed(cases: Sequence[str]) -> str:
+    return ", ".join(cases[:3]) + (", ..." if len(cases) > 3 else "")
 
 
 def in_environment(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
