@@ -75,6 +75,7 @@ CASES = {
         _case("type", "assert isinstance(add(1, 2), int)\nassert len([add(1, 2)]) == 1\nassert sorted([add(1, 2)]) == [3]\n"),
         _case("callback", "assert add(lambda number: number + 1, 2) == 3\n"),
         _case("stops", "try:\n    add(1, 2)\nexcept StopIteration:\n    stopped = True\nassert stopped\n"),
+        _case("swallows", "def test():\n    try:\n        add(1, None)\n    except:\n        return\n    raise AssertionError\n"),
         _case("own", "assert add(1, 2)\nassert not add(-1, 1)\nassert add(1, 2) in (3, 4)\nassert add(1, 2) != 4\n"),
     )
 }  # fmt: skip
@@ -783,6 +784,10 @@ os.chmod(".", 0)
         Attack(18, "tiny files", tiny + WRONG, ("wrong answer", "cpu limit", "disk limit")),
         Attack(18, "locked and deep folders", locked + WRONG, ("wrong answer",)),
         Attack(18, "locked and deep folders, and gone", locked + "os._exit(0)\n", ("died",)),
+        Attack(3, "_exit under a test that catches everything", "import os\ndef add(a, b):\n    os._exit(0)\n", ("died",), "swallows"),
+        Attack(9, "nonsense under a test that catches everything", "import os\ndef add(a, b):\n    os.write(3, b'nonsense' * 9)\n", ("died",), "swallows"),
+        Attack(14, "runs on under a test that catches everything", "def add(a, b):\n    while True: pass\n", ("cpu limit",), "swallows"),
+        Attack(1, "right under a test that catches everything", "def add(a, b):\n    return a + b\n", (), "swallows"),
         Attack(30, "segmentation fault", "import ctypes\ndef add(a, b):\n    ctypes.string_at(0)\n", ("died",)),
         Attack(30, "kills itself", "import os\ndef add(a, b):\n    os.kill(os.getpid(), 9)\n", ("died",)),
         Attack(30, "aborts", "import os\ndef add(a, b):\n    os.abort()\n", ("died",)),

@@ -131,50 +131,46 @@ class Python:
     async def _program(self, case: Case, tests: Plan, code: str) -> Finding:
         """Run the answer as a program once for each pair, and compare what it prints."""
         results = []
-        seconds = 0.0
         died = ""
         for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
             if died.endswith("limit"):
                 # who ran out of time once is not given as much again for every pair
                 results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
                 continue
-            ours, theirs = socket.socketpair()
-            with ours:
-                async with self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate:
-                    answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
-                    try:
-                        talk = Talk(ours)
-                        await talk.say(["program", code, given])
-                        compiled = await talk.hear()
-                        # a program may say anything here; what we do not understand says nothing
-                        ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
-                        if not (ran and ran[0] == "ran" and len(ran) == 2):
-                            ran = None
-                        outcome = await ended(candidate, answering)
-                    finally:
-                        answering.cancel()
+            compiled, ran, outcome = await self._run_once(case, code, given)
             if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
                 line = compiled[2] if isinstance(compiled[2], int) else None
                 return _uncompiled(str(compiled[1]), line, outcome.seconds)
-            seconds += outcome.seconds
-            got = outcome.stdout.decode("utf-8", "replace")
             if ran is None:
                 died = died or outcome.limit or "died"
-            wrong = death(outcome) if ran is None else str(ran[1])
+            wrong = death(outcome) if ran is None else ran
+            got = outcome.stdout.decode("utf-8", "replace")
             if not wrong and _lines(got) != _lines(wanted):
                 wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
             word = "failed" if wrong else "passed"
             results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
-        label, reason = _why(results, "", died, "")
-        if died:
-            reason = next(f"{test.name}: {test.message}" for test in results if test.outcome == "failed")
-        return Finding(
-            compiled=True,
-            tests=tuple(results),
-            label=label,
-            reason=reason,
-            test_seconds=seconds,
-        )
+        first = next((f"{test.name}: {test.message}" for test in results if test.outcome == "failed"), "")
+        label, reason = _why(results, "", died, first)
+        seconds = sum(test.seconds for test in results)
+        return Finding(compiled=True, tests=tuple(results), label=label, reason=reason, test_seconds=seconds)
+
+    async def _run_once(self, case: Case, code: str, given: str) -> tuple[list[Any] | None, str | None, Outcome]:
+        """What the program's process said of compiling it, what went wrong in it if it came to its end, and how it ended."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            async with self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate:
+                answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
+                try:
+                    talk = Talk(ours)
+                    await talk.say(["program", code, given])
+                    compiled = await talk.hear()
+                    ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
+                    outcome = await ended(candidate, answering)
+                finally:
+                    answering.cancel()
+        # a program may say anything here; what we do not understand says nothing
+        is_ours = ran is not None and len(ran) == 2 and ran[0] == "ran"
+        return compiled, str(ran[1]) if ran is not None and is_ours else None, outcome
 
     async def _inside(self, case: Case, tests: Plan, code: str) -> Finding:
         """Run the tests beside the answer; what it tells without the secret of this attempt is forged."""

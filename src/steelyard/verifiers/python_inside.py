@@ -19,9 +19,9 @@ import sys
 import time
 import types
 import unittest
-import unittest.mock
+import unittest.mock  # loaded before the answer is, so that it is watched as well
 
-from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Peer, said, short
+from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Line, said, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Tampering(BaseException):
 def main(fds: list[int]) -> None:
     """Take an answer with its tests from a socket, run them, and tell how each test went."""
     random.seed(0)
-    engine = Peer(fds[0], lenient=True)
+    engine = Line(fds[0], lenient=True)
     nonce, style, code, tests, names = engine.receive()
     began = time.perf_counter()
 

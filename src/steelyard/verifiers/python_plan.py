@@ -198,7 +198,7 @@ def _io(case: Case) -> Plan:
     steps = []
     for pair in case.verify.pairs:
         if not isinstance(pair.input, (list, tuple)):
-            raise VerifierError("the input of a pair is the list of the function's arguments")
+            raise VerifierError("the input of a pair is the list of the function's arguments, such as input = [1, 2]")
         steps.append({"test": True, "pair": [list(pair.input), pair.output]})
     names = tuple(f"{case.verify.entry_point}({', '.join(map(repr, pair.input))})"[:120] for pair in case.verify.pairs)
     return Plan("io", names, tuple(steps))

@@ -20,7 +20,7 @@ import socket
 import sys
 import time
 
-from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Gone, Peer, decoded, encoded, said, short
+from steelyard.verifiers.python_wire import LONGEST_MESSAGE, Gone, Line, Peer, decoded, encoded, said, short
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Referee(Peer):
             raised = self.exception(kind["exception"])
             given = self.decode(arguments)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise Gone(f"said something that is no value: {type(error).__name__}") from None
+            raise self.gone(f"said something that is no value: {type(error).__name__}") from None
         if issubclass(raised, StopIteration) and deed != "next" and not self._may_stop:
             # `all(map(answer, ...))` would take it for the end of what there is to test
             raise RuntimeError(f"the answer raised {raised.__name__}")
@@ -388,22 +388,9 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
     if entry_point:
         names.add(entry_point)
     result: dict[str, Any] = {"tests": [], "output": referee.output}
-    try:
-        referee.send(["load", code, sorted(names)])
-        told = referee.receive()
-        if told[0] != "compiled":
-            return {"compiled": False, "error": str(told[1]), "line": told[2] if type(told[2]) is int else None}
-        result["compiled"] = True
-        result["seconds"] = float(told[1])
-        told = referee.receive()
-        referee.printed(str(told[2]))
-        if told[0] != "loaded":
-            return {**result, "raised": str(told[1]) or "nothing that has words"}
-        known: dict[str, Any] = {"__name__": "tests"}
-        # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
-        known |= {name: referee.decode(told[1][name]) for name in names if name in told[1]}
-    except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
-        return {**result, "gone": said(error)}
+    known = met(referee, code, names, result)
+    if known is None:
+        return result
     candidate = known.get(entry_point)
     if entry_point and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
@@ -411,19 +398,13 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
         if name != entry_point:
             helping(known[name])
     for number, step in enumerate(steps):
-        began = time.perf_counter()
-        if referee.stdout.tell():
-            referee.stdout.seek(0)
-            referee.stdout.truncate()
-        try:
-            wrong = step.run(known, candidate)
-        except Gone as error:
-            result["gone"] = said(error)
+        wrong, seconds = tried(referee, step, known, candidate)
+        if referee.lost:
+            # nor does a test pass that swallowed the end of the answer together with its exceptions
+            result["gone"] = wrong
             break
-        except BaseException as error:
-            wrong = said(error)
         if step.is_test:
-            result["tests"].append([number, wrong[:LONGEST_MESSAGE], time.perf_counter() - began])
+            result["tests"].append([number, wrong[:LONGEST_MESSAGE], seconds])
         elif wrong:
             result["raised"] = wrong
             break
@@ -432,9 +413,45 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
     return result
 
 
+def met(referee: Referee, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
+    """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
+    try:
+        referee.send(["load", code, sorted(names)])
+        told = referee.receive()
+        result["compiled"] = told[0] == "compiled"
+        if not result["compiled"]:
+            result |= {"error": str(told[1]), "line": told[2] if type(told[2]) is int else None}
+            return None
+        result["seconds"] = float(told[1])
+        told = referee.receive()
+        referee.printed(str(told[2]))
+        if told[0] != "loaded":
+            result["raised"] = str(told[1]) or "nothing that has words"
+            return None
+        # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
+        found = {name: referee.decode(told[1][name]) for name in names if name in told[1]}
+    except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        result["gone"] = said(error)
+        return None
+    return {"__name__": "tests", **found}
+
+
+def tried(referee: Referee, step: Step, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
+    """What was wrong when a step was run, if anything was, and how long it took."""
+    if referee.stdout.tell():
+        referee.stdout.seek(0)
+        referee.stdout.truncate()
+    began = time.perf_counter()
+    try:
+        wrong = step.run(known, candidate)
+    except BaseException as error:
+        wrong = said(error) if not isinstance(error, Gone) else str(error)
+    return wrong, time.perf_counter() - began
+
+
 def main(fds: list[int]) -> None:
     """Take the tests of one case from a socket, then judge one answer after the other with them."""
-    engine = Peer(fds[0], lenient=True)
+    engine = Line(fds[0], lenient=True)
     told = engine.receive()[0]
     steps = [Step(step) for step in told["steps"]]
     engine.send(["ready"])

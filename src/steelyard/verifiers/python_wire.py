@@ -14,6 +14,7 @@ import json
 import math
 import os
 import struct
+from abc import ABC, abstractmethod
 from collections import deque
 from decimal import Decimal
 from fractions import Fraction
@@ -48,28 +49,70 @@ class TooMuch(Exception):
     """A value too large or too deep to cross."""
 
 
-class Peer:
-    """One of two sides that can ask each other, also while being asked."""
+class Line:
+    """A socket that carries messages of bounded size."""
 
     def __init__(self, fd: int, *, lenient: bool = False) -> None:
         self._fd = fd
         self._lenient = lenient
         """Whether what is no text may be mended: words for a reader, not data for a test."""
         self._rest = b""
+        self.lost = False
+        """Whether the other side is gone, whoever may have caught that."""
 
-    def encode(self, value: Any) -> Any:
-        raise NotImplementedError
+    def send(self, message: Any) -> None:
+        written = (_MENDED if self._lenient else _WRITTEN)(message)
+        body = written.encode("utf-8", "replace")
+        if len(body) > LARGEST:
+            raise TooMuch(f"more than {LARGEST >> 20} MB")
+        frame = struct.pack("I", len(body)) + body
+        try:
+            while frame:
+                frame = frame[os.write(self._fd, frame) :]
+        except OSError:
+            raise self.gone() from None
 
-    def decode(self, value: Any) -> Any:
-        raise NotImplementedError
+    def receive(self) -> list[Any]:
+        (length,) = struct.unpack("I", self._take(4))
+        if length > LARGEST:
+            raise self.gone()
+        try:
+            text = self._take(length).decode()
+            message, end = _READ(text)
+        except (ValueError, RecursionError):
+            raise self.gone() from None  # who does not speak our language is not there
+        if end != len(text) or not isinstance(message, list) or not message:
+            raise self.gone()
+        return message
 
+    def _take(self, length: int) -> bytes:
+        while len(self._rest) < length:
+            try:
+                piece = os.read(self._fd, max(65536, length - len(self._rest)))
+            except OSError:
+                raise self.gone() from None
+            if not piece:
+                raise self.gone()
+            self._rest += piece
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken
+
+    def gone(self, why: str = "") -> Gone:
+        """What to raise when there is nobody to talk to any more."""
+        self.lost = True
+        return Gone(why)
+
+
+class Peer(Line, ABC):
+    """One of two sides that can ask each other, also while being asked."""
+
+    @abstractmethod
     def perform(self, request: list[Any]) -> list[Any]:
         """What the other side is told of a request: ["ok", value, ...] or ["raised", ...]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refused(self, why: str) -> list[Any]:
         """What the other side is told when the answer cannot cross."""
-        raise NotImplementedError
 
     def ask(self, *request: Any) -> list[Any]:
         """What the other side says to a request."""
@@ -86,43 +129,6 @@ class Peer:
             self.send(self.perform(request))
         except (TooMuch, ValueError) as error:
             self.send(self.refused(f"{type(error).__name__}: {error}"))
-
-    def send(self, message: Any) -> None:
-        written = (_MENDED if self._lenient else _WRITTEN)(message)
-        body = written.encode("utf-8", "replace")
-        if len(body) > LARGEST:
-            raise TooMuch(f"more than {LARGEST >> 20} MB")
-        frame = struct.pack("I", len(body)) + body
-        try:
-            while frame:
-                frame = frame[os.write(self._fd, frame) :]
-        except OSError:
-            raise Gone from None
-
-    def receive(self) -> list[Any]:
-        (length,) = struct.unpack("I", self._take(4))
-        if length > LARGEST:
-            raise Gone
-        try:
-            text = self._take(length).decode()
-            message, end = _READ(text)
-        except (ValueError, RecursionError):
-            raise Gone from None  # who does not speak our language is not there
-        if end != len(text) or not isinstance(message, list) or not message:
-            raise Gone
-        return message
-
-    def _take(self, length: int) -> bytes:
-        while len(self._rest) < length:
-            try:
-                piece = os.read(self._fd, max(65536, length - len(self._rest)))
-            except OSError:
-                raise Gone from None
-            if not piece:
-                raise Gone
-            self._rest += piece
-        taken, self._rest = self._rest[:length], self._rest[length:]
-        return taken
 
 
 def said(error: BaseException) -> str:
