@@ -103,6 +103,19 @@ def test_a_level_that_is_not_to_be_had_is_refused_before_anything_is_asked(tmp_p
     assert not (tmp_path / "run").exists()
 
 
+def test_what_is_wrong_with_many_cases_is_said_once_and_everything_at_once(tmp_path: Path) -> None:
+    def case(name: str, language: str = "python", style: str = "") -> Case:
+        tests = Expectations(test_file="assert f()")
+        return Case(id=name, prompt="?", language=language, expectations=tests, verify=Verify(style=style))
+
+    cases = [case("a", style="chek"), case("b", style="chek"), case("c", language="cobol"), case("d")]
+    with pytest.raises(InputError) as refused:
+        run(cases, models="replay:nowhere")
+    first, second = map(str, refused.value.problems)
+    assert first.startswith('2 cases ("a", "b"): unknown style "chek"')
+    assert second.startswith('case "c": unknown verifier "cobol" (known: ')
+
+
 def test_an_environment_that_is_none_is_refused_in_one_sentence(tmp_path: Path) -> None:
     cases = [
         Case(id=name, prompt="?", language="python", expectations=Expectations(test_file="assert f()")) for name in "ab"
