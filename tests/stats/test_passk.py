@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import random
+from collections import Counter
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 
-from steelyard.stats.passk import pass_at_k
+from steelyard.stats.passk import histogram, pass_at_k, pass_at_k_variance, pass_hat_k
+
+
+def missed(n: int, marked: int, k: int) -> Fraction:
+    """The share of k-subsets without a marked one, exactly; drawing and marking can trade places."""
+    more, fewer = max(marked, k), min(marked, k)
+    return Fraction(math.comb(n - more, fewer), math.comb(n, fewer)) if more + fewer <= n else Fraction(0)
+
+
+def chosen(chance: random.Random, largest: int, longest: int) -> tuple[int, int, int]:
+    """Numbers of all sizes, of which the exact fraction can still be computed."""
+
+    def of_any_size(most: int) -> int:
+        return min(int(math.exp(chance.uniform(0, math.log(most + 1)))), most)
+
+    n = of_any_size(largest)
+    one, other = of_any_size(n), of_any_size(min(n, longest))
+    return (n, one, other) if chance.random() < 0.5 else (n, other, one)
+
+
+ADVERSE = [
+    *((n, c, k) for n in (10**4, 10**6, 10**9) for c, k in ((999, 1000), (1000, 1000), (1001, 1000), (1001, 1001))),
+    *((10**9, c, k) for c, k in ((1, 1), (1, 10**9), (2, 5 * 10**8), (10**4, 10**4), (10**9 - 1, 1), (10**6, 10**4))),
+    *((10**9, c, 10_000) for c in (4_000_000, 4_000_001, 3_999_999, 10**8, 10**9 - 10_000)),
+    *((n, n // 2, k) for n in (2000, 4001, 10**6) for k in (1, 30, 60, 999, 1000)),
+]
 
 
 @pytest.mark.parametrize(
@@ -48,15 +77,131 @@ def test_it_is_the_share_of_all_subsets_that_hold_a_correct_attempt() -> None:
                 assert pass_at_k(n, c, k) == pytest.approx(float(share), rel=1e-14, abs=0)
 
 
+def test_pass_at_k_is_the_float_nearest_to_the_exact_fraction_at_every_size() -> None:
+    chance = random.Random(1)
+    for n, c, k in [*ADVERSE, *(chosen(chance, 10**9, 3000) for _ in range(400))]:
+        assert pass_at_k(n, c, k) == float(1 - missed(n, c, k)), (n, c, k)
+
+
+def test_pass_hat_k_is_the_float_nearest_to_the_exact_fraction_at_every_size() -> None:
+    chance = random.Random(2)
+    for n, wrong, k in [*ADVERSE, *(chosen(chance, 10**9, 3000) for _ in range(400))]:
+        assert pass_hat_k(n, n - wrong, k) == float(missed(n, wrong, k)), (n, wrong, k)
+
+
+def test_the_variance_is_the_float_nearest_to_the_exact_fraction_at_every_size() -> None:
+    chance = random.Random(3)
+    drawn = (chosen(chance, 10**9, 500) for _ in range(400))
+    seen = 0
+    for n, c, k in [*ADVERSE, *drawn]:
+        # beyond this the exact fractions, not the float, take too long
+        if 2 * k <= n and min(c, k) <= 1001:
+            seen += 1
+            assert pass_at_k_variance(n, c, k) == float(missed(n, c, k) ** 2 - missed(n, c, 2 * k)), (n, c, k)
+    assert seen > 200
+
+
 @pytest.mark.parametrize(
-    ("n", "c", "k"),
-    [(10**4, 1001, 1500), (10**6, 1001, 1200), (10**5, 3000, 1200), (10**9, 1000, 10**6), (5000, 2000, 2500)],
+    ("n", "c", "k", "value"),
+    [
+        (5, 2, 2, 0.1),
+        (5, 2, 3, 0.0),
+        (10, 9, 8, 0.2),
+        (8, 7, 4, 0.5),
+        (200, 190, 8, 0.65842185219665685459),
+    ],
 )
-def test_both_ways_of_computing_agree_with_exact_fractions(n: int, c: int, k: int) -> None:
-    exact = Fraction(1)
-    for drawn in range(min(c, k)):
-        exact *= Fraction(n - max(c, k) - drawn, n - drawn)
-    assert pass_at_k(n, c, k) == pytest.approx(float(1 - exact), rel=1e-14, abs=0)
+def test_pass_hat_k_has_the_published_values(n: int, c: int, k: int, value: float) -> None:
+    assert pass_hat_k(n, c, k) == pytest.approx(value, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "value"),
+    [
+        (10, 3, 1, 7 / 300),
+        (10, 3, 2, 23 / 450),
+        (10, 3, 5, 1 / 144),
+        (20, 5, 5, 0.0212627017056618965),
+        (20, 18, 5, 0.0),
+        (100, 20, 10, 0.0024511615682686076),
+    ],
+)
+def test_the_variance_has_the_published_values(n: int, c: int, k: int, value: float) -> None:
+    assert pass_at_k_variance(n, c, k) == pytest.approx(value, rel=1e-14, abs=0)
+
+
+def test_the_variance_is_right_on_average() -> None:
+    n, k, rate = 10, 2, Fraction(3, 10)
+    chances = [math.comb(n, c) * rate**c * (1 - rate) ** (n - c) for c in range(n + 1)]
+    shares = [1 - missed(n, c, k) for c in range(n + 1)]
+    mean = sum((chance * share for chance, share in zip(chances, shares, strict=True)), Fraction())
+    truth = sum((chance * (share - mean) ** 2 for chance, share in zip(chances, shares, strict=True)), Fraction())
+    estimates = [pass_at_k_variance(n, c, k) or 0.0 for c in range(n + 1)]
+    assert truth == Fraction(2107, 50000)
+    assert math.fsum(map(float.__mul__, map(float, chances), estimates)) == pytest.approx(float(truth), rel=1e-14)
+
+
+def test_the_variance_of_one_draw_is_the_familiar_one() -> None:
+    for n in range(2, 40):
+        for c in range(n + 1):
+            assert pass_at_k_variance(n, c, 1) == pytest.approx(c * (n - c) / n**2 / (n - 1), rel=1e-14, abs=0)
+
+
+def test_of_random_tables_pass_at_k_and_pass_hat_k_are_what_counting_all_subsets_gives() -> None:
+    chance = random.Random(4)
+    for _ in range(60):
+        n = chance.randint(1, 12)
+        k = chance.randint(1, n)
+        skills = [chance.random() for _ in range(chance.randint(1, 8))]
+        table = [[chance.random() < skill for _ in range(n)] for skill in skills]
+        subsets = [[list(subset) for subset in combinations(row, k)] for row in table]
+        some = sum(Fraction(sum(map(any, row)), len(row)) for row in subsets) / len(table)
+        every = sum(Fraction(sum(map(all, row)), len(row)) for row in subsets) / len(table)
+        counts = histogram([n] * len(table), [sum(row) for row in table])
+        found = {pair: (pass_at_k(*pair, k), pass_hat_k(*pair, k)) for pair in counts}
+        assert math.fsum(counts[pair] * (one or 0.0) for pair, (one, _) in found.items()) / len(table) == pytest.approx(
+            float(some), rel=1e-14
+        )
+        assert math.fsum(counts[pair] * (both or 0.0) for pair, (_, both) in found.items()) / len(
+            table
+        ) == pytest.approx(float(every), rel=1e-14)
+
+
+@pytest.mark.parametrize("largest", [1, 7, 60, 5000, 10**9, 10**18])
+def test_a_histogram_counts_the_pairs_whatever_their_range(largest: int) -> None:
+    chance = np.random.default_rng(largest)
+    tried = chance.integers(0, largest, size=500, endpoint=True)
+    passed = (tried * chance.random(500)).astype(np.int64)
+    pairs = list(zip(tried.tolist(), passed.tolist(), strict=True))
+    assert histogram(tried, passed) == Counter(pairs)
+    assert histogram(tried.tolist(), passed.tolist()) == Counter(pairs)
+    assert list(histogram(tried, passed)) == sorted(set(pairs))
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint64, np.int32])
+def test_a_histogram_takes_whole_numbers_of_any_width(kind: type[np.integer]) -> None:
+    pairs = [(n, c) for n, c in product(range(90, 101), range(101)) if c <= n]
+    tried, passed = (np.array(column, dtype=kind) for column in zip(*pairs, strict=True))
+    assert histogram(tried, passed) == dict.fromkeys(pairs, 1)
+
+
+def test_no_cases_have_an_empty_histogram() -> None:
+    assert histogram([], []) == {}
+
+
+@pytest.mark.parametrize(
+    ("tried", "passed", "reason"),
+    [
+        ([3, 2], [3, 3], "between 0 and the attempts"),
+        ([3, 2], [1, -1], "between 0 and the attempts"),
+        ([-1], [-1], "between 0 and the attempts"),
+        ([3, 2], [1], "every case needs"),
+        ([3.5], [1.0], "whole numbers"),
+    ],
+)
+def test_a_histogram_of_impossible_counts_is_refused(tried: list[int], passed: list[int], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        histogram(tried, passed)
 
 
 def test_it_grows_with_the_correct_attempts_and_with_k() -> None:
@@ -81,15 +226,24 @@ def test_k_of_one_is_the_plain_share() -> None:
 @pytest.mark.parametrize(("n", "c", "k"), [(0, 0, 1), (3, 3, 4), (9, 0, 10)])
 def test_more_draws_than_attempts_cannot_be_estimated(n: int, c: int, k: int) -> None:
     assert pass_at_k(n, c, k) is None
+    assert pass_hat_k(n, c, k) is None
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(0, 0, 1), (1, 1, 1), (9, 3, 5)])
+def test_the_variance_needs_twice_as_many_attempts_as_draws(n: int, c: int, k: int) -> None:
+    assert pass_at_k_variance(n, c, k) is None
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(5, 6, 1), (5, -1, 1), (-1, 0, 1), (5, 2, 0), (5, 2, -3)])
 def test_impossible_counts_are_refused(n: int, c: int, k: int) -> None:
-    with pytest.raises(ValueError, match="pass@k needs"):
-        pass_at_k(n, c, k)
+    for statistic in (pass_at_k, pass_hat_k, pass_at_k_variance):
+        with pytest.raises(ValueError, match="needs 0 <= c <= n"):
+            statistic(n, c, k)
 
 
 def test_certain_success_is_found_without_a_long_sum() -> None:
     assert pass_at_k(10**9, 4 * 10**8, 4 * 10**8) == 1.0
     assert pass_at_k(40, 21, 20) == 1.0
     assert pass_at_k(5000, 2501, 2500) == 1.0
+    assert pass_hat_k(10**9, 6 * 10**8, 4 * 10**8) == 0.0
+    assert pass_at_k_variance(10**9, 4 * 10**8, 4 * 10**8) == 0.0

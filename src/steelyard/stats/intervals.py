@@ -7,7 +7,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
+
+CARRIERS = 14
+"""So many units, cases or groups, must carry the spread before the effective sample size may be twice the number of cases."""
+AGREEMENT = 1e20
+"""An effective sample size that no suite has: units that tell so much differ by rounding alone."""
 
 
 class Interval(NamedTuple):
@@ -26,56 +31,166 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval | No
     >>> f"{low:.10f} {high:.10f}"
     '0.4901624715 0.9433178485'
     """
-    if not 0 <= successes <= trials:
-        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
-    upper = _upper_tail(level)
+    _check_counts(successes, trials)
+    upper = upper_tail(level)
     if trials == 0:
         return None
     return _score_interval(successes / trials, NormalDist().inv_cdf(upper) ** 2 / trials)
 
 
-def mean_interval(values: Sequence[float], *, attempts: int, level: float = 0.95) -> Interval | None:
+def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval | None:
+    """Interval for a proportion that covers at least as often as it promises; None when nothing was tried.
+
+    Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the case of the binomial",
+    Biometrika 26, 404-413.
+
+    >>> low, high = clopper_pearson(8, 10)
+    >>> f"{low:.10f} {high:.10f}"
+    '0.4439045377 0.9747892737'
+    """
+    _check_counts(successes, trials)
+    tail = 1 - upper_tail(level)
+    if trials == 0:
+        return None
+    failures = trials - successes
+    return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
+
+
+def standard_error(values: Sequence[float], *, groups: Sequence[Hashable] | None = None) -> float | None:
+    """Standard error of the mean over cases like these; None below 2 cases, or 2 groups where cases have one.
+
+    Cases of one group may err together: the sampling unit is then the group, and the error is the cluster-robust one
+    with the factor C / (C - 1) for C groups (Miller 2024, "Adding Error Bars to Evals", arXiv 2411.00640;
+    Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference", Journal of Human Resources 50).
+
+    >>> values = [1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1]
+    >>> f"{standard_error(values):.12f} {standard_error(values, groups='aaabbbcccddd'):.12f}"
+    '0.142133810904 0.136082763488'
+    """
+    if not all(math.isfinite(value) for value in values):
+        raise ValueError("every value must be a finite number")
+    spread = _spread(values, None, groups)
+    return math.sqrt(spread.squared_error) if spread else None
+
+
+def mean_interval(
+    values: Sequence[float],
+    *,
+    attempts: int,
+    counts: Sequence[int] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+) -> Interval | None:
     """Interval for the mean over cases like these, of one value in [0, 1] per case; None below 2 cases.
 
-    `attempts` is how many attempts all the values rest on. This is Wilson's interval at the effective sample size
-    (Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts
-    estimated from survey data", Survey Methodology 24, 193-201) with Student's t for z. The case is the sampling
-    unit, as in Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640).
+    `attempts` is how many attempts all the values rest on. `counts` says how many cases have each value, where that is
+    known already; `groups` names the group of each case, and fewer than 2 groups have no interval.
 
-    >>> low, high = mean_interval([0.94] * 40 + [0.24] * 10, attempts=500)
+    This is Wilson's interval at the effective sample size (Korn and Graubard 1998, "Confidence intervals for
+    proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24,
+    193-201) with Student's t for z. The case is the sampling unit, as in Miller 2024, "Adding Error Bars to Evals"
+    (arXiv 2411.00640). Two corrections matter only where a few cases carry the mean. An effective sample size above
+    the number of cases is believed as far as the spread it was found from rests on enough of them, counted as in Kish
+    1965, "Survey Sampling". And an end is let out until the binomial tail beyond it is at most one and a
+    half times what the level leaves out, since Wilson's own reaches three times that (Brown, Cai and DasGupta 2001,
+    "Interval estimation for a binomial proportion", Statistical Science 16, 101-133, mend it at the same place).
+    docs/intervals.md tells how often it covers, docs/design/intervals.md why it is so.
+
+    >>> low, high = mean_interval([0.94, 0.24], counts=[40, 10], attempts=500)
     >>> f"{low:.12f} {high:.12f}"
     '0.708691904735 0.868018273893'
     """
     if not all(0 <= value <= 1 for value in values):
         raise ValueError("every value must lie in [0, 1]")
-    if attempts < len(values):
-        raise ValueError(f"{len(values)} values cannot rest on {attempts} attempts")
-    upper = _upper_tail(level)
-    cases = len(values)
-    if cases < 2:
+    upper = upper_tail(level)
+    cases = len(values) if counts is None else sum(counts)
+    if attempts < cases:
+        raise ValueError(f"{cases} values cannot rest on {attempts} attempts")
+    spread = _spread(values, counts, groups)
+    if not spread:
         return None
-    if min(values) == max(values):
-        mean, effective = values[0], float(cases)
+    mean, squared_error, units, carriers, alone = spread
+    if squared_error * AGREEMENT <= mean * (1 - mean):
+        size = uncorrected = float(units)
     else:
-        mean = math.fsum(values) / cases
-        squared_error = math.fsum((value - mean) ** 2 for value in values) / (cases - 1) / cases
-        # values that differ by next to nothing can have a squared error of 0
-        information = mean * (1 - mean) / squared_error if squared_error else math.inf
-        effective = min(max(information, 1.0), float(attempts))
-    return _score_interval(mean, _student(cases - 1, upper) ** 2 / effective)
+        believable = alone * (1 + carriers / CARRIERS)
+        size = min(max(mean * (1 - mean) / squared_error, 1.0), believable, float(attempts))
+        # so that yes and no of units count as whole units: the squared error divides by one less
+        uncorrected = size * units / (units - 1)
+    score = _score_interval(mean, student_quantile(units - 1, upper) ** 2 / size)
+    tail = min(1.5 * (1 - level), 0.5)
+    successes, failures = mean * uncorrected, (1 - mean) * uncorrected
+    return Interval(
+        min(score.low, _least_rate(successes, failures, tail)),
+        max(score.high, 1 - _least_rate(failures, successes, tail)),
+    )
 
 
-def _upper_tail(level: float) -> float:
+def upper_tail(level: float) -> float:
+    """The probability below the upper end of a two-sided interval."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     return (1 + level) / 2
 
 
-def _student(freedom: int, probability: float) -> float:
+def student_quantile(freedom: int, probability: float) -> float:
     """The quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, probability))
+
+
+class _Spread(NamedTuple):
+    """How far a mean can be off, by what its units show."""
+
+    mean: float
+    squared_error: float
+    units: int
+    carriers: float
+    """Kish's effective number of the units' squared deviations: as many equal ones would vary as much."""
+    alone: float
+    """How many cases without a group would tell as much: the cases over Kish's design effect."""
+
+
+def _spread(values: Sequence[float], counts: Sequence[int] | None, groups: Sequence[Hashable] | None) -> _Spread | None:
+    """The spread of the mean; None below 2 units."""
+    if counts is not None and groups is not None:
+        raise ValueError("cases are either counted or grouped")
+    for name, given in (("counts", counts), ("groups", groups)):
+        if given is not None and len(given) != len(values):
+            raise ValueError(f"{len(values)} values cannot have {len(given)} {name}")
+    if counts is not None and any(count < 0 for count in counts):
+        raise ValueError("counts must not be negative")
+    weights = [1] * len(values) if counts is None else [int(count) for count in counts]
+    cases = sum(weights)
+    if not cases:
+        return None
+    mean = math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / cases
+    deviations = [float(value) - mean for value in values]
+    ungrouped = math.fsum(weight * each**2 for weight, each in zip(weights, deviations, strict=True))
+    if groups is not None:
+        together: dict[Hashable, list[float]] = {}
+        for group, deviation in zip(groups, deviations, strict=True):
+            together.setdefault(group, []).append(deviation)
+        deviations = [math.fsum(each) for each in together.values()]
+        weights = [1] * len(deviations)
+    units = sum(weights)
+    if units < 2:
+        return None
+    square = math.fsum(weight * each**2 for weight, each in zip(weights, deviations, strict=True))
+    fourth = math.fsum(weight * each**4 for weight, each in zip(weights, deviations, strict=True))
+    return _Spread(
+        mean=mean,
+        squared_error=square / cases / cases * units / (units - 1),
+        units=units,
+        carriers=square**2 / fourth if fourth else 1.0,
+        alone=cases * min(ungrouped / square, 1.0) if square else float(units),
+    )
+
+
+def _check_counts(successes: int, trials: int) -> None:
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
 
 
 def _score_interval(mean: float, spread: float) -> Interval:
@@ -85,3 +200,10 @@ def _score_interval(mean: float, spread: float) -> Interval:
         return mean**2 / (mean + spread / 2 + math.sqrt(spread * mean * (1 - mean) + spread**2 / 4))
 
     return Interval(low(mean), 1 - low(1 - mean))
+
+
+def _least_rate(successes: float, failures: float, tail: float) -> float:
+    """The rate at which so many successes or more are as likely as the tail; 0 when there are none."""
+    from scipy.special import betaincinv
+
+    return float(betaincinv(successes, failures + 1, tail)) if successes > 0 else 0.0

@@ -1,0 +1,94 @@
+"""What a success costs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.stats.intervals import Interval, student_quantile, upper_tail
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def cost_of_pass(costs: Sequence[float], passes: Sequence[int]) -> float | None:
+    """The total cost per pass, infinite when nothing passed; None when nothing was tried.
+
+    A unit with its cost and its passes is one attempt or one case. The ratio of the means, not the mean of ratios:
+    Erol et al. 2025, "Cost-of-Pass: An Economic Framework for Evaluating Language Models" (arXiv 2504.13359).
+
+    >>> f"{cost_of_pass([0.5, 0.4, 0.6, 0.5], [1, 0, 1, 1]):.12f}"
+    '0.666666666667'
+    >>> cost_of_pass([0.5, 0.5], [0, 0])
+    inf
+    """
+    _check(costs, passes)
+    if not costs:
+        return None
+    passed = sum(passes)
+    return math.fsum(costs) / passed if passed else math.inf
+
+
+def cost_interval(
+    costs: Sequence[float], passes: Sequence[int], attempts: int | None = None, *, level: float = 0.95
+) -> Interval | None:
+    """Interval for the cost of a pass over units like these; None when nothing was tried, and for a single unit.
+
+    A unit is one attempt with its cost and whether it passed, or one case with its total cost and its passes; then
+    `attempts` is how many attempts all the cases had. Fieller 1954, "Some problems in interval estimation", Journal of
+    the Royal Statistical Society B 16, 175-185, with Student's t: every ratio that a t test of `cost - ratio * passes`
+    does not refute. Where the passes could as well be none, the upper end is infinite.
+
+    With no pass at all there is a one-sided bound, for one unit too: the mean cost of an attempt over the greatest pass
+    rate under which seeing none is not yet refuted, `1 - (1 - level)**(1 / attempts)`.
+
+    >>> costs = [0.52, 0.48, 0.61, 0.55, 0.43, 0.70, 0.39, 0.58, 0.50, 0.66]
+    >>> low, high = cost_interval(costs, [1, 0, 1, 1, 1, 0, 1, 1, 0, 1])
+    >>> f"{low:.10f} {high:.10f}"
+    '0.4974934370 1.5665946490'
+    >>> f"{cost_interval([0.5] * 10, [0] * 10).low:.10f}"
+    '1.9315045910'
+    """
+    _check(costs, passes)
+    units = len(costs)
+    if attempts is not None and attempts < max(units, sum(passes)):
+        raise ValueError(f"{units} units with {sum(passes)} passes cannot have {attempts} attempts")
+    upper = upper_tail(level)
+    if not units:
+        return None
+    if not any(passes):
+        tried = attempts or units
+        greatest_rate = -math.expm1(math.log1p(-level) / tried)
+        return Interval(math.fsum(costs) / tried / greatest_rate, math.inf)
+    if units < 2:
+        return None
+    return _fieller(costs, passes, student_quantile(units - 1, upper) ** 2)
+
+
+def _check(costs: Sequence[float], passes: Sequence[int]) -> None:
+    if len(costs) != len(passes):
+        raise ValueError(f"every unit needs its cost and its passes, got {len(costs)} and {len(passes)}")
+    if not all(0 <= cost < math.inf for cost in costs):
+        raise ValueError("every cost must be a finite number of at least 0")
+    if any(count < 0 for count in passes):
+        raise ValueError("passes must not be negative")
+
+
+def _fieller(costs: Sequence[float], passes: Sequence[int], squared_quantile: float) -> Interval:
+    """The ratios R >= 0 with `square * R^2 - 2 * product * R + constant <= 0`, and what lies between them."""
+    units = len(costs)
+    cost, rate = math.fsum(costs) / units, sum(passes) / units
+
+    def doubt(one: Sequence[float], its_mean: float, other: Sequence[float], other_mean: float) -> float:
+        joint = math.fsum((a - its_mean) * (b - other_mean) for a, b in zip(one, other, strict=True))
+        return squared_quantile * joint / (units - 1) / units
+
+    square = rate**2 - doubt(passes, rate, passes, rate)
+    product = cost * rate - doubt(costs, cost, passes, rate)
+    constant = cost**2 - doubt(costs, cost, costs, cost)
+    root = math.sqrt(max(product**2 - square * constant, 0.0))
+    high = (product + root) / square if square > 0 else math.inf
+    if constant <= 0:
+        return Interval(0.0, high)
+    # each root in the form that does not cancel
+    return Interval(constant / (product + root) if product > 0 else (product - root) / square, high)

@@ -1,0 +1,381 @@
+"""A test of whether one side is worse is exact, and holds the level that it promises."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import StratifiedTable
+from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+
+from steelyard.stats.paired import (
+    Counts,
+    difference_interval,
+    fisher_worse,
+    mcnemar,
+    minimum_p,
+    stratified_worse,
+)
+
+BASELINE = [10, 9, 10, 4, 0, 7]
+CURRENT = [10, 7, 6, 5, 0, 5]
+WORKED = [Counts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
+SUITES = ["u-shaped", "mature", "strong"]
+MEANS = {"u-shaped": 0.5, "mature": 0.75, "strong": 0.9}
+
+
+def abilities(suite: str, cases: int, chance: np.random.Generator) -> np.ndarray:
+    """How likely one attempt at each case is to pass."""
+    if suite == "u-shaped":
+        return chance.beta(0.5, 0.5, cases)
+    if suite == "strong":
+        return chance.beta(9, 1, cases)
+    kind = chance.random(cases)
+    return np.where(kind < 0.6, 1.0, np.where(kind < 0.7, 0.0, chance.random(cases)))
+
+
+def unchanged(suite: str, cases: int, attempts: int, chance: np.random.Generator) -> list[Counts]:
+    """Two runs of a suite with nothing changed between them."""
+    able = abilities(suite, cases, chance)
+    sides = zip(chance.binomial(attempts, able), chance.binomial(attempts, able), strict=True)
+    return [Counts(attempts, int(before), attempts, int(after)) for before, after in sides]
+
+
+def small_data(seed: int, cases: int) -> list[Counts]:
+    chance = random.Random(seed)
+    drawn = []
+    for _ in range(cases):
+        before, after = chance.randint(0, 4), chance.randint(0, 4)
+        drawn.append(Counts(before, chance.randint(0, before), after, chance.randint(0, after)))
+    return drawn
+
+
+def shares(case: Counts) -> list[tuple[Counts, Fraction]]:
+    """Every way to share the passes of a case out between its sides, and how likely each is."""
+    passes = case.baseline_passes + case.current_passes
+    total = math.comb(case.baseline_attempts + case.current_attempts, passes)
+    found = []
+    for after in range(passes + 1):
+        ways = math.comb(case.current_attempts, after) * math.comb(case.baseline_attempts, passes - after)
+        if ways:
+            found.append(
+                (Counts(case.baseline_attempts, passes - after, case.current_attempts, after), Fraction(ways, total))
+            )
+    return found
+
+
+def outcomes(cases: Sequence[Counts]) -> Iterator[tuple[list[Counts], Fraction]]:
+    """Everything that could have come out if no case changed, and how likely each is."""
+    for combination in product(*map(shares, cases)):
+        yield [case for case, _ in combination], math.prod((share for _, share in combination), start=Fraction(1))
+
+
+def case_by_case(cases: Sequence[Counts]) -> float:
+    """The stratified p-value, one plain convolution per case."""
+    total, seen = np.ones(1), 0
+    for case in cases:
+        possible = shares(case)
+        seen += case.current_passes - possible[0][0].current_passes
+        total = np.convolve(total, [float(share) for _, share in possible])
+    return math.fsum(total[: seen + 1])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "attempts", "value"),
+    [
+        (10, 3, 10, 0.001547987616),
+        (10, 5, 10, 0.016253869969),
+        (5, 0, 5, 0.003968253968),
+        (10, 0, 10, 0.000005412544),
+        (8, 6, 10, 0.314241486068),
+    ],
+)
+def test_fisher_gives_the_worked_values(before: int, after: int, attempts: int, value: float) -> None:
+    assert fisher_worse(Counts(attempts, before, attempts, after)) == pytest.approx(value, abs=5e-13)
+
+
+def test_fisher_agrees_with_scipy_on_unequal_sides() -> None:
+    for case in [Counts(30, 28, 5, 2), Counts(3, 1, 17, 2), Counts(100, 97, 40, 31), Counts(7, 7, 1, 0)]:
+        failures = (case.baseline_attempts - case.baseline_passes, case.current_attempts - case.current_passes)
+        table = np.array([(case.baseline_passes, case.current_passes), failures])
+        expected = stats.fisher_exact(table, alternative="greater").pvalue
+        assert fisher_worse(case) == pytest.approx(expected, rel=1e-11)
+
+
+def test_fisher_is_the_nearest_float_to_the_exact_fraction() -> None:
+    for seed in range(200):
+        (case,) = small_data(seed, 1)
+        exact = sum((share for other, share in shares(case) if other.current_passes <= case.current_passes), Fraction())
+        assert fisher_worse(case) == float(exact)
+    assert fisher_worse(Counts(3, 3, 3, 0)) == 0.05
+
+
+def test_a_case_that_got_better_is_not_worse() -> None:
+    assert fisher_worse(Counts(5, 0, 5, 5)) == 1.0
+
+
+@pytest.mark.parametrize("case", [Counts(5, 6, 5, 1), Counts(5, 1, 5, 6), Counts(5, -1, 5, 1), Counts(5, 1, -1, 0)])
+def test_impossible_counts_are_refused(case: Counts) -> None:
+    for refused in (lambda: fisher_worse(case), lambda: stratified_worse([case]), lambda: minimum_p([case])):
+        with pytest.raises(ValueError, match="passes must lie between 0 and the attempts"):
+            refused()
+
+
+def test_counts_that_come_from_numpy_are_as_good_as_ours() -> None:
+    table: Any = np.array([[300, 280, 200, 150], [40, 30, 300, 100]])
+    foreign, own = [Counts(*row) for row in table], [Counts(*row) for row in table.tolist()]
+    assert list(map(fisher_worse, foreign)) == list(map(fisher_worse, own))
+    assert stratified_worse(foreign) == stratified_worse(own)
+    assert minimum_p(foreign) == minimum_p(own)
+
+
+def test_the_stratified_test_gives_the_worked_values() -> None:
+    assert stratified_worse(WORKED) == pytest.approx(0.071165060349354230935, abs=0, rel=1e-14)
+    sides = zip([3, 2, 1, 0], [1, 1, 1, 0], strict=True)
+    assert stratified_worse([Counts(3, before, 3, after) for before, after in sides]) == pytest.approx(0.18, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_stratified_test_counts_every_outcome(seed: int) -> None:
+    cases = small_data(seed, 1 + seed % 5)
+    seen = sum(case.current_passes for case in cases)
+    exact = sum((s for other, s in outcomes(cases) if sum(case.current_passes for case in other) <= seen), Fraction())
+    assert stratified_worse(cases) == pytest.approx(float(exact), abs=0, rel=1e-14)
+
+
+def test_cases_that_cannot_change_hold_no_information() -> None:
+    silent = [Counts(5, 5, 5, 5), Counts(5, 0, 5, 0), Counts(0, 0, 5, 3), Counts(5, 2, 0, 0)]
+    assert stratified_worse([]) == 1.0
+    assert stratified_worse(silent) == 1.0
+    assert stratified_worse([*WORKED, *silent]) == stratified_worse(WORKED)
+    assert minimum_p(silent) == [1.0] * 4
+
+
+def test_the_order_of_cases_does_not_change_a_digit() -> None:
+    for cases in (WORKED, unchanged("u-shaped", 900, 10, np.random.default_rng(5))):
+        mixed = random.Random(2).sample(cases, len(cases))
+        assert stratified_worse(mixed) == stratified_worse(cases)
+        assert sorted(minimum_p(mixed)) == sorted(minimum_p(cases))
+
+
+@pytest.mark.parametrize(("worse", "better"), [(5, 1), (0, 4), (30, 30), (900, 1000), (2200, 1900)])
+def test_with_one_attempt_the_stratified_test_is_mcnemar(worse: int, better: int) -> None:
+    cases = [Counts(1, 1, 1, 0)] * worse + [Counts(1, 0, 1, 1)] * better + [Counts(1, 1, 1, 1)] * 7
+    assert stratified_worse(cases) == pytest.approx(mcnemar(worse, better).one_sided, abs=0, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("heads", "sides", "better"),
+    [(3, 4, 3000), (3, 4, 2900), (3, 4, 2600), (3, 4, 2000), (1, 100, 40), (1, 100, 9), (1, 100, 1), (1, 100, 0)],
+)
+def test_a_large_suite_has_its_p_value_to_the_last_digits_however_small(heads: int, sides: int, better: int) -> None:
+    # with one attempt on the current side a case is a coin with as many heads as passes
+    changed = 4000
+    cases = [Counts(sides - 1, heads, 1, 0)] * (changed - better) + [Counts(sides - 1, heads - 1, 1, 1)] * better
+    ways = total = (sides - heads) ** changed
+    for fallen in range(better):
+        ways = ways * (changed - fallen) * heads // ((fallen + 1) * (sides - heads))
+        total += ways
+    found = stratified_worse(cases)
+    assert found > 1e-300
+    assert found == pytest.approx(float(Fraction(total, sides**changed)), abs=0, rel=2e-12)
+
+
+@pytest.mark.parametrize(("drop", "largest"), [(0.0, 1.0), (0.05, 1e-3), (0.3, 1e-50)])
+def test_a_large_suite_agrees_with_plain_convolution(drop: float, largest: float) -> None:
+    chance = np.random.default_rng(11)
+    able = abilities("u-shaped", 700, chance)
+    attempts = chance.integers(5, 15, 700)
+    before, after = chance.binomial(attempts, able), chance.binomial(10, np.clip(able - drop, 0, 1))
+    cases = [Counts(int(n), int(a), 10, int(b)) for n, a, b in zip(attempts, before, after, strict=True)]
+    found = stratified_worse(cases)
+    assert found <= largest
+    assert found == pytest.approx(case_by_case(cases), abs=0, rel=1e-11)
+
+
+def test_few_cases_with_very_many_attempts_agree_with_plain_convolution() -> None:
+    cases = [*[Counts(1500, 700, 1500, 650)] * 3, Counts(1500, 1490, 1500, 1480), Counts(4000, 20, 1500, 3)]
+    assert stratified_worse(cases) == pytest.approx(case_by_case(cases), abs=0, rel=1e-11)
+
+
+def test_a_large_suite_that_only_improved_is_not_worse() -> None:
+    assert stratified_worse([Counts(5, 1, 5, 4)] * 5000) == 1.0
+    assert stratified_worse([Counts(5, 0, 5, 5)] * 5000) == 1.0
+
+
+def test_a_p_value_too_small_for_a_float_is_zero() -> None:
+    assert stratified_worse([Counts(10, 10, 10, 0)] * 100) == 0.0
+    assert stratified_worse([Counts(10, 10, 10, 0)] * 5000) == 0.0
+    assert stratified_worse([Counts(10, 9, 10, 1)] * 5000) == 0.0
+
+
+def test_the_stratified_test_is_near_its_normal_approximation() -> None:
+    cases = unchanged("u-shaped", 400, 10, np.random.default_rng(4))
+    tables = [
+        np.array([[before, attempts - before], [after, attempts - after]]) for attempts, before, _, after in cases
+    ]
+    approximate = StratifiedTable(tables).test_null_odds(correction=True).pvalue
+    exact = stratified_worse(cases)
+    assert 2 * min(exact, 1 - exact) == pytest.approx(approximate, rel=0.15)
+
+
+def test_the_smallest_p_of_the_worked_example_is_adjusted() -> None:
+    adjusted = minimum_p(WORKED)
+    assert min(adjusted) == adjusted[2] == pytest.approx(0.125468521647, abs=5e-13)
+    assert adjusted[0] == adjusted[4] == 1.0
+    assert [fisher_worse(case) for case in WORKED] == pytest.approx(
+        [1, 0.2910216718, 0.0433436533, 0.8150750179, 1, 0.3249583234], abs=5e-11
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_adjusted_p_is_how_often_chance_alone_does_as_badly_somewhere(seed: int) -> None:
+    cases = small_data(seed, 1 + seed % 4)
+    everything = [(min(map(fisher_worse, other)), share) for other, share in outcomes(cases)]
+    for case, adjusted in zip(cases, minimum_p(cases), strict=True):
+        exact = sum((share for smallest, share in everything if smallest <= fisher_worse(case)), Fraction())
+        assert adjusted == pytest.approx(float(exact), abs=0, rel=1e-13)
+
+
+def test_a_case_alone_needs_no_adjustment() -> None:
+    case = Counts(10, 9, 10, 4)
+    assert minimum_p([case]) == pytest.approx([fisher_worse(case)], rel=1e-14)
+
+
+def test_a_tiny_adjusted_p_keeps_its_digits() -> None:
+    case = Counts(100, 100, 100, 0)
+    (adjusted, *_) = minimum_p([case] * 3)
+    assert adjusted == pytest.approx(3 / math.comb(200, 100), abs=0, rel=1e-13)
+
+
+def test_cases_that_cannot_alarm_cost_nothing() -> None:
+    broken = Counts(5, 5, 5, 0)
+    few = [broken, *[Counts(5, 5, 5, 4)] * 3]
+    many = [broken, *[Counts(5, 5, 5, 4)] * 300]
+    assert minimum_p(few)[0] == minimum_p(many)[0] == pytest.approx(fisher_worse(broken), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "two_sided", "one_sided"),
+    [(5, 1, 0.21875, 0.109375), (1, 5, 0.21875, 0.984375), (0, 0, 1.0, 1.0), (3, 3, 1.0, 0.65625), (0, 1, 1.0, 1.0)],
+)
+def test_mcnemar_gives_the_worked_values(worse: int, better: int, two_sided: float, one_sided: float) -> None:
+    assert mcnemar(worse, better) == (two_sided, one_sided)
+
+
+def test_mcnemar_agrees_with_scipy_and_statsmodels() -> None:
+    for worse, better in [(5, 1), (12, 30), (40, 40), (700, 640), (5200, 4900), (0, 1500), (1500, 0)]:
+        found = mcnemar(worse, better)
+        one_sided = stats.binomtest(worse, worse + better, alternative="greater").pvalue
+        assert found.one_sided == pytest.approx(one_sided, abs=0, rel=1e-12)
+        two_sided = statsmodels_mcnemar([[3, worse], [better, 8]], exact=True).pvalue
+        assert found.two_sided == pytest.approx(two_sided, abs=0, rel=1e-12)
+
+
+def test_mcnemar_joins_its_two_ways_of_computing() -> None:
+    for worse, better in [(501, 499), (501, 500), (480, 521), (700, 301)]:
+        exact = Fraction(sum(math.comb(worse + better, k) for k in range(better + 1)), 2 ** (worse + better))
+        assert mcnemar(worse, better).one_sided == pytest.approx(float(exact), abs=0, rel=1e-13)
+
+
+def test_mcnemar_counts_from_zero() -> None:
+    with pytest.raises(ValueError, match="counted from 0"):
+        mcnemar(-1, 3)
+
+
+def test_the_worked_difference_has_its_interval_with_the_sign_of_current_minus_baseline() -> None:
+    found = difference_interval([c / 10 for c in BASELINE], [c / 10 for c in CURRENT], attempts=10)
+    assert found == pytest.approx((-0.222547141014, 0.047547141014), abs=5e-13)
+
+
+def test_turning_the_sides_turns_the_sign_of_the_interval() -> None:
+    before, after = [0.2, 0.5, 0.9, 1.0], [0.1, 0.5, 0.3, 0.9]
+    forth, back = difference_interval(before, after, attempts=10), difference_interval(after, before, attempts=10)
+    assert forth is not None
+    assert back is not None
+    assert forth == pytest.approx((-back.high, -back.low), rel=1e-14)
+
+
+def test_below_two_cases_a_difference_has_no_interval() -> None:
+    assert difference_interval([], [], attempts=5) is None
+    assert difference_interval([0.5], [0.4], attempts=5) is None
+
+
+def test_sides_that_agree_everywhere_still_leave_doubt() -> None:
+    few = difference_interval([1.0] * 10, [1.0] * 10, attempts=1)
+    many = difference_interval([1.0] * 10, [1.0] * 10, attempts=10)
+    assert few is not None
+    assert many is not None
+    assert few.low < many.low < 0 < many.high < few.high
+
+
+def test_a_difference_of_shares_stays_between_minus_one_and_one() -> None:
+    found = difference_interval([1, 1], [0, 0], attempts=1)
+    assert found is not None
+    assert found.low == -1.0
+    assert found.high < 1.0
+
+
+def test_a_higher_level_makes_a_wider_difference() -> None:
+    before, after = [0.2, 0.5, 0.9, 1.0], [0.1, 0.5, 0.3, 0.9]
+    narrow = difference_interval(before, after, attempts=10, level=0.8)
+    wide = difference_interval(before, after, attempts=10)
+    assert narrow is not None
+    assert wide is not None
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "attempts", "level", "message"),
+    [
+        ([0.5], [0.5, 0.6], 5, 0.95, "same cases"),
+        ([0.5, 1.2], [0.5, 0.6], 5, 0.95, r"\[0, 1\]"),
+        ([0.5, 0.5], [math.nan, 0.6], 5, 0.95, r"\[0, 1\]"),
+        ([0.5, 0.5], [0.5, 0.6], 0, 0.95, "1 attempt"),
+        ([0.5, 0.5], [0.5, 0.6], 5, 95, "level"),
+    ],
+)
+def test_a_difference_of_nonsense_is_refused(
+    before: list[float], after: list[float], attempts: float, level: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        difference_interval(before, after, attempts=attempts, level=level)
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize(("cases", "attempts"), [(40, 1), (60, 5), (30, 10)])
+def test_with_nothing_changed_an_alarm_is_as_rare_as_promised(suite: str, cases: int, attempts: int) -> None:
+    chance = np.random.default_rng(20250301)
+    runs = 500
+    overall = somewhere = 0
+    for _ in range(runs):
+        drawn = unchanged(suite, cases, attempts, chance)
+        overall += stratified_worse(drawn) <= 0.05
+        somewhere += min(minimum_p(drawn)) <= 0.05
+    slack = 3 * math.sqrt(0.05 * 0.95 / runs)
+    assert overall / runs <= 0.05 + slack
+    assert somewhere / runs <= 0.05 + slack
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_interval_of_a_difference_covers(suite: str) -> None:
+    chance = np.random.default_rng(20250302)
+    runs = 500
+    for cases, attempts, loss in product((10, 30, 100), (1, 5, 10), (0.0, 0.1)):
+        truth = -loss * MEANS[suite]
+        covered = 0
+        for _ in range(runs):
+            able = abilities(suite, cases, chance)
+            before = chance.binomial(attempts, able) / attempts
+            after = chance.binomial(attempts, able * (1 - loss)) / attempts
+            interval = difference_interval(before.tolist(), after.tolist(), attempts=attempts)
+            assert interval is not None
+            covered += interval.low <= truth <= interval.high
+        assert covered / runs >= 0.92, f"{cases} cases, {attempts} attempts, loss {loss}"
