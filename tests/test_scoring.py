@@ -8,7 +8,7 @@ import pytest
 
 from steelyard import records, scoring
 from steelyard.errors import InputError
-from steelyard.records import Case, Expectations, Finding, Verify
+from steelyard.records import Case, Expectations, Finding, Rule, Verify
 
 CODE = scoring.RULES["code"]
 STRUCTURED = scoring.RULES["code-structured"]
@@ -81,9 +81,55 @@ def test_correct_means_that_a_test_ran_and_none_failed(finding: Finding, correct
     assert scoring.correct(code_case(), finding) is correct
 
 
-def test_no_linter_counts_as_clean() -> None:
-    assert scoring.score(code_case(), code(warnings=None), CODE) == 1.0
+def test_no_linter_counts_as_clean_where_none_applies() -> None:
+    python = Case(id="sum", prompt="Add.", language="python", expectations=Expectations(test_file="..."))
+    assert scoring.score(python, code(warnings=None), CODE) == 1.0
     assert scoring.lint(code(warnings=None)) is None
+
+
+def test_a_missing_fact_makes_the_score_unknown_and_not_zero() -> None:
+    unlinted = code(warnings=None)
+    assert scoring.score(code_case(), unlinted, CODE) is None
+    assert scoring.unknown(code_case(), unlinted, CODE) == ("lint",)
+    assert scoring.score(code_case(), unlinted, Rule(name="tests", tests=1)) == 1.0
+    asked = Case(id="sum", prompt="Add.", language="c", verify=Verify(kind="command", lint="lint a.c", tests="t"))
+    assert scoring.score(asked, unlinted, CODE) is None
+    shaped = code_case(expected_functions=("add",))
+    assert scoring.score(shaped, code(), STRUCTURED) is None
+    assert scoring.unknown(shaped, code(), STRUCTURED) == ("structure",)
+    assert scoring.unknown(shaped, code(missing=()), STRUCTURED) == ()
+    assert scoring.score(shaped, code(), CODE) == 1.0
+
+
+@pytest.mark.parametrize("rule", [CODE, STRUCTURED, Rule(name="own", structure=1, lint=2)])
+def test_code_that_does_not_compile_is_known_to_be_worth_nothing(rule: Rule) -> None:
+    finding = Finding(code="fn", compiled=False)
+    assert scoring.score(code_case(expected_functions=("add",)), finding, rule) == 0.0
+
+
+def test_weights_of_ones_own_are_relative_to_their_sum() -> None:
+    rule = Rule(name="own", tests=3, lint=1)
+    assert scoring.score(code_case(), code(1, 1, warnings=5), rule) == pytest.approx((3 * 0.5 + 0.5) / 4)
+    assert scoring.score(code_case(), code(), rule) == 1.0
+    assert scoring.score(code_case(), code(4, 1), Rule(name="strict", correct=1)) == 0.0
+
+
+def test_nine_tenths_of_tests_is_one_twentieth_of_the_score() -> None:
+    ten, nine, eight = (scoring.score(code_case(), code(good, 10 - good), CODE) for good in (10, 9, 8))
+    assert ten is not None
+    assert nine is not None
+    assert eight is not None
+    assert ten - nine == pytest.approx(0.05)
+    assert nine - eight == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "passed", "failed", "warnings", "score"),
+    [(True, 9, 1, 3, 0.92), (True, 10, 0, 0, 1.0), (True, 0, 0, 0, 0.5), (True, 3, 1, 12, 0.775), (False, 10, 0, 0, 0)],
+)
+def test_the_worked_scores_hold(compiled: bool, passed: int, failed: int, warnings: int, score: float) -> None:
+    finding = code(passed, failed, compiled=compiled, warnings=warnings)
+    assert scoring.score(code_case(), finding, CODE) == pytest.approx(score, abs=1e-12)
 
 
 @pytest.mark.parametrize(("compiled", "correct"), [(True, False), (False, True), (None, False)])
@@ -175,6 +221,10 @@ def test_an_unknown_rule_names_the_known_ones() -> None:
     assert scoring.rule("code") is CODE
     with pytest.raises(InputError, match=r'unknown rule "kode"; known: code, code-structured; did you mean "code"\?'):
         scoring.rule("kode")
+    own = Rule(name="mine", tests=1)
+    assert scoring.rule("mine", [own]) is own
+    with pytest.raises(InputError, match="known: code, code-structured, mine"):
+        scoring.rule("kode", [own])
 
 
 @pytest.mark.parametrize(

@@ -255,8 +255,8 @@ class Finding(Record, frozen=True, kw_only=True):
     warnings: int | None = None
     """Lint warnings; None when no linter was asked."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    missing: tuple[str, ...] = ()
-    """Expected functions and types that the code does not define."""
+    missing: tuple[str, ...] | None = None
+    """Expected functions and types that the code does not define; None when nobody looked."""
     passed: bool | None = None
     """The verifier's own yes or no, where it has one."""
     score: float | None = None
@@ -331,6 +331,23 @@ class Price(Record, frozen=True, kw_only=True):
     date: str = ""
 
 
+class Rule(Record, frozen=True, kw_only=True):
+    """How much each fact about code weighs in its score; code that does not compile scores 0 under every rule."""
+
+    name: str
+    """What `--rule` calls it."""
+    compile: float = 0
+    """Whether it compiles."""
+    tests: float = 0
+    """The share of tests that pass."""
+    lint: float = 0
+    """1 without warnings, a tenth less for each; 1 where no linter applies."""
+    structure: float = 0
+    """The share of the expected functions and types that it defines."""
+    correct: float = 0
+    """Whether it is correct, as pass@k counts it."""
+
+
 class EvalSetFile(Record, frozen=True, kw_only=True):
     """A file that cases came from, and a digest of what it held."""
 
@@ -359,6 +376,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     k: tuple[int, ...] = (1,)
     seed: int | None = None
     rule: str = "code"
+    rules: tuple[Rule, ...] = ()
+    """The rules that the eval sets bring."""
     versions: dict[str, str] = {}
     prices: dict[str, Price] = {}
     unrecorded: dict[str, int] = {}

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from steelyard.errors import InputError, nearest
-from steelyard.records import Case, Finding, Record
-
-
-class Rule(Record, frozen=True, kw_only=True):
-    """How much each part of a finding weighs in the score of code; the weights sum to 1."""
-
-    name: str
-    compile: float
-    tests: float
-    lint: float
-    structure: float = 0
-
+from steelyard.records import Case, Finding, Rule
 
 RULES = {
     rule.name: rule
@@ -25,13 +15,16 @@ RULES = {
         Rule(name="code-structured", compile=0.3, tests=0.45, lint=0.1, structure=0.15),
     )
 }
+FACTS = ("compile", "tests", "lint", "structure", "correct")
+"""What a rule can weigh."""
 
 
-def rule(name: str) -> Rule:
-    """The rule of this name; an InputError when there is none."""
-    if name not in RULES:
-        raise InputError(f'unknown rule "{name}"; {nearest(name, RULES)}')
-    return RULES[name]
+def rule(name: str, own: Iterable[Rule] = ()) -> Rule:
+    """The rule of this name among ours and an eval set's own; an InputError when there is none."""
+    known = RULES | {rule.name: rule for rule in own}
+    if name not in known:
+        raise InputError(f'unknown rule "{name}"; {nearest(name, known)}')
+    return known[name]
 
 
 def correct(case: Case, finding: Finding) -> bool:
@@ -56,8 +49,8 @@ def correct(case: Case, finding: Finding) -> bool:
     return bool(finding.compiled)
 
 
-def score(case: Case, finding: Finding, rule: Rule) -> float:
-    """How good this attempt is, in [0, 1].
+def score(case: Case, finding: Finding, rule: Rule) -> float | None:
+    """How good this attempt is, in [0, 1]; None when a fact that the rule weighs is not known.
 
     >>> from steelyard.records import Test
     >>> tests = [Test(name=name, outcome="passed" if name < "d" else "failed") for name in "abcde"]
@@ -72,19 +65,42 @@ def score(case: Case, finding: Finding, rule: Rule) -> float:
         return float(correct(case, finding))
     if finding.compiled is False:
         return 0.0
-    tests = passing(case, finding)
-    if tests is None:
-        if finding.compiled is None:
-            return _own(finding)
-        tests = _own(finding) if case.expectations.should_pass_tests else 1.0
-    clean = lint(finding)
-    parts = (
-        rule.compile,
-        rule.tests * tests,
-        rule.lint * (1 if clean is None else clean),
-        rule.structure * structure(case, finding),
-    )
-    return min(1.0, math.fsum(parts))
+    if _is_text(case, finding):
+        return _own(finding)
+    weighed = [(getattr(rule, fact), _fact(fact, case, finding)) for fact in FACTS if getattr(rule, fact)]
+    parts = [weight * value for weight, value in weighed if value is not None]
+    # a missing fact is not a bad one: whoever has not looked cannot say
+    return math.fsum(parts) / math.fsum(weight for weight, _ in weighed) if len(parts) == len(weighed) else None
+
+
+def unknown(case: Case, finding: Finding, rule: Rule) -> tuple[str, ...]:
+    """The facts that stand between an attempt and its score under a rule."""
+    if score(case, finding, rule) is not None:
+        return ()
+    return tuple(fact for fact in FACTS if getattr(rule, fact) and _fact(fact, case, finding) is None)
+
+
+def _fact(name: str, case: Case, finding: Finding) -> float | None:
+    """One fact about code that does not fail to compile, as a share; None when it is not known."""
+    if name == "compile":
+        # what needs no compiling cannot fail to compile
+        return 1.0
+    if name == "tests":
+        tests = passing(case, finding)
+        if tests is None:
+            tests = _own(finding) if case.expectations.should_pass_tests else 1.0
+        return tests
+    if name == "lint":
+        is_linted = case.kind == "rust" or bool(case.verify.lint)
+        return lint(finding) if is_linted or finding.warnings is not None else 1.0
+    if name == "structure":
+        return structure(case, finding)
+    return float(correct(case, finding))
+
+
+def _is_text(case: Case, finding: Finding) -> bool:
+    """Whether nothing was compiled or tested: such an answer has its verifier's own score under every rule."""
+    return finding.compiled is None and passing(case, finding) is None
 
 
 def without_code(finding: Finding) -> bool:
@@ -120,10 +136,15 @@ def lint(finding: Finding) -> float | None:
     return None if finding.warnings is None else max(0.0, 1 - 0.1 * finding.warnings)
 
 
-def structure(case: Case, finding: Finding) -> float:
-    """The share of the expected functions and types that the code defines; 1 when none are expected."""
+def structure(case: Case, finding: Finding) -> float | None:
+    """The share of the expected functions and types that the code defines; 1 when none are expected.
+
+    None when some are expected and nobody looked for them.
+    """
     expected = len(case.expectations.expected_functions) + len(case.expectations.expected_types)
-    return max(0.0, 1 - len(finding.missing) / expected) if expected else 1.0
+    if not expected:
+        return 1.0
+    return None if finding.missing is None else max(0.0, 1 - len(finding.missing) / expected)
 
 
 def why(case: Case, finding: Finding) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from steelyard import scoring
 from steelyard.errors import InputError, Problem
-from steelyard.evalsets import load
+from steelyard.evalsets import BUILT_IN, load
 from steelyard.evalsets.schema import Keys
 from steelyard.evalsets.starter import starter
 from steelyard.evalsets.toml import Lines
-from steelyard.records import Case, Message
+from steelyard.records import Case, Message, Rule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEADER = '[eval_set]\nid = "set"\nname = "Set"\n'
@@ -423,3 +424,70 @@ def test_a_virtual_environment_lies_where_the_eval_set_says(tmp_path: Path) -> N
     )
     (case,) = load([path]).cases
     assert case.verify.python_env == str(tmp_path / "env")
+
+
+RULES = """
+[[rules]]
+name = "strict"
+correct = 1
+
+[[rules]]
+name = "tests-first"
+compile = 1
+tests = 3
+"""
+
+
+def with_rules(file: Path, rules: str, header: str = HEADER) -> Path:
+    file.write_text(f'{header}{rules}\n[[cases]]\nid = "{file.stem}"\nname = "A"\nprompt = "p"\n', "utf-8")
+    return file
+
+
+def test_a_set_brings_rules_of_its_own_and_may_be_scored_by_one(file: Path) -> None:
+    loaded = load([with_rules(file, RULES, f'{HEADER}rule = "tests-first"\n')])
+    assert loaded.rules == (Rule(name="strict", correct=1), Rule(name="tests-first", compile=1, tests=3))
+    assert loaded.rule == "tests-first"
+    assert load([with_rules(file, "")]).rule == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "line", "what"),
+    [
+        ('[[rules]]\nname = "mine"\n', 4, 'rule "mine": weights are numbers from 0 up, and one must be above 0'),
+        ('[[rules]]\nname = "mine"\ntests = -1\n', 4, "from 0 up"),
+        ('[[rules]]\nname = "mine"\ntests = inf\n', 4, "from 0 up"),
+        ('[[rules]]\nname = "mine"\ntests = nan\n', 4, "from 0 up"),
+        ('[[rules]]\nname = "mine"\ntests = "much"\n', 6, 'rule "mine": tests: expected a number, got text'),
+        ("[[rules]]\ntests = 1\n", 4, "rule 1: name is missing"),
+        ('[[rules]]\nname = ""\ntests = 1\n', 4, "1 to 80 characters"),
+        ('[[rules]]\nname = "code"\ntests = 1\n', 0, 'rule "code" is built in; give yours another name'),
+        ("[rules]\ntests = 1\n", 0, "rule 1: name is missing"),
+    ],
+)
+def test_a_rule_that_cannot_score_is_an_error_with_its_line(file: Path, rules: str, line: int, what: str) -> None:
+    (problem,) = wrong(with_rules(file, rules))
+    assert problem.line == line or line == 0
+    assert what in problem.what
+
+
+def test_an_unknown_weight_is_warned_of_with_the_nearest_one(file: Path) -> None:
+    (problem,) = load([with_rules(file, '[[rules]]\nname = "mine"\ntests = 1\nlimt = 2\n')]).problems
+    assert 'did you mean "lint"?' in problem.what
+
+
+def test_a_set_cannot_be_scored_by_a_rule_that_is_nowhere(file: Path) -> None:
+    (problem,) = wrong(with_rules(file, RULES, f'{HEADER}rule = "strikt"\n'))
+    assert 'eval_set.rule: unknown rule "strikt"' in problem.what
+    assert 'did you mean "strict"?' in problem.what
+
+
+def test_sets_must_not_contradict_each_other_about_rules(tmp_path: Path) -> None:
+    first = with_rules(tmp_path / "a.toml", RULES, f'{HEADER}rule = "strict"\n')
+    second = with_rules(tmp_path / "b.toml", RULES.replace("tests = 3", "tests = 4"), f'{HEADER}rule = "code"\n')
+    other, wanted = wrong(first, second)
+    assert other.what == f'rule "tests-first" is otherwise in {first}; rename one of them'
+    assert wanted.what == f'wants rule "code", but {first} wants "strict"; run them apart'
+
+
+def test_no_set_can_take_the_name_of_a_built_in_rule() -> None:
+    assert set(BUILT_IN) == set(scoring.RULES)

@@ -385,7 +385,7 @@ def test_forged_results_that_contradict_the_real_ones_are_evidence(code: str) ->
     assert finding.tampered
     assert finding.reason.startswith("tampered with the results: ")
     assert not correct(of, finding)
-    assert score(of, finding, RULES["code"]) < 1
+    assert score(of, finding, RULES["code"]) == 0
 
 
 def test_results_can_be_read_from_a_file_that_printing_does_not_reach() -> None:

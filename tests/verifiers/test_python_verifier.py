@@ -81,7 +81,7 @@ def test_an_answer_that_is_partly_right_gets_part_of_the_score() -> None:
     finding = judge("def add(a, b):\n    return a + b if isinstance(a, int) else None\n")
     assert outcomes(finding) == ["passed", "passed", "failed"]
     assert not correct(case(), finding)
-    assert 0.4 < score(case(), finding, RULES["code"]) < 1
+    assert score(case(), finding, RULES["code"]) == pytest.approx(0.4 + 0.5 * 2 / 3 + 0.1)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from steelyard.evalsets import jsonl, toml
 from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked, printable, shown
 from steelyard.evalsets.template import rendered
-from steelyard.records import Case, EvalSetFile, digest
+from steelyard.records import Case, EvalSetFile, Rule, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +38,10 @@ class EvalSets(NamedTuple):
     files: tuple[EvalSetFile, ...]
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that the files bring."""
+    rule: str = ""
+    """The rule that the files want to be scored by, if they say so."""
 
 
 def load(paths: Sequence[str | Path]) -> EvalSets:
@@ -46,12 +50,13 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
     files: list[EvalSetFile] = []
     cases: list[Case] = []
     found: list[str] = []
+    scoring = Scoring()
     try:
         found = list(_files([paths] if isinstance(paths, str | Path) else paths, problems))
         places: dict[str, str] = {}
         companions = Companions()
         for path in found:
-            files += [_read(path, cases, places, companions, problems)]
+            files += [_read(path, cases, places, companions, scoring, problems)]
     except TooManyError:
         *_, last = problems.errors
         rest = f"what follows here, and {max(0, len(found) - len(files) - 1)} further files, were not read"
@@ -60,7 +65,8 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
         raise InputError("no eval set was given; name a .toml or .jsonl file, or a folder of them")
     if problems.errors:
         raise InputError([*problems.errors, *problems.warnings()])
-    return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()))
+    rules = tuple(rule for rule, _ in scoring.rules.values())
+    return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
 
 
 READERS: dict[str, Callable[[Content, str, Problems], Iterator[Draft]]] = {
@@ -129,8 +135,48 @@ class Content:
         return data
 
 
+@dataclass
+class Scoring:
+    """What the files say about scoring, taken together."""
+
+    rules: dict[str, tuple[Rule, str]] = field(default_factory=dict)
+    """By name, with the file that brings it."""
+    rule: str = ""
+    _says: str = ""
+    """The file that says so."""
+
+    def add(self, draft: Draft, problems: Problems) -> None:
+        """Take over what one file says; it must not contradict another."""
+        for rule in draft.rules:
+            if rule.name in BUILT_IN:
+                problems.error(draft.path, 0, f"rule {shown(rule.name)} is built in; give yours another name")
+            first, where = self.rules.setdefault(rule.name, (rule, draft.path))
+            if first != rule:
+                place = "this file" if where == draft.path else printable(where)
+                problems.error(draft.path, 0, f"rule {shown(rule.name)} is otherwise in {place}; rename one of them")
+        if not draft.rule:
+            return
+        known = [*BUILT_IN, *self.rules]
+        if draft.rule not in known:
+            what = f"eval_set.rule: unknown rule {shown(draft.rule)} ({nearest(draft.rule[:80], known)})"
+            problems.error(draft.path, 0, what)
+        if self.rule and self.rule != draft.rule:
+            other = f"{printable(self._says)} wants {shown(self.rule)}"
+            problems.error(draft.path, 0, f"wants rule {shown(draft.rule)}, but {other}; run them apart")
+        self.rule, self._says = draft.rule, draft.path
+
+
+BUILT_IN = ("code", "code-structured")
+"""The names of rules that no file can take."""
+
+
 def _read(
-    path: str, cases: list[Case], places: dict[str, str], companions: Companions, problems: Problems
+    path: str,
+    cases: list[Case],
+    places: dict[str, str],
+    companions: Companions,
+    scoring: Scoring,
+    problems: Problems,
 ) -> EvalSetFile:
     """Add the cases of one file."""
     before, suffix = len(problems.errors), _suffix(path)
@@ -144,6 +190,8 @@ def _read(
             with gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb") as stream:
                 content = Content(stream)
                 for draft in READERS[suffix](content, path, problems):
+                    if not is_any:
+                        scoring.add(draft, problems)
                     is_any = True
                     case = _case(draft, places, companions, problems)
                     if case:

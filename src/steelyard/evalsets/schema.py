@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard import records
 from steelyard.errors import Problem, nearest
-from steelyard.records import Case, Record
+from steelyard.records import Case, Record, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -41,6 +41,8 @@ class Header(Record, frozen=True, kw_only=True):
     """The language of the cases that name none."""
     default_timeout_secs: float = 60
     """How long verifying one answer may take, in the cases that do not say."""
+    rule: str = ""
+    """The rule that scores the attempts unless --rule names another; `code` when left out."""
 
 
 class EvalSet(Record, frozen=True, kw_only=True):
@@ -48,6 +50,8 @@ class EvalSet(Record, frozen=True, kw_only=True):
 
     eval_set: Header
     cases: tuple[Case, ...]
+    rules: tuple[Rule, ...] = ()
+    """Ways to score code, beside the built-in ones."""
 
 
 class Draft(NamedTuple):
@@ -65,6 +69,10 @@ class Draft(NamedTuple):
     """Our keys as the file spells them, where it has another word."""
     prompt_files: bool = False
     """Whether `file://` in a prompt names a file; in a suite of hostile prompts it is only text."""
+    rule: str = ""
+    """The rule its set is scored by, if the set says so."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that its set brings."""
 
 
 class TooManyError(Exception):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +15,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError
 from steelyard.evalsets.companions import Companions
 from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked, shown
+from steelyard.records import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +123,7 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
         if key not in EvalSet.__struct_fields__:
             problems.unknown(path, lines.of((key,)), key, EvalSet.__struct_fields__)
     header = _header(document.get("eval_set"), path, lines, problems)
+    rules = tuple(_rules(document.get("rules", []), path, lines, problems))
     cases = document.get("cases", [])
     if not isinstance(cases, list) or not cases:
         problems.error(path, lines.of(("cases",)), "no cases; write each as a [[cases]] table")
@@ -127,7 +131,8 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
     companions = Companions()
     for number, table in enumerate(cases):
         if isinstance(table, dict):
-            yield _with_files(_draft(table, number, header, path, lines), companions, problems)
+            draft = _draft(table, number, header, path, lines)._replace(rule=header.rule, rules=rules)
+            yield _with_files(draft, companions, problems)
         else:
             problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")
 
@@ -160,6 +165,31 @@ def _header(table: Any, path: str, lines: Lines, problems: Problems) -> Header:
     if header and "default_language" in table:
         return header
     return replace(header or Header(id="", name=""), default_language="")
+
+
+def _rules(tables: Any, path: str, lines: Lines, problems: Problems) -> Iterator[Rule]:
+    """The set's own ways to score, each with at least one weight."""
+    for number, table in enumerate(tables if isinstance(tables, list) else [tables]):
+        line = lines.of(("rules", number))
+        if not isinstance(table, dict):
+            problems.error(path, line, "rules are [[rules]] tables with a name and weights")
+            continue
+        name = table.get("name")
+        subject = f"rule {shown(name)}" if isinstance(name, str) else f"rule {number + 1}"
+        rule = checked(Rule, Draft(table, path, subject, partial(_line_in, lines, ("rules", number))), problems)
+        if rule is None:
+            continue
+        weights = [getattr(rule, field) for field in Rule.__struct_fields__ if field != "name"]
+        if not all(0 <= weight < math.inf for weight in weights) or not 0 < sum(weights) < math.inf:
+            problems.error(path, line, f"{subject}: weights are numbers from 0 up, and one must be above 0")
+        elif not rule.name or len(rule.name) > 80 or not rule.name.isprintable():
+            problems.error(path, line, f"{subject}: a name must have 1 to 80 characters, and no control characters")
+        else:
+            yield rule
+
+
+def _line_in(lines: Lines, table: Keys, keys: Keys) -> int:
+    return lines.of((*table, *keys))
 
 
 def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: Lines) -> Draft:
