@@ -10,7 +10,7 @@ import pytest
 
 from steelyard import records
 from steelyard.errors import InputError
-from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, RunInfo, Verdict
+from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
 from steelyard.summary import (
     LISTED,
     CaseSummary,
@@ -306,8 +306,10 @@ def test_tokens_cost_and_latency_add_up() -> None:
     model = only(summarise(info(), [A], [*facts, reply(A, 11, cost=price, finish="length", text="  ")]))
     assert (model.input_tokens, model.output_tokens) == (70, 30)
     assert model.cost_usd == 1.1
-    assert model.cost_per_solved == 1.1
-    assert model.latency == pytest.approx(20 / 11)
+    assert model.cost_of_pass.value == pytest.approx(0.1)
+    assert model.latency.value == pytest.approx(20 / 11)
+    assert (model.latency.cases, model.latency.attempts) == (1, 11)
+    assert (model.latency_p50, model.latency_p95) == (2.0, 2.0)
     assert (model.truncated, model.empty, model.unpriced) == (1, 1, 0)
 
 
@@ -315,15 +317,89 @@ def test_an_unknown_price_is_not_free() -> None:
     facts = attempt(A, RIGHT, cost=Cost(usd=0.5, source="list")) + attempt(A, RIGHT, 2)
     summary = summarise(info(), [A], facts)
     model = only(summary)
-    assert (model.cost_usd, model.unpriced, model.cost_per_solved) == (0.5, 1, None)
+    assert (model.cost_usd, model.unpriced, model.cost_of_pass.value) == (0.5, 1, None)
+    assert not model.cost_of_pass.infinite
     assert "m: the price of 1 of 2 replies is unknown, so the cost is incomplete" in summary.warnings
     unpriced = summarise(info(), [A], attempts(A, RIGHT, RIGHT))
     assert (only(unpriced).cost_usd, only(unpriced).unpriced, unpriced.warnings) == (None, 2, ())
 
 
-def test_nothing_solved_has_no_cost_per_solved_case() -> None:
-    model = only(summarise(info(), [A], attempts(A, WRONG, cost=Cost(usd=0.5, source="list"))))
-    assert (model.cost_usd, model.cost_per_solved) == (0.5, None)
+PRICE = Cost(usd=0.5, source="list")
+
+
+def test_where_nothing_passed_a_pass_costs_at_least_so_much() -> None:
+    model = only(summarise(info(), [A], attempts(A, *[WRONG] * 10, cost=PRICE)))
+    price = model.cost_of_pass
+    assert (model.cost_usd, price.value, price.infinite, price.high) == (5.0, None, True, None)
+    assert price.low == pytest.approx(1.9315045910, abs=1e-10)
+
+
+def test_the_cost_of_a_pass_is_the_cost_of_the_judged_attempts_over_the_passes() -> None:
+    facts = attempts(A, RIGHT, WRONG, cost=PRICE) + attempts(B, RIGHT, RIGHT, cost=PRICE) + [reply(C, cost=PRICE)]
+    model = only(summarise(info(), [A, B, C], facts))
+    # the reply that could not be judged was paid for, but says nothing about the price of a pass
+    assert model.cost_usd == 2.5
+    assert model.cost_of_pass.value == pytest.approx(2 / 3)
+    assert (model.cost_of_pass.cases, model.cost_of_pass.attempts) == (2, 4)
+    assert model.cost_of_pass.low is not None
+    assert model.cost_of_pass.low < 2 / 3
+
+
+def test_latency_has_percentiles_over_replies_and_an_interval_over_cases() -> None:
+    facts = [reply(case(f"c{place}"), latency=float(place)) for place in range(21)]
+    model = only(summarise(info(), [case(f"c{place}") for place in range(21)], facts))
+    assert (model.latency.value, model.latency_p50, model.latency_p95) == (10.0, 10.0, 19.0)
+    assert model.latency.low is not None
+    assert model.latency.high is not None
+    assert 6 < model.latency.low < 8 < 12 < model.latency.high < 14
+
+
+def test_a_case_has_its_own_rate_score_and_flake_rate() -> None:
+    summary = summarise(info(k=(1, 2)), [A, B], attempts(A, *[RIGHT] * 8, WRONG, WRONG) + attempts(B, RIGHT))
+    of_a, of_b = row(summary, "a"), row(summary, "b")
+    assert of_a.flake_rate == pytest.approx(16 / 45)
+    assert (of_a.rate.low, of_a.rate.high) == pytest.approx((0.4901624715, 0.9433178485), abs=1e-10)
+    assert of_a.rate.attempts == 10
+    assert of_a.score == pytest.approx(0.896)
+    assert (of_b.flake_rate, of_b.pass_at[2]) == (None, None)
+    assert only(summary).flaky == 1
+
+
+def test_pass_hat_k_is_told_beside_pass_at_k() -> None:
+    model = only(summarise(info(k=(2,)), [A], attempts(A, RIGHT, RIGHT, WRONG, WRONG, WRONG)))
+    assert model.pass_at[2].value == pytest.approx(0.7)
+    assert model.pass_hat[2].value == pytest.approx(0.1)
+
+
+def test_cases_of_one_group_count_as_one_for_the_interval() -> None:
+    alone = [case(f"c{place}") for place in range(20)]
+    grouped = [msgspec.structs.replace(each, group=f"g{place % 4}") for place, each in enumerate(alone)]
+    findings = [RIGHT if place % 4 < 2 else WRONG for place in range(20)]
+
+    def estimate(cases: Sequence[Case]) -> Any:
+        facts = [fact for each, found in zip(cases, findings, strict=True) for fact in attempts(each, found, found)]
+        return only(summarise(info(), cases, facts)).pass_at[1]
+
+    apart, together = estimate(alone), estimate(grouped)
+    assert apart.value == together.value == 0.5
+    assert together.low < apart.low < 0.5 < apart.high < together.high
+
+
+def test_a_score_that_a_missing_fact_forbids_is_told_as_missing() -> None:
+    unlinted = msgspec.structs.replace(RIGHT, warnings=None)
+    rust = msgspec.structs.replace(A, language="rust")
+    summary = summarise(info(), [rust, B], attempts(rust, unlinted, RIGHT) + attempts(B, WRONG, WRONG))
+    model = only(summary)
+    assert (model.score.cases, model.score.attempts, model.attempts) == (2, 3, 4)
+    assert "m: 1 of 4 attempts have no score under rule code: not known of them: lint" in summary.warnings
+
+
+def test_a_rule_of_the_eval_sets_own_scores_its_runs() -> None:
+    run = info(rule="mine", rules=(Rule(name="mine", correct=1),))
+    assert only(summarise(run, [A], attempts(A, WRONG))).score.value == 0.0
+    assert only(summarise(run, [A], attempts(A, WRONG), rule="code")).score.value == pytest.approx(0.48)
+    with pytest.raises(InputError, match="known: code, code-structured, mine"):
+        summarise(run, [A], [], rule="minx")
 
 
 def test_the_most_frequent_reason_is_given_with_its_count() -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 
 from steelyard import scoring
-from steelyard.records import Case, Fact, Failure, Record, Reply, RunInfo, Verdict
-from steelyard.stats.intervals import mean_interval
-from steelyard.stats.passk import pass_at_k
+from steelyard.estimates import Estimate, mean, price_of_pass, share
+from steelyard.records import Case, Fact, Failure, Record, Reply, Rule, RunInfo, Verdict
+from steelyard.stats.bootstrap import bootstrap
+from steelyard.stats.descriptive import flip_rate, percentile
+from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,16 +26,6 @@ LISTED = 20
 
 Said = TypeVar("Said")
 Found = TypeVar("Found")
-
-
-class Estimate(Record, frozen=True, kw_only=True):
-    """A number with its uncertainty and what it rests on."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    cases: int = 0
-    attempts: int = 0
 
 
 class Doubt(Record, frozen=True, kw_only=True):
@@ -71,6 +63,10 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     unscored: tuple[str, ...] = ()
     """Cases without a single judged attempt."""
     pass_at: dict[int, Estimate]
+    pass_hat: dict[int, Estimate] = {}
+    """pass^k: how likely it is that all of k attempts succeed."""
+    flaky: int = 0
+    """Cases with correct attempts and others."""
     score: Estimate
     compile_rate: Estimate
     test_pass_rate: Estimate
@@ -81,10 +77,13 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """What the priced replies cost; None when no reply has a price."""
     unpriced: int
     """Replies whose price is unknown."""
-    cost_per_solved: float | None
-    """Cost over solved cases; None when nothing was solved or a price is unknown."""
-    latency: float | None
-    """Mean seconds per reply."""
+    cost_of_pass: Estimate
+    """What a correct attempt costs: the cost of the judged attempts over the correct ones; nothing where a price is unknown."""
+    latency: Estimate
+    """Seconds until a model has replied: the mean over cases."""
+    latency_p50: float | None
+    latency_p95: float | None
+    """Half, and nineteen of twenty, replies take no longer than this."""
     truncated: int
     """Replies cut off at the token limit."""
     empty: int
@@ -112,8 +111,14 @@ class CaseSummary(Record, frozen=True, kw_only=True):
     attempts: int
     correct: int
     missing: int
+    rate: Estimate
+    """The share of correct attempts, with the interval for this case alone."""
     score: float | None
     pass_at: dict[int, float | None]
+    flake_rate: float | None = None
+    """How often two attempts disagree; None below 2 attempts."""
+    cost_usd: float | None = None
+    """What the replies to its judged attempts cost; None where a price is unknown."""
     why: str = ""
     """The most frequent reason for a failed attempt, with its count when there were several."""
 
@@ -164,7 +169,7 @@ def summarise(
     rule: str | None = None,
 ) -> Summary:
     """The numbers of a run, by its own k and rule or by others; reads the facts once and keeps none of their texts."""
-    chosen = scoring.rule(rule or info.rule)
+    chosen = scoring.rule(rule or info.rule, info.rules)
     # most verdicts say the same as another: a million attempts share a few opinions
     shared: dict[_Judged, _Judged] = {}
 
@@ -186,7 +191,7 @@ def results(
     rule: str | None = None,
 ) -> Results:
     """The whole run with its texts, and the summary of it."""
-    chosen = scoring.rule(rule or info.rule)
+    chosen = scoring.rule(rule or info.rule, info.rules)
     attempts = tries(info, cases, facts, rule=rule)
     orders = {case.id: order for order, case in enumerate(cases)}
     ends = (
@@ -204,7 +209,7 @@ def results(
 
 def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> tuple[Tried, ...]:
     """Every attempt that the facts tell of, joined: cases in order, then models, then numbers."""
-    chosen = scoring.rule(rule or info.rule)
+    chosen = scoring.rule(rule or info.rule, info.rules)
     attempts = []
     for place, trail in _trails(cases, facts, lambda reply: reply, lambda _, verdict: verdict, lambda failure: failure):
         case = cases[place.order]
@@ -269,7 +274,9 @@ class _Judged(NamedTuple):
     """What a summary keeps of a verdict."""
 
     correct: bool
-    score: float
+    score: float | None
+    unknown: tuple[str, ...]
+    """The facts that the rule asks for and nobody knows."""
     compiled: bool | None
     passing: float | None
     lint: float | None
@@ -356,12 +363,13 @@ def _answered(reply: Reply) -> _Answered:
     )
 
 
-def _judged(case: Case, verdict: Verdict, rule: scoring.Rule) -> _Judged:
+def _judged(case: Case, verdict: Verdict, rule: Rule) -> _Judged:
     found = verdict.found
     correct = scoring.correct(case, found)
     return _Judged(
         correct=correct,
         score=scoring.score(case, found, rule),
+        unknown=scoring.unknown(case, found, rule),
         compiled=scoring.compiled(found),
         passing=scoring.passing(case, found),
         lint=scoring.lint(found),
@@ -389,9 +397,13 @@ class _Row:
     """One case under one model and tier."""
 
     case: str
+    group: str = ""
+    """Cases of one group are not independent."""
     asked: bool = False
     """Whether any fact tells of it."""
     answered: list[_Answered] = field(default_factory=list)
+    paid: list[float | None] = field(default_factory=list)
+    """For every judged attempt, what its reply cost; None when that is not known."""
     judged: list[_Judged] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """For every attempt without a verdict, the reason."""
@@ -401,6 +413,12 @@ class _Row:
     @property
     def correct(self) -> int:
         return sum(judged.correct for judged in self.judged)
+
+    @property
+    def cost(self) -> float | None:
+        """What the judged attempts cost; None where a price is unknown."""
+        known = [usd for usd in self.paid if usd is not None]
+        return math.fsum(known) if len(known) == len(self.paid) else None
 
     @property
     def planned(self) -> int:
@@ -420,12 +438,13 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
     # a model that was never answered is missing, not absent
     rows: _Rows = {(model, tier): {} for model in info.names for tier in info.tiers or ("",)}
     for place, answered, judged, failure in ends:
-        row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _Row(cases[place.order].id))
+        row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _row(cases[place.order]))
         row.asked = True
         if answered:
             row.answered.append(answered)
         if judged:
             row.judged.append(judged)
+            row.paid.append(answered.usd if answered else None)
             if judged.tampered or judged.disagreed:
                 row.doubted.append((place.number, judged))
         else:
@@ -434,14 +453,17 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
         for order, case in enumerate(cases):
             if order not in by_case and info.unrecorded.get(model, 0):
                 continue
-            row = by_case.setdefault(order, _Row(case.id))
+            row = by_case.setdefault(order, _row(case))
             row.missing.extend(["not asked yet"] * ((info.samples or 0) - row.planned))
     return {group: dict(sorted(rows[group].items())) for group in sorted(rows)}
 
 
-def _summary(
-    info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: scoring.Rule
-) -> Summary:
+def _row(case: Case) -> _Row:
+    # a case without a group is a group of its own
+    return _Row(case.id, group=f"group {case.group}" if case.group else f"case {case.id}")
+
+
+def _summary(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: Rule) -> Summary:
     rows = _rows(info, cases, ends)
     sizes = sorted(set(k))
     models = tuple(_model_summary(*group, list(asked.values()), sizes) for group, asked in rows.items())
@@ -453,7 +475,7 @@ def _summary(
         models=models,
         cases=tuple(_case_summary(model, tier, row, sizes) for _, model, tier, row in every),
         rule=rule.name,
-        warnings=tuple(_warnings(info, rows, models)),
+        warnings=tuple(_warnings(info, rows, models, rule)),
         conclusive=any(model.attempts for model in models)
         and not any(20 * len(model.unscored) > len(rows[model.model, model.tier]) for model in models),
     )
@@ -468,8 +490,11 @@ def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> Cas
         attempts=len(row.judged),
         correct=row.correct,
         missing=len(row.missing),
+        rate=share(row.correct, len(row.judged)),
         score=_mean(row.values(lambda judged: judged.score)),
         pass_at={size: pass_at_k(len(row.judged), row.correct, size) for size in sizes},
+        flake_rate=flip_rate(len(row.judged), row.correct),
+        cost_usd=row.cost,
         why=_most_frequent(reasons),
     )
 
@@ -479,7 +504,7 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
     prices = [reply.usd for reply in answered if reply.usd is not None]
     cost = math.fsum(prices) if prices else None
     unpriced = len(answered) - len(prices)
-    solved = sum(row.correct > 0 for row in rows)
+    waits = [reply.latency for reply in answered]
     judged = [one for row in rows for one in row.judged]
     ways = Counter((one.trust, one.isolation) for one in judged if one.trust or one.isolation)
     return ModelSummary(
@@ -488,10 +513,12 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
         cases=sum(row.asked for row in rows),
         attempts=len(judged),
         correct=sum(row.correct for row in rows),
-        solved=solved,
+        solved=sum(row.correct > 0 for row in rows),
         missing=sum(len(row.missing) for row in rows),
         unscored=tuple(row.case for row in rows if not row.judged),
-        pass_at={size: _pass_at(rows, size) for size in sizes},
+        pass_at={size: _pass_at(pass_at_k, rows, size) for size in sizes},
+        pass_hat={size: _pass_at(pass_hat_k, rows, size) for size in sizes},
+        flaky=sum(0 < row.correct < len(row.judged) for row in rows),
         score=_rate(rows, lambda judged: judged.score),
         compile_rate=_rate(rows, lambda judged: judged.compiled),
         test_pass_rate=_rate(rows, lambda judged: judged.passing),
@@ -500,8 +527,10 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
         output_tokens=sum(reply.output_tokens for reply in answered),
         cost_usd=cost,
         unpriced=unpriced,
-        cost_per_solved=cost / solved if cost is not None and solved and not unpriced else None,
-        latency=_mean([reply.latency for reply in answered]),
+        cost_of_pass=_cost_of_pass(rows),
+        latency=_latency(rows),
+        latency_p50=percentile(waits, 0.5),
+        latency_p95=percentile(waits, 0.95),
         truncated=sum(reply.truncated for reply in answered),
         empty=sum(reply.empty for reply in answered),
         tampered=sum(one.tampered for one in judged),
@@ -534,28 +563,54 @@ def _disagreement(judged: _Judged) -> str:
     return f"{first} at first, then {later} {judged.disagreed} of {judged.rechecked} times"
 
 
-def _pass_at(rows: Sequence[_Row], size: int) -> Estimate:
-    """The mean pass@k of the cases with at least k judged attempts."""
+def _pass_at(of: Callable[[int, int, int], float | None], rows: Sequence[_Row], size: int) -> Estimate:
+    """The mean pass@k or pass^k of the cases with at least k judged attempts."""
     counts = [(len(row.judged), row.correct) for row in rows]
-    values = {pair: pass_at_k(*pair, size) for pair in set(counts)}
-    usable = [(n, value) for n, c in counts if (value := values[n, c]) is not None]
-    return _estimate([value for _, value in usable], sum(n for n, _ in usable))
+    values = {pair: of(*pair, size) for pair in set(counts)}
+    usable = [(row, value) for row, pair in zip(rows, counts, strict=True) if (value := values[pair]) is not None]
+    return _over_cases(
+        [row for row, _ in usable], [value for _, value in usable], sum(len(row.judged) for row, _ in usable)
+    )
 
 
 def _rate(rows: Sequence[_Row], of: Callable[[_Judged], float | None]) -> Estimate:
     """The mean over cases of the mean over their attempts, where an attempt has the value."""
-    groups = [values for row in rows if (values := row.values(of))]
-    return _estimate([math.fsum(values) / len(values) for values in groups], sum(map(len, groups)))
+    known = [(row, values) for row in rows if (values := row.values(of))]
+    means = [math.fsum(values) / len(values) for _, values in known]
+    return _over_cases([row for row, _ in known], means, sum(len(values) for _, values in known))
 
 
-def _estimate(values: Sequence[float], attempts: int) -> Estimate:
-    interval = mean_interval(values, attempts=attempts)
+def _over_cases(rows: Sequence[_Row], values: Sequence[float], attempts: int) -> Estimate:
+    """The mean over cases; those of one group vary together."""
+    groups = [row.group for row in rows]
+    return mean(values, attempts, groups=groups if len(set(groups)) < len(groups) else None)
+
+
+def _cost_of_pass(rows: Sequence[_Row]) -> Estimate:
+    """What a correct attempt costs; unknown where the price of a judged one is."""
+    judged = [row for row in rows if row.judged]
+    costs = [cost for row in judged if (cost := row.cost) is not None]
+    if not judged or len(costs) < len(judged):
+        return Estimate(value=None)
+    return price_of_pass(costs, [row.correct for row in judged], sum(len(row.judged) for row in judged))
+
+
+MOST_DRAWS = 10_000_000
+"""How many values a bootstrap of many cases may draw."""
+
+
+def _latency(rows: Sequence[_Row]) -> Estimate:
+    """The mean over cases of their mean latency, with the bootstrap's interval: seconds have no upper end."""
+    waits = [[reply.latency for reply in row.answered] for row in rows if row.answered]
+    means = [math.fsum(each) / len(each) for each in waits]
+    replicates = max(1000, min(10_000, MOST_DRAWS // max(1, len(means))))
+    interval = bootstrap(means, seed=0, replicates=replicates)
     return Estimate(
-        value=_mean(values),
+        value=_mean(means),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        cases=len(values),
-        attempts=attempts,
+        cases=len(means),
+        attempts=sum(map(len, waits)),
     )
 
 
@@ -576,7 +631,7 @@ def _most_frequent(reasons: Iterable[str]) -> str:
     return f"{counts[reason]}x {reason}" if counts[reason] > 1 else reason
 
 
-def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary]) -> Iterator[str]:
+def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:
     """What a reader must know first: about the run, then about each model."""
     largest = {group: max(row.planned for row in asked.values()) for group, asked in rows.items()}
     alone = "one attempt per case says nothing about how often a model succeeds: use --samples"
@@ -603,5 +658,12 @@ def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary]) -> Ite
             planned = model.attempts + model.missing
             reason = _most_frequent(itertools.chain.from_iterable(row.missing for row in asked.values()))
             yield f"{name}: {model.missing} of {planned} attempts are missing, most often: {reason}"
+        unknown = [one.unknown for row in asked.values() for one in row.judged if one.unknown]
+        if unknown:
+            facts = ", ".join(sorted({fact for facts in unknown for fact in facts}))
+            yield (
+                f"{name}: {len(unknown)} of {model.attempts} attempts have no score under rule {rule.name}: "
+                f"not known of them: {facts}"
+            )
         if model.unpriced and some_priced:
             yield f"{name}: the price of {model.unpriced} of {replies} replies is unknown, so the cost is incomplete"

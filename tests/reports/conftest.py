@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from steelyard.estimates import Estimate
+from steelyard.estimates import share as estimated
 from steelyard.health import Health, Level, Limit, Tool
 from steelyard.records import (
     Answer,
@@ -26,7 +28,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.summary import CaseSummary, Doubt, Estimate, ModelSummary, Results, Summary, Tried, Verified
+from steelyard.summary import CaseSummary, Doubt, ModelSummary, Results, Summary, Tried, Verified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,8 +173,11 @@ MODELS = (
         output_tokens=240,
         cost_usd=0.00123,
         unpriced=0,
-        cost_per_solved=0.00041,
-        latency=1.25,
+        cost_of_pass=Estimate(value=0.0003075, low=0.00021, high=0.00059, cases=3, attempts=5),
+        latency=Estimate(value=1.25, low=1.1, high=1.4, cases=3, attempts=6),
+        latency_p50=1.2,
+        latency_p95=1.5,
+        flaky=1,
         truncated=0,
         empty=0,
         rechecked=4,
@@ -203,8 +208,10 @@ MODELS = (
         output_tokens=240,
         cost_usd=None,
         unpriced=5,
-        cost_per_solved=None,
-        latency=1.25,
+        cost_of_pass=Estimate(value=None),
+        latency=Estimate(value=1.25),
+        latency_p50=1.25,
+        latency_p95=1.25,
         truncated=1,
         empty=1,
         tampered=3,
@@ -225,8 +232,10 @@ def counts(case: Case, model: str, attempts: int, correct: int, missing: int, wh
         attempts=attempts,
         correct=correct,
         missing=missing,
+        rate=estimated(correct, attempts),
         score=share,
         pass_at={1: share, 2: None if attempts < 2 else float(correct > 0)},
+        flake_rate=None if attempts < 2 else float(0 < correct < attempts),
         why=why,
     )
 

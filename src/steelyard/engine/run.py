@@ -17,13 +17,14 @@ from steelyard import settings as settings_module
 from steelyard.engine.budget import most_tokens
 from steelyard.engine.plan import plan
 from steelyard.engine.pool import complete
+from steelyard.engine.query import opinions
 from steelyard.engine.sitting import Means, Sitting
 from steelyard.engine.steps import now
 from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.plugins import part
 from steelyard.prices import Prices
-from steelyard.records import Case, EvalSetFile, RunInfo
+from steelyard.records import Case, EvalSetFile, Rule, RunInfo
 from steelyard.scoring import rule as known_rule
 from steelyard.summary import Summary, summarise
 
@@ -74,7 +75,8 @@ def run(
     parameters: Mapping[str, Any] | None = None,
     system: str = "",
     seed: int | None = None,
-    rule: str = "code",
+    rule: str = "",
+    rules: Sequence[Rule] = (),
     base_url: str = "",
     eval_sets: Sequence[EvalSetFile] = (),
     output: str | Path | None = None,
@@ -82,12 +84,16 @@ def run(
 ) -> Run:
     """Ask models for attempts at each case, verify every one, and say what came of it.
 
-    `cases` are cases, or paths of eval sets; `eval_sets` are the files that cases were loaded from, if any. `samples` is
-    the number of attempts per case and model: by default the largest k, and of recorded replies all of them.
+    `cases` are cases, or paths of eval sets; `eval_sets` are the files that cases were loaded from, if any, and `rules`
+    their own rules. `samples` is the number of attempts per case and model: by default the largest k, and of recorded
+    replies all of them. `rule` is by default the one that the eval sets want, else `code`.
     """
-    loaded, files = _cases(cases)
+    sets = _cases(cases)
+    loaded, own = sets.cases, (*rules, *sets.rules)
+    rule = rule or sets.rule or "code"
     given = [models] if isinstance(models, str) else list(models)
-    _check(loaded, k, samples, rule, means)
+    known_rule(rule, own)
+    _check(loaded, k, samples, means)
     providers = connect(given, means, base_url)
     recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
     started_at = now()
@@ -96,7 +102,7 @@ def run(
     info = RunInfo(
         id=run_id,
         started_at=started_at,
-        eval_sets=tuple(eval_sets) or files,
+        eval_sets=tuple(eval_sets) or sets.files,
         models=tuple(given),
         names=tuple(providers),
         base_url=base_url,
@@ -106,6 +112,7 @@ def run(
         k=tuple(sorted(set(k))),
         seed=seed,
         rule=rule,
+        rules=own,
         versions={
             "steelyard": version("steelyard"),
             "python": platform.python_version(),
@@ -132,7 +139,7 @@ def forecast(
     means: Means = Means(),
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
-    _check(cases, k, samples, "code", means)
+    _check(cases, k, samples, means)
     providers = connect(models, means, base_url)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
@@ -200,20 +207,17 @@ def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str
     return providers
 
 
-def _cases(
-    given: Sequence[Case] | Sequence[str | Path] | str | Path,
-) -> tuple[tuple[Case, ...], tuple[EvalSetFile, ...]]:
+def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalsets.EvalSets:
     if isinstance(given, str | Path):
         given = [given]
     cases = tuple(case for case in given if isinstance(case, Case))
     if len(cases) == len(given) and cases:
-        return cases, ()
+        return evalsets.EvalSets(cases, (), ())
     loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
-    return (*cases, *loaded.cases), loaded.files
+    return loaded._replace(cases=(*cases, *loaded.cases))
 
 
-def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, rule: str, means: Means) -> None:
-    known_rule(rule)
+def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, means: Means) -> None:
     if not k or min(k) < 1:
         raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
     if samples is not None and samples < 1:
@@ -291,7 +295,7 @@ def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means
 def _copied(folder: Path) -> tuple[str, ...]:
     """Write the Parquet copy; a run without it is whole all the same."""
     try:
-        store.copy_to_parquet(folder)
+        store.copy_to_parquet(folder, opinions)
     except StoreError as error:
         return (str(error),)
     return ()

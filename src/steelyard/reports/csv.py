@@ -32,7 +32,7 @@ def report(results: Results) -> str:
     writer.writerow(COLUMNS)
     for tried in results.attempts:
         row = _row(results.info.id, tried)
-        writer.writerow([_cell(row.get(column)) for column in COLUMNS])
+        writer.writerow([cell(row.get(column)) for column in COLUMNS])
     return text.getvalue()
 
 
@@ -77,7 +77,8 @@ def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
     }
 
 
-def _cell(value: Cell) -> str | int | float:
+def cell(value: Cell) -> str | int | float:
+    """A value as a spreadsheet may see it: text that is no formula, and nothing for what is not known."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.summary import Doubt, Estimate, ModelSummary, Tried
+from steelyard.estimates import Estimate
+from steelyard.summary import CaseSummary, Doubt, ModelSummary, Tried
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +43,11 @@ def line(text: str, limit: int | None = None) -> str:
     """The same on a single line, cut to a limit."""
     joined = " ".join(plain(text).split())
     return joined if limit is None or len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
+
+
+def escaped_json(text: str) -> str:
+    """JSON in which everything invisible is written as an escape: some of it may stand raw, and a terminal obeys it."""
+    return UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 # Numbers look the same in every report.
@@ -86,6 +93,20 @@ def money(usd: float) -> str:
     return f"${usd:.{3 - exponent}f}"
 
 
+def dollars(estimate: Estimate) -> str:
+    """A price with its interval, whose upper end may be open.
+
+    >>> dollars(Estimate(value=0.774, low=0.497, high=1.567)), dollars(Estimate(value=None, infinite=True, low=1.9315))
+    ('$0.774 [0.497, 1.57]', '∞ (at least $1.93)')
+    """
+    low, high = ("" if end is None else money(end)[1:] for end in (estimate.low, estimate.high))
+    if estimate.infinite:
+        return f"∞ (at least ${low})" if low else "∞"
+    if estimate.value is None:
+        return "-"
+    return f"{money(estimate.value)} [{low}, {high or '∞'}]" if low else money(estimate.value)
+
+
 def price(cost: Cost | None) -> str:
     """What one reply cost: unknown is not free."""
     return "unknown" if cost is None else money(cost.usd)
@@ -94,6 +115,17 @@ def price(cost: Cost | None) -> str:
 def seconds(value: float | None) -> str:
     """A span of time."""
     return "-" if value is None else f"{value:.2f} s"
+
+
+def span(estimate: Estimate) -> str:
+    """A mean span of time with its interval.
+
+    >>> span(Estimate(value=22.087, low=20, high=24.5)), span(Estimate(value=3))
+    ('22.09 s [20.00, 24.50]', '3.00 s')
+    """
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return seconds(estimate.value)
+    return f"{seconds(estimate.value)} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def counted(number: int, noun: str) -> str:
@@ -124,7 +156,7 @@ class Figure(NamedTuple):
     cells: tuple[str, ...]
     """One per model, in order."""
     notes: tuple[tuple[str, str], ...] = ()
-    """The models whose estimate rests on fewer cases than were asked, and on how many; the name then ends in `*`."""
+    """The models whose estimate rests on fewer cases or attempts than there are, and on how many; the name then ends in `*`."""
 
 
 def figures(models: Sequence[ModelSummary]) -> list[Figure]:
@@ -149,10 +181,14 @@ def figures(models: Sequence[ModelSummary]) -> list[Figure]:
     ):
         if name != "lint score" or any(share.value is not None for share in shares):
             rows.append(_estimated(name, models, shares, tuple(map(rate, shares)), _thin(models, shares)))
+    if any(model.flaky for model in models):
+        rows.append(Figure("flaky cases", tuple(f"{model.flaky:,}/{model.cases:,}" for model in models)))
     rows += [
+        Figure("tokens", tuple(f"{model.input_tokens + model.output_tokens:,}" for model in models)),
         Figure("cost", tuple(map(_cost, models))),
-        Figure("cost / solved", tuple(map(_cost_per_solved, models))),
-        Figure("mean latency", tuple(seconds(model.latency) for model in models)),
+        Figure("cost of pass", tuple(map(_cost_of_pass, models))),
+        Figure("mean latency", tuple(span(model.latency) for model in models)),
+        Figure("p50, p95", tuple(f"{seconds(model.latency_p50)}, {seconds(model.latency_p95)}" for model in models)),
         Figure("missing", tuple(map(_missing, models))),
     ]
     if any(model.truncated for model in models):
@@ -168,7 +204,10 @@ def figures(models: Sequence[ModelSummary]) -> list[Figure]:
 
 def _thin(models: Sequence[ModelSummary], estimates: Sequence[Estimate]) -> list[bool]:
     # where nothing is compiled or tested there is no estimate to be thin
-    return [0 < estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
+    return [
+        estimate.cases > 0 and (estimate.cases < model.cases or estimate.attempts < model.attempts)
+        for model, estimate in zip(models, estimates, strict=True)
+    ]
 
 
 def _estimated(
@@ -181,11 +220,17 @@ def _estimated(
     if not any(thin):
         return Figure(name, cells)
     notes = tuple(
-        (named(model.model, model.tier), f"{estimate.cases}/{model.cases} cases")
+        (named(model.model, model.tier), _rests_on(model, estimate))
         for model, estimate, few in zip(models, estimates, thin, strict=True)
         if few
     )
     return Figure(f"{name}*", cells, notes)
+
+
+def _rests_on(model: ModelSummary, estimate: Estimate) -> str:
+    if estimate.cases < model.cases:
+        return f"{estimate.cases:,}/{model.cases:,} cases"
+    return f"{estimate.attempts:,}/{model.attempts:,} attempts"
 
 
 def _cost(model: ModelSummary) -> str:
@@ -194,10 +239,9 @@ def _cost(model: ModelSummary) -> str:
     return f"at least {money(model.cost_usd)}" if model.unpriced else money(model.cost_usd)
 
 
-def _cost_per_solved(model: ModelSummary) -> str:
-    if model.cost_per_solved is not None:
-        return money(model.cost_per_solved)
-    return "unknown" if model.cost_usd is None or model.unpriced else "-"
+def _cost_of_pass(model: ModelSummary) -> str:
+    price = model.cost_of_pass
+    return "unknown" if price.value is None and not price.infinite else dollars(price)
 
 
 def _missing(model: ModelSummary) -> str:
@@ -253,6 +297,21 @@ def verified(models: Sequence[ModelSummary]) -> str:
     return "; ".join(
         f"{count:,} {line(way)}" for way, count in sorted(ways.items(), key=lambda item: (-item[1], item[0]))
     )
+
+
+def case_figures(case: CaseSummary) -> str:
+    """What is known of one case under one model, in one line.
+
+    >>> case_figures(CaseSummary(case="a", model="m", attempts=10, correct=8, missing=0, score=0.9, pass_at={},
+    ...     rate=Estimate(value=0.8, low=0.49, high=0.943), flake_rate=16 / 45))
+    '8/10 correct [49.0, 94.3], score 0.900, flake rate 35.6%'
+    """
+    if not case.attempts:
+        return "not judged"
+    told = [f"{case.correct}/{case.attempts} correct{rate(case.rate).partition('%')[2]}"]
+    told += [] if case.score is None else [f"score {case.score:.3f}"]
+    told += [f"flake rate {case.flake_rate:.1%}"] if case.flake_rate else []
+    return ", ".join(told)
 
 
 def outcome(tried: Tried) -> str:

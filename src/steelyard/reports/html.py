@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
 
+from steelyard.estimates import Estimate
 from steelyard.reports import figures as reports
-from steelyard.summary import CaseSummary, Estimate, ModelSummary, Results, Tried, hardest
+from steelyard.summary import CaseSummary, ModelSummary, Results, Tried, hardest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +129,7 @@ def _template() -> jinja2.Template:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "case_figures": reports.case_figures,
         "counted": reports.counted,
         "interval": _interval,
         "line": reports.line,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import datetime
 from pathlib import PurePath
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.reports.figures import UNSEEN, named, obstacle
+from steelyard.reports.figures import escaped_json, named, obstacle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,12 +38,7 @@ def report(results: Results) -> str:
         "summary": summary,
     }
     text = msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
-    return UNSEEN.sub(_escaped, text) + "\n"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    # JSON lets some characters through that a terminal or an editor obeys
-    return json.dumps(match[0])[1:-1]
+    return escaped_json(text) + "\n"
 
 
 def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
@@ -144,7 +138,7 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
         "avg_clippy_score": model.lint.value,
         "total_tokens": model.input_tokens + model.output_tokens,
         "total_cost_usd": model.cost_usd,
-        "avg_latency_ms": None if model.latency is None else model.latency * 1000,
+        "avg_latency_ms": None if model.latency.value is None else model.latency.value * 1000,
     }
 
 

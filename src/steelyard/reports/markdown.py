@@ -25,10 +25,12 @@ def report(results: Results) -> str:
     if not summary.conclusive:
         parts.append("**Cannot tell**: more than 5% of the cases of some model are unscored.")
     names = [code(named(model.model, model.tier)) for model in summary.models]
-    parts.append(_table(["", *names], [[escaped(row.name), *row.cells] for row in rows], "---:"))
+    parts.append(table(["", *names], [[escaped(row.name), *row.cells] for row in rows], "---:"))
     notes = footnotes(rows)
     if notes:
-        parts.append("\\* rests on fewer cases than were asked:\n" + "\n".join(f"- {escaped(note)}" for note in notes))
+        parts.append(
+            "\\* rests on fewer cases or attempts than there are:\n" + "\n".join(f"- {escaped(note)}" for note in notes)
+        )
     ways = verified(summary.models)
     if ways:
         parts.append(f"Verified: {escaped(ways)}")
@@ -43,20 +45,22 @@ def report(results: Results) -> str:
             ]
             for model, doubt in concern.attempts
         ]
-        parts.append(_table(["case", "model", "attempt", "what was seen"], rows_of, "---"))
+        parts.append(table(["case", "model", "attempt", "what was seen"], rows_of, "---"))
         if concern.more:
             parts.append(f"and {concern.more:,} more")
     failed = hardest(summary)
     if failed:
         parts.append("#### Failed most")
         parts.append(
-            _table(
-                ["case", "model", "correct", "why"],
+            table(
+                ["case", "model", "correct", "score", "flake rate", "why"],
                 [
                     [
                         code(case.case),
                         code(named(case.model, case.tier)),
                         f"{case.correct}/{case.attempts}",
+                        "-" if case.score is None else f"{case.score:.3f}",
+                        "-" if case.flake_rate is None else f"{case.flake_rate:.1%}",
                         code(line(case.why, _LONGEST)),
                     ]
                     for case in failed
@@ -70,7 +74,8 @@ def report(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], alignment: str) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], alignment: str) -> str:
+    """A table whose cells are Markdown already."""
     lines = [head, ["---", *(alignment for _ in head[1:])], *rows]
     return "\n".join("| " + " | ".join(map(_cell, cells)) + " |" for cells in lines)
 

@@ -1,0 +1,112 @@
+"""Numbers with their uncertainty and what they rest on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.records import Record
+from steelyard.stats.cost import cost_interval, cost_of_pass
+from steelyard.stats.intervals import mean_interval, wilson
+from steelyard.stats.passk import pass_at_k, pass_hat_k
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+class Estimate(Record, frozen=True, kw_only=True):
+    """A number with its 95% interval and what it rests on."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    infinite: bool = False
+    """The value is infinite, such as the price of a success where nothing succeeded; JSON has no word for that."""
+    cases: int = 0
+    attempts: int = 0
+
+
+def share(successes: int, trials: int) -> Estimate:
+    """How often something happened, of how many times."""
+    interval = wilson(successes, trials)
+    return Estimate(
+        value=successes / trials if trials else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=1 if trials else 0,
+        attempts=trials,
+    )
+
+
+def mean(
+    values: Sequence[float],
+    attempts: int,
+    *,
+    counts: Sequence[int] | None = None,
+    groups: Sequence[str] | None = None,
+) -> Estimate:
+    """The mean over cases like these of one value in [0, 1] per case.
+
+    `counts` says how many cases have each value, `groups` which cases belong together, where they do.
+    """
+    cases = sum(counts) if counts is not None else len(values)
+    if not cases:
+        return Estimate(value=None)
+    interval = mean_interval(values, attempts=attempts, counts=counts, groups=groups)
+    weights = [1] * len(values) if counts is None else counts
+    return Estimate(
+        value=math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / cases,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=cases,
+        attempts=attempts,
+    )
+
+
+def pass_at(tallied: Mapping[tuple[int, int], int], k: int, *, failed: int = 0) -> Estimate:
+    """The mean pass@k of the cases with at least k attempts, from how many cases have n attempts and c successes.
+
+    `failed` cases count as 0, whatever k is.
+
+    >>> pass_at({(10, 0): 2, (10, 5): 1, (10, 10): 7}, 1).value
+    0.75
+    """
+    return _over_cases(pass_at_k, tallied, k, failed)
+
+
+def pass_hat(tallied: Mapping[tuple[int, int], int], k: int, *, failed: int = 0) -> Estimate:
+    """The same for pass^k: that all of k attempts succeed."""
+    return _over_cases(pass_hat_k, tallied, k, failed)
+
+
+def _over_cases(
+    of: Callable[[int, int, int], float | None], tallied: Mapping[tuple[int, int], int], k: int, failed: int
+) -> Estimate:
+    values, counts, attempts = [], [], 0
+    for (n, c), cases in sorted(tallied.items()):
+        value = of(n, c, k)
+        if value is not None:
+            values.append(value)
+            counts.append(cases)
+            attempts += n * cases
+    # where k is too large for every case that was tried, the others say nothing about it either
+    if failed and (values or not tallied):
+        values.append(0.0)
+        counts.append(failed)
+        # a case that counts as failed stands for at least one attempt
+        attempts += failed
+    return mean(values, attempts, counts=counts)
+
+
+def price_of_pass(costs: Sequence[float], passes: Sequence[int], attempts: int) -> Estimate:
+    """What a success costs, from what each case cost in US dollars and how often it succeeded."""
+    value = cost_of_pass(costs, passes)
+    interval = cost_interval(costs, passes, attempts)
+    return Estimate(
+        value=None if value is None or math.isinf(value) else value,
+        low=interval.low if interval else None,
+        high=interval.high if interval and not math.isinf(interval.high) else None,
+        infinite=value is not None and math.isinf(value),
+        cases=len(costs),
+        attempts=attempts,
+    )
