@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.reports.figures import (
+    case_figures,
     concerns,
     figures,
     footnotes,
@@ -28,6 +29,7 @@ from steelyard.reports.figures import (
     verified,
     why,
 )
+from steelyard.reports.standings import rows_of
 from steelyard.summary import ModelSummary, Summary, Tried, hardest
 
 if TYPE_CHECKING:
@@ -35,8 +37,11 @@ if TYPE_CHECKING:
 
     from steelyard.health import Health, Level, Tool
     from steelyard.records import Diagnostic, Price
+    from steelyard.standing import Standings
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
+WIDEST = 10_000
+"""Columns of a page that must not be folded."""
 _GAP = 2
 _NAME = 20
 """A model's name is folded rather than make its column wider than this, where room is short."""
@@ -68,7 +73,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
         page.head("Failed most")
     for case in failed:
         about = [line(case.case), *([line(named(case.model, case.tier))] if several else [])]
-        page.fit(Text(f"  {' · '.join(about)}  {case.correct}/{case.attempts} correct"))
+        page.fit(Text(f"  {' · '.join(about)}  {case_figures(case)}"))
         if case.why:
             page.fit(Text(f"    {line(case.why)}", style="dim"))
     if summary.warnings:
@@ -120,9 +125,10 @@ def _put_models(page: _Page, models: Sequence[ModelSummary]) -> None:
         page.bullet("*", Text(note, style="dim"), indent="")
 
 
-def case_text(attempts: Sequence[Tried], *, width: int, color: bool) -> str:
+def case_text(attempts: Sequence[Tried], summary: Summary, *, width: int, color: bool) -> str:
     """One case: a line per attempt, with the reason where it is not correct."""
     page = _Page(width, color)
+    known = {(case.case, case.model, case.tier): case for case in summary.cases}
     if attempts:
         case = attempts[0].case
         page.fit(Text.assemble((line(case.id), "bold"), f"  {line(case.name)}" if case.name else ""))
@@ -134,7 +140,8 @@ def case_text(attempts: Sequence[Tried], *, width: int, color: bool) -> str:
     for tried, cells in zip(attempts, rows, strict=True):
         name = line(named(tried.model, tried.tier))
         if name != above:
-            page.fit(Text(name, "bold"))
+            about = case_figures(known[tried.case.id, tried.model, tried.tier])
+            page.fit(Text.assemble((name, "bold"), (f"  {about}", "dim")))
         above = name
         row = Text()
         for cell, wide in zip(cells, widths, strict=True):
@@ -228,6 +235,25 @@ def runs_text(runs: Sequence[tuple[str, Summary]], *, width: int, color: bool) -
         for first, model in zip((True, *(False,) * len(summary.models)), summary.models, strict=False)
     ]
     _put_rows(page, ("run", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
+    return page.text()
+
+
+def standings_text(standings: Standings, *, color: bool) -> str:
+    """Where models stand, a row per model; as wide as it must be, because half a number is none."""
+    page = _Page(WIDEST, color)
+    head, rows = rows_of(standings)
+    _put_rows(page, head, rows, nothing="no outcomes")
+    if not standings.conclusive:
+        page.say()
+        page.say(Text("Cannot tell: more than 5% of the cases of some model have no outcome.", style="bold yellow"))
+    return page.text()
+
+
+def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> str:
+    """A table of somebody's values, each on one line."""
+    page = _Page(WIDEST, color)
+    head = [line(column) for column in columns]
+    _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
     return page.text()
 
 

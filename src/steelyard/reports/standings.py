@@ -1,0 +1,82 @@
+"""Where models stand, as a table for a spreadsheet, a page or a program."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.reports.csv import cell
+from steelyard.reports.figures import dollars, escaped_json, line, points
+from steelyard.reports.markdown import code, escaped, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.estimates import Estimate
+    from steelyard.standing import Standing, Standings
+
+
+def markdown(standings: Standings) -> str:
+    """The same as a table in GitHub's Markdown, with what there is to know beneath it."""
+    head, rows = rows_of(standings)
+    parts = [table(head, [[code(row[0]), *row[1:]] for row in rows], "---:")]
+    if not standings.conclusive:
+        parts.append("**Cannot tell**: more than 5% of the cases of some model have no outcome.")
+    if standings.notes:
+        parts.append("\n".join(f"- {escaped(note)}" for note in standings.notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def table_csv(standings: Standings, *, brief: bool = False) -> str:
+    """LLM and pass@k as numbers, then, unless in brief, their intervals and what they rest on.
+
+    What cannot be estimated is empty.
+    """
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    ends = [f"pass@{k} {end}" for k in standings.k for end in ("low", "high")]
+    rest = [] if brief else [*ends, "problems", "attempts", "correct", "unscored"]
+    writer.writerow(["LLM", *(f"pass@{k}" for k in standings.k), *rest])
+    for model in standings.models:
+        estimates = [model.pass_at[k] for k in standings.k]
+        row = [model.model, *(estimate.value for estimate in estimates)]
+        if not brief:
+            row += [end for estimate in estimates for end in (estimate.low, estimate.high)]
+            row += [model.cases, model.attempts, model.correct, len(model.unscored)]
+        writer.writerow([cell(value) for value in row])
+    return written.getvalue()
+
+
+def as_json(standings: Standings) -> str:
+    """Everything, for a program."""
+    return escaped_json(msgspec.json.format(msgspec.json.encode(standings), indent=2).decode()) + "\n"
+
+
+FORMATS: dict[str, Callable[[Standings], str]] = {"json": as_json, "csv": table_csv, "markdown": markdown}
+
+
+def rows_of(standings: Standings) -> tuple[list[str], list[list[str]]]:
+    """The head and the rows that a person reads; a star marks a pass@k that rests on fewer cases than there are."""
+    models = standings.models
+    starred = {k for k in standings.k if any(_is_thin(model, model.pass_at[k], standings) for model in models)}
+    head = ["LLM", "problems", "attempts", *(f"pass@{k}{'*' if k in starred else ''}" for k in standings.k)]
+    with_score = any(model.score for model in models)
+    with_cost = any(model.cost_of_pass for model in models)
+    head += ["score"] * with_score + ["cost of pass"] * with_cost
+    rows = []
+    for model in models:
+        row = [line(model.model), f"{model.cases:,}", f"{model.attempts:,}"]
+        row += [points(model.pass_at[k]) for k in standings.k]
+        row += [points(model.score) if model.score else "-"] * with_score
+        row += [dollars(model.cost_of_pass) if model.cost_of_pass else "unknown"] * with_cost
+        rows.append(row)
+    return head, rows
+
+
+def _is_thin(model: Standing, estimate: Estimate, standings: Standings) -> bool:
+    """Whether it rests on fewer cases than have an outcome."""
+    counted = model.cases if standings.missing == "zero" else model.cases - len(model.unscored)
+    return estimate.cases < counted
