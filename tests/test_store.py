@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import msgspec
 import pytest
 
 from steelyard import store
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import Journal, Stored
+from steelyard.store import Journal, Opinion, Stored
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))
 INFO = RunInfo(id="run-1", started_at="2026-01-01T00:00:00Z", models=("openai/m",), samples=2)
@@ -145,14 +147,20 @@ def test_shards_of_a_journal_are_read_together(tmp_path: Path) -> None:
     assert sorted(fact.key for fact in read(path.parent)) == ["k1", "k2"]
 
 
-def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_holds(tmp_path: Path) -> None:
-    import duckdb
+def judged(_: RunInfo, __: Sequence[Case], facts: Iterable[Fact]) -> list[Opinion]:
+    """An opinion that tells which fact it is of."""
+    return [Opinion(fact.number == 1, isinstance(fact, Verdict) or None, float(fact.number)) for fact in facts]
 
+
+def rows(folder: Path, columns: str) -> list[tuple[Any, ...]]:
+    return duckdb.execute(f"SELECT {columns} FROM '{folder}/attempts.parquet'").fetchall()
+
+
+def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_holds(tmp_path: Path) -> None:
     path = written(tmp_path, failure(1), reply(1, "nul \x00, \u2028"), verdict(1), failure(2), reply(3, ""))
     path.write_bytes(path.read_bytes() + b'\xff\xfe\n[\n\n{"kind":"reply"\n{"cut')
-    store.copy_to_parquet(tmp_path)
-    rows = duckdb.execute(f"SELECT kind, number, reply, passed, failure FROM '{tmp_path}/attempts.parquet'")
-    assert rows.fetchall() == [
+    store.copy_to_parquet(tmp_path, judged)
+    assert rows(tmp_path, "kind, number, reply, passed, failure") == [
         ("failure", 1, None, None, "503"),
         ("reply", 1, "nul \x00, \u2028", None, None),
         ("verdict", 1, None, True, None),
@@ -161,14 +169,76 @@ def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_h
     ]
 
 
-def test_a_very_long_reply_is_in_the_copy_too(tmp_path: Path) -> None:
-    import duckdb
+DAMAGES = [b"\n", b"{}\n", b"[]\n", b"null\n", b"\xff\n", b"\0\n", b'{"kind":"gossip"}\n', b'{"kind":"reply"}\n']
 
+
+@pytest.mark.parametrize("damaged", DAMAGES)
+def test_every_fact_has_its_own_opinion_whatever_stands_between_them(tmp_path: Path, damaged: bytes) -> None:
+    path = written(tmp_path, reply(1), verdict(2), reply(3))
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(damaged + first + damaged + second + damaged + third + first.rstrip())
+    path.with_name("attempts-2.jsonl").write_bytes(damaged + second + third.replace(b":3", b":4") + damaged)
+    path.with_name("attempts-3.jsonl").write_bytes(damaged)
+    store.copy_to_parquet(tmp_path, judged)
+    expected = [(1, True, None, 1.0), (2, False, True, 2.0), (3, False, None, 3.0)]
+    shard = [(2, False, True, 2.0), (4, False, None, 4.0)]
+    assert sorted(rows(tmp_path, "number, counts, correct, score")) == sorted(expected + shard)
+    assert sorted(names(tmp_path)) == sorted([*FILES, "attempts-2.jsonl", "attempts-3.jsonl", "attempts.parquet"])
+
+
+FILES = ["attempts.jsonl", "cases.jsonl", "run.json"]
+
+
+def test_what_a_run_adds_while_it_is_copied_waits_for_the_next_copy(tmp_path: Path) -> None:
+    path = written(tmp_path, reply(1), reply(2))
+    path.with_name("attempts-2.jsonl").write_bytes(msgspec.json.encode(verdict(3)) + b"\n")
+
+    def growing(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> list[Opinion]:
+        made = judged(info, cases, facts)
+        with path.open("ab") as file, path.with_name("attempts-2.jsonl").open("ab") as shard:
+            file.write(msgspec.json.encode(reply(8)) + b'\n{"half')
+            shard.write(msgspec.json.encode(reply(9)) + b"\n")
+        return made
+
+    store.copy_to_parquet(tmp_path, growing)
+    assert sorted(rows(tmp_path, "number, score")) == [(1, 1.0), (2, 2.0), (3, 3.0)]
+
+
+def test_a_run_without_a_single_fact_has_an_empty_copy(tmp_path: Path) -> None:
+    written(tmp_path).unlink()
+    store.copy_to_parquet(tmp_path, judged)
+    assert rows(tmp_path, "run, correct, score") == []
+
+
+def test_unknown_is_null_in_the_copy_and_zero_is_zero(tmp_path: Path) -> None:
+    facts = written(tmp_path, reply(1), verdict(1), failure(2))
+    found = [Opinion(True), Opinion(False, False, 0.0), Opinion()]
+    store.copy_to_parquet(facts.parent, lambda _, __, facts: [found[place] for place, _ in enumerate(facts)])
+    assert rows(tmp_path, "counts, correct, score") == [(True, None, None), (False, False, 0.0), (None, None, None)]
+    assert rows(tmp_path, "tampered, rechecked, disagreed, own_score") == [
+        (None, None, None, None),
+        (None, 0, 0, None),
+        (None, None, None, None),
+    ]
+
+
+def test_a_very_long_reply_is_in_the_copy_too(tmp_path: Path) -> None:
     written(tmp_path, reply(1, "x" * (6 << 20)), reply(2))
-    store.copy_to_parquet(tmp_path)
-    rows = duckdb.execute(f"SELECT number, length(reply) FROM '{tmp_path}/attempts.parquet'").fetchall()
-    assert [number for number, _ in rows] == [1, 2]
-    assert rows[0][1] == 6 << 20
+    store.copy_to_parquet(tmp_path, judged)
+    found = rows(tmp_path, "number, length(reply)")
+    assert [number for number, _ in found] == [1, 2]
+    assert found[0][1] == 6 << 20
+
+
+def test_a_copy_that_fails_leaves_the_one_before_it(tmp_path: Path) -> None:
+    written(tmp_path, reply(1))
+    store.copy_to_parquet(tmp_path, judged)
+    with pytest.raises(StoreError, match="it holds 0 of 1 facts"):
+        store.copy_to_parquet(tmp_path, lambda _, __, facts: [Opinion() for _ in facts][1:])
+    with pytest.raises(StoreError, match="could not be written"):
+        store.copy_to_parquet(tmp_path, judged, tmp_path / "none" / "copy.parquet")
+    assert rows(tmp_path, "number") == [(1,)]
+    assert names(tmp_path) == ["attempts.jsonl", "attempts.parquet", "cases.jsonl", "run.json"]
 
 
 HOLD = """

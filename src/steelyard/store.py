@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
+import hashlib
+import itertools
 import os
-from collections.abc import Iterable, Iterator
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.errors import InputError, NoRoomError, Problem, StoreError
+from steelyard.errors import InputError, NoRoomError, Problem, SteelyardError, StoreError
 from steelyard.records import Case, Fact, Failure, Reply, RunInfo, Verdict
 
 if TYPE_CHECKING:
@@ -29,6 +36,8 @@ _facts = msgspec.json.Decoder(Reply | Verdict | Failure)
 _cases = msgspec.json.Decoder(Case)
 _info = msgspec.json.Decoder(RunInfo)
 _encoder = msgspec.json.Encoder()
+
+Result = TypeVar("Result")
 
 
 class Stored:
@@ -68,14 +77,18 @@ class Stored:
         """Every fact in the order it was written; a line that is damaged or not finished is left out."""
         self.damaged = []
         for path in self.journals():
-            with path.open("rb") as lines:
-                for number, line in enumerate(lines, 1):
-                    if not line.endswith(b"\n"):
-                        break
-                    try:
-                        yield _facts.decode(line)
-                    except UNREADABLE as error:
-                        self.damaged.append(Problem(str(path), number, f"not a fact, left out: {error}", fatal=False))
+            yield from self.told(path)
+
+    def told(self, path: Path) -> Iterator[Reply | Verdict | Failure]:
+        """The facts of one journal."""
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    yield _facts.decode(line)
+                except UNREADABLE as error:
+                    self.damaged.append(Problem(str(path), number, f"not a fact, left out: {error}", fatal=False))
 
     def journals(self) -> list[Path]:
         return sorted(self.folder.glob("attempts*.jsonl"))
@@ -162,59 +175,198 @@ def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
     return journal
 
 
-def copy_to_parquet(folder: Path) -> None:
+class Opinion(NamedTuple):
+    """What is to be made of one fact of a run."""
+
+    counts: bool | None = None
+    """Whether it is the one of its attempt and kind that counts; None when the run has no such case."""
+    correct: bool | None = None
+    score: float | None = None
+
+
+Opinions = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[Opinion]]
+"""One opinion for every fact, in their order; facts are stored here, opinions are made elsewhere."""
+
+COPY = "attempts.parquet"
+SHAPE = 2
+"""Goes up when the columns of the copy change, so that older copies are written anew."""
+
+
+def copy_to_parquet(folder: Path, opinions: Opinions, path: Path | None = None) -> None:
     """Write a run's facts as Parquet, for questions over many runs; the copy can always be rebuilt."""
     import duckdb
 
-    fresh = folder / ".attempts.parquet.new"
-    # a copy needs no network and not every core, and however long the run is, little memory
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "threads": 1,
-        "memory_limit": "512MB",
-        "autoinstall_known_extensions": False,
-    }
+    path = path or folder / COPY
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    # before anything is read: what is written meanwhile makes this copy an old one
+    sources = _sources(folder)
     try:
-        with duckdb.connect(config=config) as database:
-            journals = [str(path) for path in Stored(folder).journals()]
-            given = {"journals": journals, "run": Stored(folder).info.id}
+        # a copy needs not every core, and however long the run is, little memory
+        with tempfile.TemporaryDirectory() as scratch, _database(scratch, "512MB", threads=1) as database:
+            parts, count = _parts(Stored(folder), opinions, database, Path(scratch))
+            rows = " UNION ALL ".join(parts)
+            copy = f"COPY ({rows}) TO {_quoted(str(fresh))} ({AS_PARQUET}, KV_METADATA {{made_of: {_quoted(sources)}}})"
             try:
-                _write_rows(database.sql(FACTS, params={**given, "largest": USUAL}), fresh)
+                written = _copy(database, copy, USUAL)
             except duckdb.Error:
                 # twice the longest line is kept in memory: only a run that has such lines pays for it
-                _write_rows(database.sql(FACTS, params={**given, "largest": LARGEST}), fresh)
-        fresh.replace(folder / "attempts.parquet")
+                written = _copy(database, copy, LARGEST)
+        if written != count:
+            raise StoreError(f"{folder}: the Parquet copy could not be written: it holds {written} of {count} facts")
+        fresh.replace(path)
     except (duckdb.Error, OSError) as error:
+        raise StoreError(f"{folder}: the Parquet copy could not be written: {_sentence(error)}") from None
+    finally:
         fresh.unlink(missing_ok=True)
-        raise StoreError(
-            f"{folder}: the Parquet copy could not be written: {str(error).partition(chr(10))[0]}"
-        ) from None
 
 
-def _write_rows(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
-    rows.write_parquet(str(path), compression="zstd", row_group_size=4096)
+def _copy(database: duckdb.DuckDBPyConnection, copy: str, largest: int) -> int:
+    """Carry out a copy; the number of rows that were written."""
+    said = _patiently(database, lambda: database.execute(copy.replace("$largest", str(largest))).fetchall())
+    return int(said[0][0])
 
+
+AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
 
 FACTS = """
-SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS tier, number,
+SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS tier, number, counts,
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
   answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
-  answer.cost.usd AS cost_usd, answer.latency,
-  verifier, tests, found.code, found.compiled,
+  answer.cost.usd AS cost_usd, if(kind = 'reply', coalesce(answer.latency, 0), NULL) AS latency,
+  verifier, tests, correct, opinion.score AS score, found.code, found.compiled,
   len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
   len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
-  found.warnings, found.passed, found.score, found.label, found.reason, found.trust, found.isolation,
-  stage AS failed_stage, message AS failure
-FROM read_json($journals, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
+  found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
+  found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
+  if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
+  stage AS failure_stage, message AS failure
+FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
   columns = {
     kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
-    number: 'INTEGER', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
+    number: 'BIGINT', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
     answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
       reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)',
-    found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings INTEGER, passed BOOLEAN,
-      score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR)'})
-WHERE kind IS NOT NULL
+    found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings BIGINT, passed BOOLEAN,
+      score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR, tampered VARCHAR,
+      rechecked BIGINT, disagreed BIGINT)'})
+POSITIONAL JOIN $opinions AS opinion
+WHERE kind IS NOT NULL AND there
 """
-"""A run's facts, one row each, in the order of the journal; the last of an attempt and kind is the one that counts."""
+"""The facts of a journal, one row each, in their order; what a run that goes on has added since has no opinion yet."""
+
+
+def _parts(
+    stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path
+) -> tuple[list[str], int]:
+    """A query for the facts of each journal, and how many facts there are in all."""
+    journals = stored.journals()
+    counts = dict.fromkeys(journals, 0)
+
+    def told() -> Iterator[Fact]:
+        for path in journals:
+            for fact in stored.told(path):
+                counts[path] += 1
+                yield fact
+
+    info = stored.info
+    found = iter(opinions(info, stored.cases, told()))
+    nothing = scratch / "nothing.jsonl"
+    nothing.touch()
+    parts = []
+    for place, path in enumerate(journals or [nothing]):
+        count = counts.get(path, 0)
+        database.register(f"opinions_{place}", _columns(list(itertools.islice(found, count))))
+        damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
+        # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
+        source = _undamaged(path, damaged, count, scratch / f"{place}.jsonl") if damaged else path
+        words = {"$run": _quoted(info.id), "$journal": _quoted(_literal(source)), "$opinions": f"opinions_{place}"}
+        parts.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS))  # noqa: B023  used at once
+    return parts, sum(counts.values())
+
+
+def _columns(opinions: Sequence[Opinion]) -> dict[str, Any]:
+    """Opinions as DuckDB reads them fastest."""
+    import numpy
+
+    def column(values: list[Any], kind: type) -> Any:
+        known = [kind() if value is None else value for value in values]
+        return numpy.ma.array(known, mask=[value is None for value in values], dtype=kind)
+
+    return {
+        "there": column([True for _ in opinions], bool),
+        "counts": column([opinion.counts for opinion in opinions], bool),
+        "correct": column([opinion.correct for opinion in opinions], bool),
+        "score": column([opinion.score for opinion in opinions], float),
+    }
+
+
+def _undamaged(path: Path, damaged: set[int], count: int, target: Path) -> Path:
+    """A copy of the lines of a journal that can be read."""
+    with path.open("rb") as lines, target.open("wb") as file:
+        good = (line for number, line in enumerate(lines, 1) if number not in damaged)
+        file.writelines(itertools.islice(good, count))
+    return target
+
+
+def _sources(folder: Path) -> str:
+    """What a copy is made of: as long as this stays the same, so would the copy."""
+    try:
+        described = hashlib.blake2b((folder / "run.json").read_bytes(), digest_size=16).hexdigest()
+        files = [(path.name, path.stat()) for path in (folder / "cases.jsonl", *Stored(folder).journals())]
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from None
+    states = [(name, state.st_size, state.st_mtime_ns) for name, state in files]
+    return _encoder.encode([SHAPE, _tool(), described, states]).decode()
+
+
+@functools.cache
+def _tool() -> str:
+    """Who has opinions: another version may have others."""
+    return version("steelyard")
+
+
+def _database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
+    """An empty database without network that takes this much memory and then goes on in a folder."""
+    import duckdb
+
+    return duckdb.connect(
+        config={
+            "threads": threads,
+            "memory_limit": memory,
+            "temp_directory": scratch,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+
+
+def _patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
+    """What a call to the database gives; a user who will not wait for it ends it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(call)
+        try:
+            return coming.result()
+        except BaseException:
+            # the database hears no signals
+            database.interrupt()
+            raise
+
+
+def _sentence(error: Exception) -> str:
+    """What the database says, on one line; it may quote what a model wrote."""
+    said = str(error).partition("\n\nLINE ")[0]
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in said[:600]).split())
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _literal(path: Path) -> str:
+    """A path that is not taken for a pattern."""
+    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", str(path))
 
 
 def runs(root: Path = RUNS) -> list[Stored]:
@@ -234,7 +386,7 @@ def find(name: str, root: Path = RUNS) -> Path:
     if name == "latest":
         newest = runs(root)
         if not newest:
-            raise InputError(f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL")
+            raise InputError(_no_runs(root))
         return newest[-1].folder
     for folder in (Path(name), root / name):
         if (folder / "run.json").is_file():
@@ -242,6 +394,258 @@ def find(name: str, root: Path = RUNS) -> Path:
     if Path(name).is_dir():
         raise InputError(f"{name}: not a run folder (it has no run.json)")
     raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
+
+
+class Answer(NamedTuple):
+    """What a question came to."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    """As DuckDB names them, such as `VARCHAR` or `JSON`."""
+    rows: Iterator[tuple[Any, ...]]
+    """Read as they are wanted, however many there are."""
+
+
+class Archive:
+    """Many runs as the tables of a database that SQL can read, and nothing else."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str]) -> None:
+        self._database = database
+        self.warnings = tuple(warnings)
+        """Which runs are not in the tables, and why."""
+
+    def ask(self, sql: str) -> Answer:
+        """The answer to one SELECT; an InputError when that cannot be answered."""
+        question = self._question(sql)
+        answer = self._wait(lambda: self._database.execute(question))
+        described = answer.description or []
+        return Answer(
+            columns=tuple(str(column[0]) for column in described),
+            types=tuple(str(column[1]) for column in described),
+            rows=itertools.chain.from_iterable(iter(lambda: self._wait(lambda: answer.fetchmany(AT_ONCE)), [])),
+        )
+
+    def copy(self, sql: str, path: Path) -> None:
+        """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
+        # a file beside it would be another file
+        how = f"{AS_PARQUET}, USE_TMP_FILE false"
+        copy = f"COPY ({self._question(sql)}) TO {_quoted(str(_place(path)))} ({how})"
+        self._wait(lambda: self._database.execute(copy))
+
+    def _question(self, sql: str) -> str:
+        import duckdb
+
+        try:
+            text = sql.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the question is not UTF-8; {_TABLES_THERE}") from None
+        statements = self._wait(lambda: self._database.extract_statements(sql))
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            raise InputError(f"a question is one SELECT that changes nothing; {_TABLES_THERE}")
+        for start, kind in reversed(duckdb.tokenize(sql)):
+            if kind != duckdb.token_type.comment and not text.startswith(b";", start):
+                break
+            text = text[:start]
+        # within another one, a SELECT cannot hold a COPY that writes
+        return f"FROM (\n{text.decode()}\n)"
+
+    def _wait(self, call: Callable[[], Result]) -> Result:
+        import duckdb
+
+        try:
+            return _patiently(self._database, call)
+        except duckdb.Error as error:
+            hint = 'write "case" and "group" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
+            raise InputError(f"{_sentence(error)}; {hint}{_TABLES_THERE}") from None
+
+
+AT_ONCE = 1000
+"""Rows that are fetched together."""
+
+
+@contextmanager
+def archive(root: Path, opinions: Opinions, *, writing: Path | None = None, memory: str = "1GB") -> Iterator[Archive]:
+    """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
+
+    A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, for
+    the time of the question elsewhere. A run that cannot be read is left out, and the warnings say so.
+    """
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+        database = stack.enter_context(_database(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
+        copies, warnings = _copies(root, opinions, database, scratch)
+        if not copies:
+            raise InputError("; ".join(warnings) or _no_runs(root))
+        described = _encoder.encode(_described(copies)).decode()
+        database.execute("CREATE SCHEMA stored")
+        database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE}", {"runs": described})
+        sources = {
+            "$facts": _listed(copy.path for copy in copies),
+            "$cases": _listed(copy.folder / "cases.jsonl" for copy in copies),
+            "$largest": str(max(USUAL, *((copy.folder / "cases.jsonl").stat().st_size for copy in copies))),
+        }
+        database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS))
+        # a run may be a link to a folder elsewhere
+        folders = dict.fromkeys([root.resolve(), scratch, *(copy.folder for copy in copies)])
+        database.execute(f"SET allowed_directories = [{', '.join(_quoted(str(folder)) for folder in folders)}]")
+        if writing:
+            database.execute(f"SET allowed_paths = [{_quoted(str(_place(writing)))}]")
+        # what a model wrote may have been pasted into the question
+        database.execute("SET enable_external_access = false; SET lock_configuration = true")
+        yield Archive(database, warnings)
+
+
+class _Copy(NamedTuple):
+    """A run with a copy of its present state."""
+
+    folder: Path
+    shown: Path
+    """The folder as the user would write it."""
+    info: RunInfo
+    path: Path
+
+
+def _copies(
+    root: Path, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path
+) -> tuple[list[_Copy], list[str]]:
+    """The runs that can be read, each with its copy, and what is to be said about the others."""
+    found: dict[str, _Copy] = {}
+    warnings = []
+    inside = [root] if (root / "run.json").is_file() else sorted(path.parent for path in root.glob("*/run.json"))
+    for folder in inside:
+        try:
+            info = Stored(folder).info
+            if info.id in found:
+                warnings.append(f"{folder}: left out, because it holds the same run as {found[info.id].shown}")
+                continue
+            place = folder.resolve()
+            path = _copied(place, opinions, database, scratch / f"{len(found)}.parquet")
+            found[info.id] = _Copy(place, folder, info, path)
+        except (SteelyardError, OSError) as error:
+            warnings.append(f"left out: {error}")
+    return list(found.values()), warnings
+
+
+def _copied(folder: Path, opinions: Opinions, database: duckdb.DuckDBPyConnection, elsewhere: Path) -> Path:
+    """A copy of the run as it is now: the one in its folder, or a new one."""
+    import duckdb
+
+    path = folder / COPY
+    try:
+        rows = database.execute("SELECT value FROM parquet_kv_metadata($1) WHERE key = 'made_of'", [_literal(path)])
+        if rows.fetchall() == [(_sources(folder).encode(),)]:
+            return path
+    except duckdb.Error:
+        # not there, or cut off, or no Parquet at all
+        pass
+    if os.access(folder, os.W_OK):
+        try:
+            copy_to_parquet(folder, opinions)
+        except StoreError:
+            # no room there, perhaps; a run that cannot be read fails again
+            pass
+        else:
+            return path
+    copy_to_parquet(folder, opinions, elsewhere)
+    return elsewhere
+
+
+def _described(copies: Iterable[_Copy]) -> list[dict[str, Any]]:
+    """The rows of the table of runs."""
+    return [
+        {
+            "id": info.id,
+            "folder": str(shown),
+            "started_at": info.started_at,
+            "ended_at": info.ended_at,
+            "models": info.names or info.models,
+            "samples": info.samples,
+            "k": info.k,
+            "rule": info.rule,
+            "seed": info.seed,
+            "parameters": info.parameters,
+            "eval_sets": info.eval_sets,
+            "versions": info.versions,
+            "place": str(folder / "cases.jsonl"),
+        }
+        for folder, shown, info, _ in copies
+    ]
+
+
+RUNS_TABLE = """
+SELECT run.* FROM (
+  SELECT unnest(from_json($runs, '[{
+    "id": "VARCHAR", "folder": "VARCHAR", "started_at": "TIMESTAMP", "ended_at": "TIMESTAMP", "models": ["VARCHAR"],
+    "samples": "BIGINT", "k": ["BIGINT"], "rule": "VARCHAR", "seed": "BIGINT", "parameters": "JSON",
+    "eval_sets": [{"path": "VARCHAR", "digest": "VARCHAR"}], "versions": "JSON", "place": "VARCHAR"}]')) AS run)
+"""
+
+VIEWS = """
+CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
+CREATE VIEW stored.facts AS SELECT * REPLACE (try_cast("at" AS TIMESTAMP) AS "at") FROM read_parquet([$facts]);
+CREATE VIEW cases AS
+  SELECT runs.id AS run, told.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
+    coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
+    coalesce(critical, false) AS critical,
+    if(json_type(prompt) = 'VARCHAR', prompt ->> '$', prompt::VARCHAR) AS prompt,
+    coalesce(metadata, '{}'::JSON) AS metadata
+  FROM read_json([$cases], format = 'newline_delimited', maximum_object_size = $largest, filename = true, columns = {
+    id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
+    critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS told
+  JOIN stored.runs AS runs ON told.filename = runs.place;
+CREATE VIEW attempts AS
+  SELECT run, "case", model, tier, number,
+    coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",
+    any_value(reply) FILTER (counts) AS reply,
+    any_value(finish) FILTER (counts) AS finish,
+    any_value(input_tokens) FILTER (counts) AS input_tokens,
+    any_value(output_tokens) FILTER (counts) AS output_tokens,
+    any_value(cached_tokens) FILTER (counts) AS cached_tokens,
+    any_value(reasoning_tokens) FILTER (counts) AS reasoning_tokens,
+    any_value(cost_usd) FILTER (counts) AS cost_usd,
+    any_value(latency) FILTER (counts) AS latency,
+    any_value(correct) FILTER (counts) AS correct,
+    any_value(score) FILTER (counts) AS score,
+    any_value(compiled) FILTER (counts) AS compiled,
+    any_value(tests_passed) FILTER (counts) AS tests_passed,
+    any_value(tests_failed) FILTER (counts) AS tests_failed,
+    any_value(warnings) FILTER (counts) AS warnings,
+    any_value(label) FILTER (counts) AS label,
+    any_value(reason) FILTER (counts) AS reason,
+    any_value(trust) FILTER (counts) AS trust,
+    any_value(isolation) FILTER (counts) AS isolation,
+    any_value(tampered) FILTER (counts) AS tampered,
+    any_value(rechecked) FILTER (counts) AS rechecked,
+    any_value(disagreed) FILTER (counts) AS disagreed,
+    any_value(failure_stage) FILTER (counts) AS failure_stage,
+    any_value(failure) FILTER (counts) AS failure
+  FROM stored.facts WHERE counts IS NOT NULL
+  GROUP BY run, "case", model, tier, number;
+CREATE VIEW verdicts AS
+  SELECT run, "case", model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
+    tests_passed, tests_failed, warnings, passed, own_score, label, reason, trust, isolation, tampered, rechecked,
+    disagreed
+  FROM stored.facts WHERE kind = 'verdict';
+CREATE VIEW failures AS
+  SELECT run, "case", model, tier, number, "at", key, counts, failure_stage AS stage, failure AS message
+  FROM stored.facts WHERE kind = 'failure';
+"""
+"""The tables; of the facts of an attempt that count there is at most one of each kind."""
+
+_TABLES_THERE = "the tables are runs, cases, attempts, verdicts and failures"
+
+
+def _place(path: Path) -> Path:
+    """Where a file is or will be, by no other name."""
+    return path.parent.resolve() / path.name
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return ", ".join(_quoted(_literal(path)) for path in paths)
+
+
+def _no_runs(root: Path) -> str:
+    return f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL"
 
 
 def _locked(folder: Path) -> int:
