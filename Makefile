@@ -22,6 +22,7 @@ test-slow: .venv/ready .venv/system
 bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/passk.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

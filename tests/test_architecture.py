@@ -8,9 +8,9 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "steelyard"
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health"},
-    "pure": {"stats", "scoring", "summary", "reports"},
-    "edges": {"evalsets", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
+    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health", "tally"},
+    "pure": {"stats", "estimates", "scoring", "summary", "standing", "tiers", "suites", "reports"},
+    "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
     "fronts": {"cli", "options", "__init__"},
 }

@@ -279,3 +279,122 @@ def test_the_doctor_is_content_where_a_level_holds_and_machines_can_read_it(plac
     health = json.loads(steelyard(place, "doctor", "--format", "json").stdout)
     assert f"Generated code runs at level {health['level']}" in seen.stdout
     assert {"system", "root", "levels", "limits", "tools", "advice"} < set(health)
+
+
+PROBLEMS = "oid,filename\na,main.tf\nb,vpc.tf\n"
+FIXES = "oid,iteration_id,plausible_fix\n" + "".join(f"{oid},{n},{n % 2 == 0}\n" for oid in "ab" for n in range(1, 5))
+
+
+@pytest.fixture
+def outcomes(tmp_path: Path) -> Path:
+    (tmp_path / "problems.csv").write_text(PROBLEMS)
+    (tmp_path / "gemini_fixes.csv").write_text(FIXES)
+    (tmp_path / "gpt_fixes.csv").write_text(FIXES.replace("False", "True"))
+    return tmp_path
+
+
+SEED_COMMAND = ("passk", "--problems-csv", "problems.csv", "--k-values", "1", "3", "5", "--fixes-csv")
+
+
+def test_passk_prints_the_table_of_the_document_with_intervals(outcomes: Path) -> None:
+    ran = steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "gpt_fixes.csv")
+    assert ran.returncode == 0, ran.stderr
+    head, first, second = ran.stdout.splitlines()
+    assert head.split() == ["LLM", "problems", "attempts", "pass@1", "pass@3", "pass@5"]
+    assert first.split()[:4] == ["gemini", "2", "8", "0.500"]
+    assert first.split()[-1] == "-"
+    assert second.split()[:4] == ["gpt", "2", "8", "1.000"]
+    assert "[" in first
+    assert "gemini: pass@5 needs 5 attempts at a case, and the most there are is 4" in ran.stderr
+
+
+def test_passk_speaks_json_csv_and_markdown(outcomes: Path) -> None:
+    (model,) = json.loads(steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "--format", "json").stdout)["models"]
+    assert model["pass_at"]["1"]["value"] == 0.5
+    assert model["pass_at"]["5"]["value"] is None
+    text = steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "--format", "csv").stdout
+    assert text.startswith("LLM,pass@1,pass@3,pass@5,")
+    assert text.splitlines()[1].startswith("gemini,0.5,1.0,,")
+    assert "| `gemini` |" in steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "--format", "markdown").stdout
+
+
+def test_problems_without_fixes_are_left_out_counted_or_refused(outcomes: Path) -> None:
+    (outcomes / "problems.csv").write_text(PROBLEMS + "c,s3.tf\n")
+    skipped = steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv")
+    assert (skipped.returncode, "0.500" in skipped.stdout, "Cannot tell" in skipped.stdout) == (3, True, True)
+    assert "gemini: 1 case (c) without an outcome, left out" in skipped.stderr
+    zero = steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "--missing", "zero")
+    assert (zero.returncode, "0.333" in zero.stdout) == (0, True)
+    refused = steelyard(outcomes, *SEED_COMMAND, "gemini_fixes.csv", "--missing", "error")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
+def test_bad_outcomes_are_told_with_their_lines_and_no_traceback(outcomes: Path) -> None:
+    (outcomes / "bad_fixes.csv").write_text("oid,iteration_id,plausible_fix\na,1,maybe\na,2,True\na,2,False\n")
+    ran = steelyard(outcomes, *SEED_COMMAND, "bad_fixes.csv")
+    assert ran.returncode == 2
+    assert "bad_fixes.csv:2:" in ran.stderr
+    assert "bad_fixes.csv:4:" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    for arguments in (["passk"], ["passk", "nowhere"], ["passk", "--problems-csv", "problems.csv"]):
+        ran = steelyard(outcomes, *arguments)
+        assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
+
+
+def test_passk_takes_tables_results_and_runs_without_running_anything(place: Path) -> None:
+    (place / "t.csv").write_text("task,llm,ok,usd\nx,m,yes,0.1\nx,m,no,0.1\ny,m,1,0.2\ny,m,0,0.2\n")
+    table = steelyard(place, "passk", "t.csv", "--case", "task", "--model", "llm", "--passed", "ok", "--cost", "usd")
+    assert table.returncode == 0, table.stderr
+    assert "cost of pass" in table.stdout
+    (place / "samples_results.jsonl").write_text(
+        '{"task_id": "t/0", "passed": true}\n{"task_id": "t/0", "passed": false}\n'
+    )
+    results = steelyard(place, "passk", "samples_results.jsonl", "--k-values", "1,2")
+    assert (results.returncode, results.stdout.split()[-2:]) == (0, ["0.500", "1.000"])
+    assert steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "3").returncode == 0
+    ours = steelyard(place, "passk", "latest", "--k-values", "3")
+    assert (ours.returncode, ours.stdout.splitlines()[1].split()[:3]) == (0, ["python/model.py:right", "2", "6"])
+
+
+def test_synth_then_repairs_recovers_what_was_put_in(tmp_path: Path) -> None:
+    made = steelyard(tmp_path, "synth", "--out", "fixes", "--models", "a=0.9,b=0.2", "--problems", "300", "--seed", "3")
+    assert made.returncode == 0, made.stderr
+    config = {"fixes_dir": "fixes", "output_dir": "out", "k_values": [1, 5], "models": [], "data_type": "all"}
+    (tmp_path / "evaluation_config.json").write_text(json.dumps(config))
+    first = steelyard(tmp_path, "repairs")
+    assert first.returncode == 0, first.stderr
+    summary = (tmp_path / "out" / "summary_pass_at_k.csv").read_bytes()
+    assert summary.startswith(b"LLM,pass@1,pass@5\n")
+    assert steelyard(tmp_path, "repairs", "--config", "evaluation_config.json").returncode == 0
+    assert (tmp_path / "out" / "summary_pass_at_k.csv").read_bytes() == summary
+
+
+def test_a_question_over_all_runs_is_answered_in_every_format(place: Path) -> None:
+    assert steelyard(place, "run", "evals.toml", "-m", "python:model.py:right,python:model.py:wrong").returncode == 0
+    sql = "SELECT model, avg(correct::int) AS rate FROM attempts GROUP BY model ORDER BY rate"
+    table = steelyard(place, "query", sql)
+    assert table.returncode == 0, table.stderr
+    assert [line.split() for line in table.stdout.splitlines()] == [
+        ["model", "rate"],
+        ["python/model.py:wrong", "0"],
+        ["python/model.py:right", "1"],
+    ]
+    assert steelyard(place, "query", sql, "--format", "csv").stdout.splitlines()[0] == "model,rate"
+    assert json.loads(steelyard(place, "query", sql, "--format", "json").stdout)[1]["rate"] == 1.0
+    assert steelyard(place, "query", sql, "-o", "answer.parquet").returncode == 0
+    assert (place / "answer.parquet").read_bytes().startswith(b"PAR1")
+    wrong = steelyard(place, "query", "SELEC 1")
+    assert (wrong.returncode, wrong.stdout, len(wrong.stderr.splitlines())) == (2, "", 1)
+
+
+def test_an_old_run_is_shown_by_a_rule_of_its_eval_set(place: Path) -> None:
+    (place / "evals.toml").write_text(
+        EVALS.replace("[[cases]]", '[[rules]]\nname = "all-or-nothing"\ncorrect = 1\n[[cases]]', 1)
+    )
+    assert steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong").returncode == 0
+    (place / "evals.toml").unlink()
+    by_own, by_code = steelyard(place, "show", "latest", "--rule", "all-or-nothing"), steelyard(place, "show", "latest")
+    assert "0.000" in next(line for line in by_own.stdout.splitlines() if line.startswith("mean score"))
+    assert "0.625" in next(line for line in by_code.stdout.splitlines() if line.startswith("mean score"))
+    unknown = steelyard(place, "show", "latest", "--rule", "all")
+    assert (unknown.returncode, "all-or-nothing" in unknown.stderr) == (2, True)

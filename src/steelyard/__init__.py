@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.engine.gather import gather
     from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
     from steelyard.engine.sitting import Means
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
+    from steelyard.standing import standings
 
 _HOMES = {
     "Case": "steelyard.records",
@@ -21,12 +23,28 @@ _HOMES = {
     "Run": "steelyard.engine.run",
     "Settings": "steelyard.settings",
     "Verify": "steelyard.records",
+    "gather": "steelyard.engine.gather",
     "load": "steelyard.evalsets",
     "resume": "steelyard.engine.run",
     "run": "steelyard.engine.run",
+    "standings": "steelyard.standing",
     "verify": "steelyard.engine.run",
 }
-__all__ = ["Case", "Expectations", "Means", "Message", "Run", "Settings", "Verify", "load", "resume", "run", "verify"]
+__all__ = [
+    "Case",
+    "Expectations",
+    "Means",
+    "Message",
+    "Run",
+    "Settings",
+    "Verify",
+    "gather",
+    "load",
+    "resume",
+    "run",
+    "standings",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

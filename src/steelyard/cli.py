@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
     from steelyard.settings import Settings
+    from steelyard.standing import Standings
     from steelyard.summary import Results
 
 FINE, GATE_FAILED, BAD_INPUT, CANNOT_TELL, INTERRUPTED = 0, 1, 2, 3, 130
@@ -102,7 +103,8 @@ def run(options: argparse.Namespace) -> int:
         eval_sets=loaded.files,
         output=output,
         seed=options.seed,
-        rule=options.rule or "code",
+        rule=options.rule or loaded.rule,
+        rules=loaded.rules,
         means=means,
         **asked,
     )
@@ -151,7 +153,7 @@ def show(options: argparse.Namespace) -> int:
     if options.case is None:
         if options.failed:
             groups = groupby(attempts, key=lambda tried: tried.case.id)
-            print("\n".join(terminal.case_text(list(group), **look) for _, group in groups), end="")
+            print("\n".join(terminal.case_text(list(group), results.summary, **look) for _, group in groups), end="")
         else:
             print(
                 terminal.summary_text(results.summary, title=str(folder), next_commands=_next(folder, results), **look),
@@ -163,7 +165,7 @@ def show(options: argparse.Namespace) -> int:
     if options.case not in known:
         raise InputError(f'{folder}: no case "{options.case}" ({nearest(options.case, known)})')
     if options.number is None:
-        print(terminal.case_text(of_case, **look), end="")
+        print(terminal.case_text(of_case, results.summary, **look), end="")
         return FINE
     chosen = [tried for tried in of_case if tried.number == options.number]
     if not chosen:
@@ -180,6 +182,75 @@ def report(options: argparse.Namespace) -> int:
         raise InputError("nowhere to write; name a file, such as: -o report.html (.json .md .csv .html)")
     results, _ = _results(options)
     _write(options.report, results)
+    return FINE
+
+
+def passk(options: argparse.Namespace) -> int:
+    """pass@k with intervals from outcomes that are there already: other tools' files, or runs of ours."""
+    from steelyard.engine.gather import Columns, gather
+    from steelyard.standing import standings
+
+    settings, _ = _means(options)
+    columns = Columns(options.case, options.model, options.passed, options.sample, options.cost, options.score)
+    found = gather(
+        options.outcomes,
+        problems=options.problems_csv,
+        fixes=options.fixes_csv,
+        columns=columns,
+        root=Path(settings.output_dir),
+    )
+    _warn(found.problems)
+    return _stand(standings(found.tallies, _sizes(options.k_values), missing=options.missing), options.format)
+
+
+def repairs(options: argparse.Namespace) -> int:
+    """pass@k of every model's recorded repairs, as evaluation_config.json says."""
+    from steelyard.engine.repairs import evaluate
+
+    evaluation = evaluate(Path(options.evaluation))
+    _warn(evaluation.problems)
+    code = _stand(evaluation.standings, "table")
+    for path in evaluation.written:
+        _tell(f"wrote {path}")
+    return code
+
+
+def synth(options: argparse.Namespace) -> int:
+    """Make up outcomes from known rates, to see that the estimates recover them."""
+    from steelyard.engine.synthetic import synthesize
+
+    made = synthesize(
+        Path(options.out), problems=options.problems, samples=options.samples, models=options.models, seed=options.seed
+    )
+    for path in made.written:
+        print(f"wrote {path}")
+    for model in options.models:
+        print(f"{model}: true pass@k " + ", ".join(f"{made.pass_at(model, k):.3f} at {k}" for k in (1, 5, 10)))
+    return FINE
+
+
+def query(options: argparse.Namespace) -> int:
+    """Ask a question in SQL over all runs."""
+    from steelyard.engine import query as questions
+    from steelyard.reports import terminal
+
+    settings, _ = _means(options)
+    root = Path(settings.output_dir)
+    if options.report:
+        warnings = questions.write(options.sql, options.report, root)
+        _tell(f"wrote {options.report}")
+    elif options.format == "table":
+        with questions.ask(options.sql, root) as answer:
+            rows, is_more = answer.shown()
+            print(terminal.rows_text(answer.columns, rows, color=_color()), end="")
+        warnings = answer.warnings
+        if is_more:
+            _tell(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
+    else:
+        sys.stdout.flush()
+        warnings = questions.send(options.sql, options.format, sys.stdout.buffer, root)
+    for warning in warnings:
+        _tell(f"warning: {warning}")
     return FINE
 
 
@@ -261,6 +332,10 @@ COMMANDS = {
     "list": list_runs,
     "show": show,
     "report": report,
+    "passk": passk,
+    "repairs": repairs,
+    "synth": synth,
+    "query": query,
     "validate": validate,
     "models": models,
     "init": init,
@@ -287,6 +362,23 @@ def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
         recheck=getattr(options, "recheck", None) or 0,
         python_env=getattr(options, "python_env", None) or "",
     )
+
+
+def _stand(standings: Standings, form: str) -> int:
+    """Print where models stand, say what to know about it, and give the exit code."""
+    from steelyard.reports import terminal
+    from steelyard.reports.standings import FORMATS
+
+    text = FORMATS[form](standings) if form in FORMATS else terminal.standings_text(standings, color=_color())
+    print(text, end="")
+    for note in standings.notes:
+        _tell(f"note: {note}")
+    return FINE if standings.conclusive else CANNOT_TELL
+
+
+def _sizes(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
+    """The k of `1 5 10` and of `1,5,10`."""
+    return [size for piece in given for size in ([piece] if isinstance(piece, int) else piece)]
 
 
 def _models(given: Sequence[str] | None) -> list[str]:

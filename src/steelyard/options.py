@@ -80,6 +80,26 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _report_option(sub)
     _view_options(sub)
     _settings_option(sub)
+    _passk_options(command("passk", PASSK_EXAMPLES))
+    sub = command("repairs", "example:\n  steelyard repairs --config evaluation_config.json")
+    sub.add_argument(
+        "--config",
+        dest="evaluation",
+        default="evaluation_config.json",
+        metavar="FILE",
+        help="what to do (default: evaluation_config.json)",
+    )
+    _synth_options(command("synth", SYNTH_EXAMPLE))
+    sub = command("query", QUERY_EXAMPLES)
+    sub.add_argument("sql", metavar="SQL", help="a question to the tables runs, cases, attempts, verdicts, failures")
+    sub.add_argument(
+        "--format",
+        default="table",
+        choices=["table", "csv", "json", "parquet"],
+        help="what is printed (default: table)",
+    )
+    sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
+    _settings_option(sub)
     sub = command("validate", "example:\n  steelyard validate evals/")
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     _sandbox_options(sub)
@@ -99,6 +119,24 @@ examples:
   steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
   steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
+"""
+PASSK_EXAMPLES = """\
+Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
+name, and runs of ours. Exit codes: 0 fine, 2 unreadable input, 3 when more than 5% of the cases have no outcome.
+
+examples:
+  steelyard passk --problems-csv problems.csv --fixes-csv gemini_fixes.csv gpt_fixes.csv --k-values 1 5 10
+  steelyard passk samples.jsonl_results.jsonl --k-values 1 10 100
+  steelyard passk outcomes.parquet --case task --model llm --passed ok --cost usd
+  steelyard passk latest --format markdown
+"""
+SYNTH_EXAMPLE = (
+    "example:\n  steelyard synth --out data --problems 200 --samples 20 --models strong=0.8,weak=0.3 --seed 7"
+)
+QUERY_EXAMPLES = """\
+examples:
+  steelyard query "SELECT model, avg(correct::int) AS pass_rate FROM attempts GROUP BY model"
+  steelyard query "SELECT * FROM failures" -o failures.parquet
 """
 DOCTOR_EXIT = """\
 Every level of containment is started, and a probe inside it tries to get out. Exit codes: 0 when a level holds, 3 when
@@ -148,6 +186,65 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     _result_options(sub)
+
+
+def _passk_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("outcomes", nargs="*", metavar="FILE|RUN", help="files of outcomes, run folders, or latest")
+    sub.add_argument("--problems-csv", metavar="FILE", help="the problems: column oid")
+    sub.add_argument(
+        "--fixes-csv",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="one file per model: columns oid, iteration_id, plausible_fix",
+    )
+    sub.add_argument(
+        "--k-values",
+        "--pass-k",
+        nargs="+",
+        type=_counts,
+        default="1,5,10",
+        metavar="K",
+        help="which pass@k (default: 1 5 10)",
+    )
+    sub.add_argument(
+        "--missing",
+        default="skip",
+        choices=["skip", "zero", "error"],
+        help="problems without an outcome: leave out, count as failed, or refuse (default: skip)",
+    )
+    sub.add_argument(
+        "--format",
+        default="table",
+        choices=["table", "json", "csv", "markdown"],
+        help="what is printed (default: table)",
+    )
+    table = sub.add_argument_group("columns of a table of outcomes")
+    table.add_argument("--case", metavar="COLUMN", help="which case was tried (default: case)")
+    table.add_argument(
+        "--model", metavar="COLUMN", help="who tried (default: model, else one model named after the file)"
+    )
+    table.add_argument(
+        "--passed", metavar="COLUMN", help="whether it passed: true/false, 1/0, yes/no (default: passed)"
+    )
+    table.add_argument("--sample", metavar="COLUMN", help="the attempt's number; with it, repeated rows count once")
+    table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
+    table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
+    _settings_option(sub)
+
+
+def _synth_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--out", required=True, metavar="DIR", help="where to write problems.csv and the files of fixes")
+    sub.add_argument("--problems", type=_count, default=100, metavar="N", help="how many problems (default: 100)")
+    sub.add_argument("--samples", type=_count, default=10, metavar="N", help="attempts per problem (default: 10)")
+    sub.add_argument(
+        "--models",
+        type=_rates,
+        default="strong=0.8,weak=0.3",
+        metavar="NAME=RATE,...",
+        help="models with their true rates",
+    )
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed makes other outcomes (default: 0)")
 
 
 def _means_options(sub: argparse.ArgumentParser) -> None:
@@ -241,7 +338,8 @@ def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) ->
     """Let the environment, then the settings file, say what the command line does not."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--config")
-    config = early.parse_known_args(arguments)[0].config or os.environ.get("STEELYARD_CONFIG")
+    given = early.parse_known_args(arguments)[0].config if _takes_settings(parser, arguments) else None
+    config = given or os.environ.get("STEELYARD_CONFIG")
     in_file: dict[str, Any] = {}
     if config or Path("steelyard.toml").is_file():
         from steelyard import settings
@@ -263,6 +361,12 @@ def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) ->
                 action.default = _as_default(action, given)
 
 
+def _takes_settings(parser: argparse.ArgumentParser, arguments: list[str]) -> bool:
+    """Whether --config of this command is the settings file."""
+    chosen = [sub for sub in _subparsers(parser) if arguments and sub.prog.split()[-1] == arguments[0]]
+    return all(any(action.dest == "config" for action in sub._actions) for sub in chosen)
+
+
 def _as_default(action: argparse.Action, given: Any) -> Any:
     if isinstance(action, argparse._StoreTrueAction):
         return str(given).lower() in ("1", "true", "yes", "on")
@@ -282,7 +386,10 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 
 def _count(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number') from None
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
     return number
@@ -292,8 +399,23 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(sorted({_count(piece) for piece in text.replace(" ", ",").split(",") if piece}))
 
 
+def _rates(text: str) -> dict[str, float]:
+    rates = {}
+    for piece in text.split(","):
+        name, equals, rate = piece.partition("=")
+        if not equals or not name.strip():
+            raise argparse.ArgumentTypeError(f'"{piece}" is not NAME=RATE, such as strong=0.8')
+        if name.strip() in rates:
+            raise argparse.ArgumentTypeError(f'"{name.strip()}" is named twice')
+        rates[name.strip()] = _share(rate)
+    return rates
+
+
 def _share(text: str) -> float:
-    share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number') from None
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"must be between 0 and 1, or a percentage, not {text}")
     return share

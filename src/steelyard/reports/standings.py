@@ -79,4 +79,4 @@ def rows_of(standings: Standings) -> tuple[list[str], list[list[str]]]:
 def _is_thin(model: Standing, estimate: Estimate, standings: Standings) -> bool:
     """Whether it rests on fewer cases than have an outcome."""
     counted = model.cases if standings.missing == "zero" else model.cases - len(model.unscored)
-    return estimate.cases < counted
+    return estimate.value is not None and estimate.cases < counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ AT_ONCE = 32
 """Factors that are multiplied exactly before their product is rounded."""
 
 
+# models and cases share few pairs of attempts and passes
+@lru_cache(maxsize=1 << 16)
 def pass_at_k(n: int, c: int, k: int) -> float | None:
     """The share of all k-subsets of n attempts that hold one of the c correct ones; None when k > n.
 
@@ -38,6 +41,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
     return (every - missed) / every
 
 
+@lru_cache(maxsize=1 << 16)
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
     """The share of all k-subsets of n attempts in which every attempt is correct; None when k > n.
 

@@ -1,0 +1,96 @@
+"""What the cells of a table mean: names, outcomes and numbers, as arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.outcomes.codes import BOOLEANS, FALSE, MISSING, TRUE, UNCLEAR, outcomes
+from steelyard.outcomes.complaints import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+NO_NUMBER = -1.0
+"""Stands for what is no number; neither costs nor scores are negative."""
+
+
+def name_texts(values: Sequence[Any]) -> Sequence[str]:
+    """Names as text; empty for what names nothing, because it is of another kind."""
+    return values if set(map(type, values)) == {str} else [_name(value) for value in values]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**100 else ""
+
+
+def outcome_codes(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """How attempts came out, as numbers."""
+    import numpy as np
+
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return outcomes(values)
+    if kinds == {bool}:
+        return np.fromiter(values, np.int8, len(values))
+    return np.fromiter(map(outcome, values), np.int8, len(values))
+
+
+def outcome(value: Any) -> int:
+    """How an attempt came out, as a number."""
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return BOOLEANS.get(value.strip().lower(), UNCLEAR)
+    if isinstance(value, bool | int | float):
+        return TRUE if value == 1 else FALSE if value == 0 else UNCLEAR
+    return UNCLEAR
+
+
+def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Costs or scores; NaN where there is nothing, NO_NUMBER where there is something else."""
+    import numpy as np
+
+    return np.fromiter(map(_number, values), np.float64, len(values))
+
+
+def _number(value: Any) -> float:
+    if value is None or value == "":
+        return math.nan
+    try:
+        if isinstance(value, str):
+            if not value.strip():
+                return math.nan
+            # Python takes 1_000 for a number; other programs do not
+            number = NO_NUMBER if "_" in value else float(value)
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            return NO_NUMBER
+        else:
+            number = float(value)
+    except (ValueError, OverflowError):
+        return NO_NUMBER
+    return number if math.isfinite(number) else NO_NUMBER
+
+
+def told(value: Any) -> str:
+    """A cell as a short quotation.
+
+    >>> told("maybe"), told(None), told([1])
+    ('"maybe"', 'empty', 'a list')
+    """
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "empty"
+    if isinstance(value, str):
+        return shown(value.strip())
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a huge number" if isinstance(value, int) and abs(value) >= 10**100 else f"{value:.6g}"
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "something else"

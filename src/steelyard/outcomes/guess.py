@@ -1,0 +1,59 @@
+"""What kind of outcomes a file holds, guessed from its name and its first line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from steelyard.errors import InputError
+from steelyard.outcomes.complaints import Complaints, File, Unreadable
+from steelyard.outcomes.parquet import Parquet
+from steelyard.outcomes.source import BYTE_ORDER_MARK, UNPACKING, opened
+
+BEGINNING = 1 << 20
+
+
+def kind(path: str | Path) -> str:
+    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty when it is none of them."""
+    path = Path(path)
+    name = path.name.lower().removesuffix(".gz")
+    try:
+        if name.endswith(".parquet"):
+            columns = Parquet(File(0, path), Complaints()).columns
+            return "table" if {"case", "passed"} <= set(columns) else ""
+        with opened(path) as file:
+            beginning = file.read(BEGINNING).removeprefix(BYTE_ORDER_MARK).lstrip()
+    except InputError:
+        # reading it will say what is missing here
+        return "table"
+    except (OSError, ValueError, *UNPACKING, Unreadable):
+        return ""
+    if beginning.startswith(b"{"):
+        return _of_object(beginning)
+    return _of_header(beginning.decode(errors="replace"), "\t" if name.endswith(".tsv") else ",")
+
+
+def _of_object(beginning: bytes) -> str:
+    line = beginning.partition(b"\n")[0]
+    try:
+        keys = set(json.loads(line))
+    except (ValueError, RecursionError):
+        # a file of one long or many short lines
+        keys = {key for key in ("task_id", "passed", "base_status", "case") if b'"%b"' % key.encode() in beginning}
+        if b'"eval"' in beginning and "base_status" in keys:
+            return "results"
+    if ("task_id" in keys and keys & {"passed", "base_status"}) or keys >= {"eval", "hash"}:
+        return "results"
+    return "table" if keys >= {"case", "passed"} else ""
+
+
+def _of_header(beginning: str, delimiter: str) -> str:
+    lines = beginning.splitlines()
+    try:
+        columns = {name.strip() for name in next(csv.reader(lines[:1], delimiter=delimiter), [])}
+    except csv.Error:
+        return ""
+    if "oid" in columns and columns & {"plausible_fix", "iteration_id"}:
+        return "fixes"
+    return "table" if columns >= {"case", "passed"} else ""

@@ -1,0 +1,266 @@
+"""Outcomes in a table with a row per attempt, its columns named by the caller."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.outcomes import cells, json_lines, parquet
+from steelyard.outcomes.codes import EXPECTED, MISSING, UNCLEAR, Codes
+from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column, shown
+from steelyard.outcomes.counting import Counting, Rows
+from steelyard.outcomes.json_lines import ABSENT
+from steelyard.outcomes.repeats import without_repeats
+from steelyard.outcomes.sheet import Sheet
+from steelyard.outcomes.source import files, model_names, reported
+from steelyard.tally import Outcomes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    import numpy.typing as npt
+
+MODEL = "model"
+SHEETS, JSON_LINES, PARQUET = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
+
+
+class Columns(NamedTuple):
+    """What the columns of a table are called; None for those that nobody asked for."""
+
+    case: str
+    model: str
+    passed: str
+    sample: str | None
+    cost: str | None
+    score: str | None
+
+    def names(self, *, has_model: bool) -> list[str]:
+        """The columns that hold names."""
+        return [self.case, *([self.model] if has_model else []), *([self.sample] if self.sample is not None else [])]
+
+    def numbers(self) -> list[str]:
+        """The columns that hold numbers."""
+        return [name for name in (self.cost, self.score) if name is not None]
+
+
+class Block(NamedTuple):
+    """Some rows of a table as arrays; -1 stands for a name that is none."""
+
+    lines: npt.NDArray[Any] | range
+    models: npt.NDArray[Any]
+    cases: npt.NDArray[Any]
+    outcomes: npt.NDArray[Any]
+    samples: npt.NDArray[Any] | None
+    costs: npt.NDArray[Any] | None
+    scores: npt.NDArray[Any] | None
+    cell: Callable[[str, int], Any]
+    """What stands in a column of a row."""
+
+
+def table(
+    paths: Sequence[str | Path],
+    *,
+    case: str = "case",
+    model: str = MODEL,
+    passed: str = "passed",
+    sample: str | None = None,
+    cost: str | None = None,
+    score: str | None = None,
+) -> Outcomes:
+    """How attempts came out, one tally per model: all files together, models and cases sorted by name.
+
+    Every row is an attempt; with a `sample` column, rows about the same sample are one. Where no column was asked for
+    as `model` and there is none, the file's name is the model's. Raises an InputError with all that is wrong.
+    """
+    complaints = Complaints()
+    reading = Reading(Columns(case, model, passed, sample, cost, score), complaints)
+    given = files(paths, complaints)
+    for file, stem in zip(given, model_names(given), strict=True):
+        with reported(file, complaints):
+            reading.read(file, stem)
+    return reading.outcomes()
+
+
+class Reading:
+    """A table being read, file by file."""
+
+    def __init__(self, columns: Columns, complaints: Complaints) -> None:
+        self._columns = columns
+        self._complaints = complaints
+        self._models, self._cases, self._samples = Codes(), Codes(), Codes()
+        self._counting = Counting()
+        self._kept: list[Rows] = []
+
+    def read(self, file: File, stem: str) -> None:
+        """Take in all rows of a file."""
+        name = file.path.name.lower().removesuffix(".gz")
+        if name.endswith(SHEETS):
+            blocks = self._sheet(file, stem, "\t" if name.endswith(".tsv") else ",")
+        elif name.endswith(JSON_LINES):
+            blocks = self._json_lines(file, stem)
+        elif name.endswith(PARQUET):
+            blocks = self._parquet(file, stem)
+        else:
+            known = ", ".join((*SHEETS, *JSON_LINES, *PARQUET))
+            raise Unreadable(f"not known how to read it; a table's name ends in one of {known}")
+        count = 0
+        for block in blocks:
+            count += len(block.cases)
+            self._take(file, block)
+        if not count:
+            self._complaints.add(file, "no rows", "no rows", fatal=False)
+
+    def outcomes(self) -> Outcomes:
+        """All that was read, counted."""
+        models, cases, samples = (list(codes.numbers) for codes in (self._models, self._cases, self._samples))
+
+        def attempt(model: int, case: int, sample: int) -> str:
+            return f"{shown(models[model])}, {shown(cases[case])}, sample {shown(samples[sample])}"
+
+        for rows in without_repeats(self._kept, attempt, self._complaints):
+            self._counting.add(rows)
+        warnings = self._complaints.settled()
+        return Outcomes(
+            self._counting.tallies(*self._counting.used(self._models.numbers, self._cases.numbers)), warnings
+        )
+
+    def _has_model(self, columns: Sequence[str]) -> bool:
+        return self._columns.model in columns or self._columns.model != MODEL
+
+    def _sheet(self, file: File, stem: str, delimiter: str) -> Iterator[Block]:
+        sheet = Sheet(file, self._complaints, delimiter=delimiter)
+        has_model = self._has_model(sheet.columns)
+        columns = self._columns
+        chosen = [*columns.names(has_model=has_model), columns.passed, *columns.numbers()]
+        sheet.require(chosen)
+        for part in sheet.parts(chosen):
+            values = dict(zip(chosen, part.columns, strict=True))
+            yield self._block(part.lines, values, stem)
+
+    def _json_lines(self, file: File, stem: str) -> Iterator[Block]:
+        import numpy as np
+
+        columns = self._columns
+        chosen = [*columns.names(has_model=True), columns.passed, *columns.numbers()]
+        has_model: bool | None = None
+        for part in json_lines.parts(file, chosen, self._complaints):
+            if not part.lines:
+                continue
+            values = dict(part.values)
+            if has_model is None:
+                # whether lines name the model is settled by the first of them
+                has_model = self._has_model([] if values[columns.model][0] is ABSENT else [columns.model])
+                self._require(file, part, [name for name in chosen if has_model or name != columns.model])
+            if not has_model:
+                named = [
+                    line
+                    for line, value in zip(part.lines, values.pop(columns.model), strict=True)
+                    if value is not ABSENT
+                ]
+                if named:
+                    what = f"{columns.model} stands here, but not on the first line"
+                    self._complaints.add(file, "model", what, named)
+            for name, column in values.items():
+                if ABSENT in column:
+                    values[name] = [None if value is ABSENT else value for value in column]
+            yield self._block(np.array(part.lines, np.int64), values, stem)
+
+    def _require(self, file: File, part: json_lines.Part, chosen: Sequence[str]) -> None:
+        """Complain about keys that no line of the first part has."""
+        absent = [name for name in chosen if all(value is ABSENT for value in part.values[name])]
+        for name in absent:
+            what = no_column(name, json_lines.keys(part.raw[0]))
+            self._complaints.add(file, f"absent {name}", what, [part.lines[0]])
+        if absent:
+            raise Incomplete
+
+    def _block(self, lines: npt.NDArray[Any], values: Mapping[str, Sequence[Any]], stem: str) -> Block:
+        """Rows whose cells are Python's values."""
+        import numpy as np
+
+        columns = self._columns
+        if columns.model in values:
+            models = self._models.array(cells.name_texts(values[columns.model]))
+        else:
+            models = np.full(len(lines), self._models[stem], np.int32)
+        return Block(
+            lines,
+            models,
+            self._cases.array(cells.name_texts(values[columns.case])),
+            cells.outcome_codes(values[columns.passed]),
+            None if columns.sample is None else self._samples.array(cells.name_texts(values[columns.sample])),
+            None if columns.cost is None else cells.numbers(values[columns.cost]),
+            None if columns.score is None else cells.numbers(values[columns.score]),
+            lambda column, row: values[column][row],
+        )
+
+    def _parquet(self, file: File, stem: str) -> Iterator[Block]:
+        import numpy as np
+
+        columns = self._columns
+        read = parquet.Parquet(file, self._complaints)
+        has_model = self._has_model(read.columns)
+        names, numbers = columns.names(has_model=has_model), columns.numbers()
+        read.require(names, numbers, [columns.passed])
+        row = 1
+        for batch in read.batches([*names, columns.passed, *numbers], [*names, columns.passed]):
+            count = len(batch[columns.case])
+            if has_model:
+                models = parquet.codes(batch[columns.model], self._models)
+            else:
+                models = np.full(count, self._models[stem], np.int32)
+            yield Block(
+                range(row, row + count),
+                models,
+                parquet.codes(batch[columns.case], self._cases),
+                parquet.outcomes(batch[columns.passed]),
+                None if columns.sample is None else parquet.codes(batch[columns.sample], self._samples),
+                None if columns.cost is None else parquet.numbers(batch[columns.cost]),
+                None if columns.score is None else parquet.numbers(batch[columns.score]),
+                partial(_cell, batch),
+            )
+            row += count
+
+    def _take(self, file: File, block: Block) -> None:
+        """Count the rows of a block, or keep them until all are there; complain about those that cannot be used."""
+        import numpy as np
+
+        columns = self._columns
+        is_good = np.ones(len(block.cases), bool)
+
+        def check(column: str | None, is_bad: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
+            if column is not None and is_bad.any():
+                rows = np.flatnonzero(is_bad)
+                sentence = f"{column} is {cells.told(block.cell(column, int(rows[0])))}{what}"
+                self._complaints.add(file, f"{column}{what}", sentence, np.asarray(block.lines)[rows], fatal=fatal)
+                if fatal:
+                    is_good[rows] = False
+
+        for name, codes in (
+            (columns.model, block.models),
+            (columns.case, block.cases),
+            (columns.sample, block.samples),
+        ):
+            if codes is not None:
+                check(name, codes < 0, "; expected text or a whole number")
+        check(columns.passed, block.outcomes == UNCLEAR, f"; expected {EXPECTED}")
+        check(columns.passed, block.outcomes == MISSING, ": an attempt without outcome, in no number", fatal=False)
+        if block.costs is not None:
+            check(columns.cost, block.costs < 0, "; expected a number, 0 or more")
+            check(columns.cost, np.isnan(block.costs), ": what this model costs is not known", fatal=False)
+        if block.scores is not None:
+            check(columns.score, (block.scores < 0) | (block.scores > 1), "; expected a number from 0 to 1")
+            check(columns.score, np.isnan(block.scores), ": in no mean score", fatal=False)
+        rows = Rows(file, *block[:-1])
+        if not is_good.all():
+            rows = rows.chosen(is_good)
+        if rows.samples is None:
+            self._counting.add(rows)
+        else:
+            self._kept.append(rows)
+
+
+def _cell(batch: Mapping[str, Any], column: str, row: int) -> Any:
+    return batch[column][row].as_py()
