@@ -55,8 +55,6 @@ SUITES = {
     "10% flaky": mixed((0.9, at(1)), (0.1, beta(1, 1))),
     "5% solvable": mixed((0.95, at(0)), (0.05, beta(1, 1))),
     "nearly perfect": beta(30, 0.3),
-    "1% broken, 1% noise": mixed((0.99, at(0.99)), (0.01, at(0))),
-    "3% broken, 1% noise": mixed((0.97, at(0.99)), (0.03, at(0))),
 }
 TRAPS = {
     f"{share}% broken, {noise}% noise": mixed((1 - share / 100, at(1 - noise / 100)), (share / 100, at(0)))
@@ -130,11 +128,17 @@ def test_the_interval_of_a_mean_covers_in_the_whole_study(suite: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", TRAPS)
-def test_where_rare_broken_cases_hide_behind_noise_it_covers_nearly_as_often(suite: str) -> None:
+def test_where_rare_broken_cases_hide_behind_noise_it_falls_as_far_as_the_page_says(suite: str) -> None:
     asked = settings([suite], (10, 20, 50, 100, 200), (5, 10, 20))
-    low = too_low((setting for setting in asked if setting.k <= 2), 2000)
-    assert all(found >= 0.91 for found in low.values()), low
-    assert len(low) <= 1, low
+    low = too_low((setting for setting in asked if setting.k <= 2), 1000)
+    assert all(found >= 0.62 for found in low.values()), low
+
+
+def test_a_rare_broken_case_that_hides_behind_noise_is_not_covered() -> None:
+    assert coverage(Setting("1% broken, 1% noise", 100, 20, 1), 2000) == pytest.approx(0.66, abs=0.04)
+    # with fewer attempts at each, or more broken cases, there is less to hide behind
+    assert coverage(Setting("1% broken, 1% noise", 100, 5, 1), 2000) >= ENOUGH
+    assert coverage(Setting("10% broken, 1% noise", 100, 20, 1), 2000) >= ENOUGH
 
 
 def shown() -> list[tuple[Setting, list[float]]]:
@@ -143,7 +147,7 @@ def shown() -> list[tuple[Setting, list[float]]]:
     return [
         (Setting(row[0], int(row[1]), int(row[2]), int(row[3])), [float(cell.rstrip("%")) / 100 for cell in row[4:]])
         for row in rows
-        if len(row) == 7 and row[0] in SUITES
+        if len(row) == 7 and row[0] in SUITES | TRAPS
     ]
 
 

@@ -184,7 +184,7 @@ def figures(models: Sequence[ModelSummary]) -> list[Figure]:
     if any(model.flaky for model in models):
         rows.append(Figure("flaky cases", tuple(f"{model.flaky:,}/{model.cases:,}" for model in models)))
     rows += [
-        Figure("tokens", tuple(f"{model.input_tokens + model.output_tokens:,}" for model in models)),
+        Figure("tokens", tuple(map(_tokens, models))),
         Figure("cost", tuple(map(_cost, models))),
         Figure("cost of pass", tuple(map(_cost_of_pass, models))),
         Figure("mean latency", tuple(span(model.latency) for model in models)),
@@ -231,6 +231,11 @@ def _rests_on(model: ModelSummary, estimate: Estimate) -> str:
     if estimate.cases < model.cases:
         return f"{estimate.cases:,}/{model.cases:,} cases"
     return f"{estimate.attempts:,}/{model.attempts:,} attempts"
+
+
+def _tokens(model: ModelSummary) -> str:
+    # nothing is said or read without a token: a provider that told of none did not count
+    return f"{total:,}" if (total := model.input_tokens + model.output_tokens) else "unknown"
 
 
 def _cost(model: ModelSummary) -> str:

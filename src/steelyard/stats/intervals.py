@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-CARRIERS = 14
+CARRIERS = 3
 """So many units, cases or groups, must carry the spread before the effective sample size may be twice the number of cases."""
 AGREEMENT = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
@@ -113,7 +113,7 @@ def mean_interval(
     if squared_error * AGREEMENT <= mean * (1 - mean):
         size = uncorrected = float(units)
     else:
-        believable = alone * (1 + carriers / CARRIERS)
+        believable = alone * (1 + (carriers / CARRIERS) ** 2)
         size = min(max(mean * (1 - mean) / squared_error, 1.0), believable, float(attempts))
         # so that yes and no of units count as whole units: the squared error divides by one less
         uncorrected = size * units / (units - 1)
