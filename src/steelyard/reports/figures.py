@@ -304,16 +304,20 @@ def verified(models: Sequence[ModelSummary]) -> str:
     )
 
 
-def case_figures(case: CaseSummary) -> str:
-    """What is known of one case under one model, in one line.
+def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
+    """What is known of one case under one model, in one line; in brief without pass@k.
 
-    >>> case_figures(CaseSummary(case="a", model="m", attempts=10, correct=8, missing=0, score=0.9, pass_at={},
-    ...     rate=Estimate(value=0.8, low=0.49, high=0.943), flake_rate=16 / 45))
-    '8/10 correct [49.0, 94.3], score 0.900, flake rate 35.6%'
+    >>> case_figures(CaseSummary(case="a", model="m", attempts=10, correct=8, missing=0, score=0.9,
+    ...     rate=Estimate(value=0.8, low=0.49, high=0.943), pass_at={1: 0.8, 2: 44 / 45, 20: None}, flake_rate=16 / 45))
+    '8/10 correct [49.0, 94.3], pass@2 97.8%, pass@20 -, score 0.900, flake rate 35.6%'
     """
     if not case.attempts:
         return "not judged"
     told = [f"{case.correct}/{case.attempts} correct{rate(case.rate).partition('%')[2]}"]
+    if not brief:
+        # pass@1 is the share of correct attempts, which stands there already
+        sizes = [(k, value) for k, value in sorted(case.pass_at.items()) if k > 1]
+        told += [f"pass@{k} {'-' if value is None else f'{value:.1%}'}" for k, value in sizes]
     told += [] if case.score is None else [f"score {case.score:.3f}"]
     told += [f"flake rate {case.flake_rate:.1%}"] if case.flake_rate else []
     return ", ".join(told)

@@ -73,7 +73,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
         page.head("Failed most")
     for case in failed:
         about = [line(case.case), *([line(named(case.model, case.tier))] if several else [])]
-        page.fit(Text(f"  {' · '.join(about)}  {case_figures(case)}"))
+        page.fit(Text(f"  {' · '.join(about)}  {case_figures(case, brief=True)}"))
         if case.why:
             page.fit(Text(f"    {line(case.why)}", style="dim"))
     if summary.warnings:
