@@ -398,3 +398,15 @@ def test_an_old_run_is_shown_by_a_rule_of_its_eval_set(place: Path) -> None:
     assert "0.625" in next(line for line in by_code.stdout.splitlines() if line.startswith("mean score"))
     unknown = steelyard(place, "show", "latest", "--rule", "all")
     assert (unknown.returncode, "all-or-nothing" in unknown.stderr) == (2, True)
+
+
+def test_an_eval_set_chooses_the_rule_of_its_runs_from_the_command_line_and_from_python(place: Path) -> None:
+    rule = '[[rules]]\nname = "all-or-nothing"\ncorrect = 1\n[[cases]]'
+    evals = EVALS.replace('name = "Tiny"', 'name = "Tiny"\nrule = "all-or-nothing"').replace("[[cases]]", rule, 1)
+    (place / "evals.toml").write_text(evals)
+    assert steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "--output", "a").returncode == 0
+    script = "from steelyard import run; run('evals.toml', models='python:model.py:wrong', output='b')"
+    assert subprocess.run([sys.executable, "-c", script], cwd=place).returncode == 0
+    assert [json.loads((place / run / "run.json").read_text())["rule"] for run in "ab"] == ["all-or-nothing"] * 2
+    chosen = steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "--rule", "code", "--output", "c")
+    assert "0.625" in next(line for line in chosen.stdout.splitlines() if line.startswith("mean score"))

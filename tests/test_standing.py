@@ -70,9 +70,9 @@ def test_cases_without_an_outcome_are_left_out_counted_as_failed_or_refused() ->
         standings([tally(*counts)], [1], missing="error")
 
 
-@pytest.mark.parametrize(("unscored", "conclusive"), [(1, True), (2, False)])
-def test_nobody_can_tell_when_more_than_a_twentieth_is_unscored(unscored: int, conclusive: bool) -> None:
-    counts = [(1, 1)] * (20 - unscored) + [(0, 0)] * unscored
+@pytest.mark.parametrize(("cases", "unscored", "conclusive"), [(20, 1, True), (40, 2, True), (39, 2, False)])
+def test_nobody_can_tell_when_more_than_a_twentieth_is_unscored(cases: int, unscored: int, conclusive: bool) -> None:
+    counts = [(1, 1)] * (cases - unscored) + [(0, 0)] * unscored
     assert standings([tally(*counts)], [1]).conclusive is conclusive
     assert standings([tally(*counts)], [1], missing="zero").conclusive
 
