@@ -62,16 +62,16 @@ def rows_of(standings: Standings) -> tuple[list[str], list[list[str]]]:
     """The head and the rows that a person reads; a star marks a pass@k that rests on fewer cases than there are."""
     models = standings.models
     starred = {k for k in standings.k if any(_is_thin(model, model.pass_at[k], standings) for model in models)}
-    head = ["LLM", "problems", "attempts", *(f"pass@{k}{'*' if k in starred else ''}" for k in standings.k)]
+    head = ["LLM", *(f"pass@{k}{'*' if k in starred else ''}" for k in standings.k)]
     with_score = any(model.score for model in models)
     with_cost = any(model.cost_of_pass for model in models)
-    head += ["score"] * with_score + ["cost of pass"] * with_cost
+    head += ["score"] * with_score + ["cost of pass"] * with_cost + ["problems", "attempts"]
     rows = []
     for model in models:
-        row = [line(model.model), f"{model.cases:,}", f"{model.attempts:,}"]
-        row += [points(model.pass_at[k]) for k in standings.k]
+        row = [line(model.model), *(points(model.pass_at[k]) for k in standings.k)]
         row += [points(model.score) if model.score else "-"] * with_score
         row += [dollars(model.cost_of_pass) if model.cost_of_pass else "unknown"] * with_cost
+        row += [f"{model.cases:,}", f"{model.attempts:,}"]
         rows.append(row)
     return head, rows
 
