@@ -383,7 +383,7 @@ def test_k_is_a_whole_number_from_1(place: Place, k_values: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{\n  "fixes_dir": "x",\n}', ":3: not JSON: "),
+        (b'{\n  "fixes_dir": "x",\n  nothing}', ":3: not JSON: "),
         (b"", ":1: not JSON: Expecting value in column 1"),
         (b"[]", ': expected an object with "fixes_dir" and "output_dir"'),
         (b'{"fixes_dir": "\xff"}', ": not UTF-8: invalid start byte at byte 16"),
