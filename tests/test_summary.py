@@ -385,6 +385,38 @@ def test_cases_of_one_group_count_as_one_for_the_interval() -> None:
     assert together.low < apart.low < 0.5 < apart.high < together.high
 
 
+def test_cost_and_latency_have_the_group_as_their_unit_too() -> None:
+    alone = [case(f"c{place:02}") for place in range(20)]
+    grouped = [msgspec.structs.replace(each, group=f"g{place % 4}") for place, each in enumerate(alone)]
+
+    def model(cases: Sequence[Case]) -> ModelSummary:
+        facts: list[Fact] = []
+        for place, each in enumerate(cases):
+            found = (RIGHT, RIGHT, WRONG) if place % 4 < 2 else (RIGHT, WRONG, WRONG)
+            facts += attempts(each, *found, cost=PRICE, latency=1.0 + place % 4)
+        return only(summarise(info(), cases, facts))
+
+    apart, together = model(alone), model(grouped)
+    for one, other in ((apart.cost_of_pass, together.cost_of_pass), (apart.latency, together.latency)):
+        assert (one.value, one.cases, one.attempts) == (other.value, other.cases, other.attempts)
+        assert one.low is not None
+        assert one.high is not None
+        assert other.low is not None
+        assert other.low < one.low
+        assert other.high is None or one.high < other.high
+    alike = model([msgspec.structs.replace(each, group="all") for each in alone])
+    assert (alike.cost_of_pass.low, alike.latency.low, alike.pass_at[1].low) == (None, None, None)
+
+
+def test_groups_of_unequal_size_count_by_their_cases_in_the_mean_latency() -> None:
+    cases = [
+        msgspec.structs.replace(case(f"c{place}"), group="big" if place < 5 else f"g{place}") for place in range(8)
+    ]
+    model = only(summarise(info(), cases, [reply(each, latency=1.0 if each.group == "big" else 9.0) for each in cases]))
+    # of four draws three are of the large group in one of twenty, and none is in one of three
+    assert (model.latency.value, model.latency.low, model.latency.high) == (4.0, (3 * 5 + 9) / 16, 9.0)
+
+
 def test_a_score_that_a_missing_fact_forbids_is_told_as_missing() -> None:
     unlinted = msgspec.structs.replace(RIGHT, warnings=None)
     rust = msgspec.structs.replace(A, language="rust")

@@ -70,6 +70,9 @@ def test_a_failed_run_makes_a_pass_infinitely_dear_for_itself_but_not_for_its_gr
     alone = [cost_of_pass(spent, pass_rate(passed)) for spent, passed in zip(costs, outcomes, strict=True)]
     assert alone == [0.5, INFINITY, 0.6, 0.4]
     assert cost.cost_of_pass(costs, outcomes) == pytest.approx(2 / 3, rel=1e-15)
+    costs = [0.5, 0.4, 0.6, 0.5]
+    alone = [cost_of_pass(spent, pass_rate(passed)) for spent, passed in zip(costs, outcomes, strict=True)]
+    assert alone == [0.5, INFINITY, 0.6, 0.5]
 
 
 def test_a_groups_cost_of_pass_is_its_mean_cost_over_its_pass_rate() -> None:

@@ -28,6 +28,8 @@ class Estimate(Record, frozen=True, kw_only=True):
 
 def share(successes: int, trials: int) -> Estimate:
     """How often something happened, of how many times."""
+    # numpy's numbers cannot be written as JSON
+    successes, trials = int(successes), int(trials)
     interval = wilson(successes, trials)
     return Estimate(
         value=successes / trials if trials else None,
@@ -49,17 +51,17 @@ def mean(
 
     `counts` says how many cases have each value, `groups` which cases belong together, where they do.
     """
-    cases = sum(counts) if counts is not None else len(values)
+    weights = [1] * len(values) if counts is None else [int(count) for count in counts]
+    cases = sum(weights)
     if not cases:
         return Estimate(value=None)
     interval = mean_interval(values, attempts=attempts, counts=counts, groups=groups)
-    weights = [1] * len(values) if counts is None else counts
     return Estimate(
         value=math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / cases,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         cases=cases,
-        attempts=attempts,
+        attempts=int(attempts),
     )
 
 
@@ -98,15 +100,36 @@ def _over_cases(
     return mean(values, attempts, counts=counts)
 
 
-def price_of_pass(costs: Sequence[float], passes: Sequence[int], attempts: int) -> Estimate:
-    """What a success costs, from what each case cost in US dollars and how often it succeeded."""
-    value = cost_of_pass(costs, passes)
-    interval = cost_interval(costs, passes, attempts)
+def price_of_pass(
+    costs: Sequence[float],
+    passes: Sequence[int],
+    attempts: Sequence[int],
+    *,
+    groups: Sequence[str] | None = None,
+) -> Estimate:
+    """What a success costs, from what each case cost in US dollars, how often it succeeded and how often it was tried.
+
+    `groups` says which cases belong together, where they do.
+    """
+    # numpy's numbers cannot be written as JSON
+    spent, passed = [float(cost) for cost in costs], [int(count) for count in passes]
+    tried = [int(each) for each in attempts]
+    if groups is not None:
+        if len(groups) != len(spent):
+            raise ValueError(f"{len(spent)} cases cannot have {len(groups)} groups")
+        units: dict[str, list[int]] = {}
+        for place, group in enumerate(groups):
+            units.setdefault(group, []).append(place)
+        spent = [math.fsum(spent[place] for place in unit) for unit in units.values()]
+        passed = [sum(passed[place] for place in unit) for unit in units.values()]
+        tried = [sum(tried[place] for place in unit) for unit in units.values()]
+    value = cost_of_pass(spent, passed)
+    interval = cost_interval(spent, passed, tried)
     return Estimate(
         value=None if value is None or math.isinf(value) else value,
         low=interval.low if interval else None,
         high=interval.high if interval and not math.isinf(interval.high) else None,
         infinite=value is not None and math.isinf(value),
         cases=len(costs),
-        attempts=attempts,
+        attempts=sum(tried),
     )

@@ -21,6 +21,11 @@ from steelyard.stats.passk import pass_at_k, pass_hat_k
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from steelyard.stats.intervals import Interval
+
 LISTED = 20
 """Attempts to look at that are named; the others are only counted."""
 
@@ -582,8 +587,13 @@ def _rate(rows: Sequence[_Row], of: Callable[[_Judged], float | None]) -> Estima
 
 def _over_cases(rows: Sequence[_Row], values: Sequence[float], attempts: int) -> Estimate:
     """The mean over cases; those of one group vary together."""
+    return mean(values, attempts, groups=_groups(rows))
+
+
+def _groups(rows: Sequence[_Row]) -> list[str] | None:
+    """The group of each case; None when no two cases share one."""
     groups = [row.group for row in rows]
-    return mean(values, attempts, groups=groups if len(set(groups)) < len(groups) else None)
+    return groups if len(set(groups)) < len(groups) else None
 
 
 def _cost_of_pass(rows: Sequence[_Row]) -> Estimate:
@@ -592,7 +602,8 @@ def _cost_of_pass(rows: Sequence[_Row]) -> Estimate:
     costs = [cost for row in judged if (cost := row.cost) is not None]
     if not judged or len(costs) < len(judged):
         return Estimate(value=None)
-    return price_of_pass(costs, [row.correct for row in judged], sum(len(row.judged) for row in judged))
+    attempts = [len(row.judged) for row in judged]
+    return price_of_pass(costs, [row.correct for row in judged], attempts, groups=_groups(judged))
 
 
 MOST_DRAWS = 10_000_000
@@ -601,10 +612,14 @@ MOST_DRAWS = 10_000_000
 
 def _latency(rows: Sequence[_Row]) -> Estimate:
     """The mean over cases of their mean latency, with the bootstrap's interval: seconds have no upper end."""
-    waits = [[reply.latency for reply in row.answered] for row in rows if row.answered]
+    answered = [row for row in rows if row.answered]
+    waits = [[reply.latency for reply in row.answered] for row in answered]
     means = [math.fsum(each) / len(each) for each in waits]
     replicates = max(1000, min(10_000, MOST_DRAWS // max(1, len(means))))
-    interval = bootstrap(means, seed=0, replicates=replicates)
+    groups = _groups(answered)
+    interval = (
+        _grouped_bootstrap(means, groups, replicates) if groups else bootstrap(means, seed=0, replicates=replicates)
+    )
     return Estimate(
         value=_mean(means),
         low=interval.low if interval else None,
@@ -612,6 +627,21 @@ def _latency(rows: Sequence[_Row]) -> Estimate:
         cases=len(means),
         attempts=sum(map(len, waits)),
     )
+
+
+def _grouped_bootstrap(values: Sequence[float], groups: Sequence[str], replicates: int) -> Interval | None:
+    """The interval of a mean over cases where whole groups of them are drawn; None below 2 groups."""
+    together: dict[str, list[float]] = {}
+    for group, value in zip(groups, values, strict=True):
+        together.setdefault(group, []).append(value)
+    # one order for all, so that the order of the cases cannot change a draw
+    units = [together[group] for group in sorted(together)]
+    sums, sizes = [math.fsum(unit) for unit in units], [len(unit) for unit in units]
+
+    def mean_over_cases(_: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
+        return (weights @ sums) / (weights @ sizes)
+
+    return bootstrap(range(len(units)), seed=0, replicates=replicates, statistic=mean_over_cases)
 
 
 def _mean(values: Sequence[float]) -> float | None:

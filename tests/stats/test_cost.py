@@ -46,6 +46,8 @@ def test_nothing_tried_has_no_cost() -> None:
 def test_what_is_free_costs_nothing() -> None:
     assert cost_of_pass([0.0, 0.0], [1, 0]) == 0.0
     assert cost_interval([0.0] * 9, [1] * 8 + [0]) == (0.0, 0.0)
+    # however few the passes: no rate of passing makes what is free dear
+    assert cost_interval([0.0, 0.0], [1, 2], 4) == (0.0, 0.0)
 
 
 def test_the_published_interval_holds() -> None:
@@ -57,6 +59,8 @@ def test_with_no_pass_there_is_only_a_lower_bound() -> None:
     assert interval is not None
     assert interval.low == pytest.approx(1.9315045910, abs=5e-11)
     assert interval.high == math.inf
+    # the rule of three: no pass in 30 leaves a rate of 9.5%
+    assert cost_interval([1.0] * 30, [0] * 30) == pytest.approx((1 / 0.0950338529, math.inf), rel=1e-9)
     # the same attempts, told by case
     assert cost_interval([2.5, 2.5], [0, 0], 10) == pytest.approx(interval)
     assert cost_interval([5.0], [0], 10) == pytest.approx(interval)
@@ -66,8 +70,33 @@ def test_a_single_unit_that_passed_has_no_interval() -> None:
     assert cost_interval([0.5], [1]) is None
 
 
-def test_units_that_are_all_alike_leave_no_doubt() -> None:
-    assert cost_interval([0.25] * 5, [1] * 5) == (0.25, 0.25)
+@pytest.mark.parametrize(("passes", "attempts"), [([1] * 5, None), ([3] * 5, 15), ([1, 2, 3, 4, 5], 15)])
+def test_where_every_attempt_passed_a_pass_may_still_cost_more(passes: list[int], attempts: int | None) -> None:
+    costs = [0.25 * count for count in passes]
+    # five units that all pass are seen at a rate of 0.075 ** (1 / 5) in 7.5% of suites
+    assert cost_interval(costs, passes, attempts) == pytest.approx((0.25, 0.25 / 0.075 ** (1 / 5)))
+
+
+def test_one_attempt_that_failed_does_not_make_a_pass_cheaper() -> None:
+    every = cost_interval([1.0] * 100, [20] * 100, [20] * 100)
+    nearly = cost_interval([1.0] * 100, [20] * 99 + [19], [20] * 100)
+    assert every is not None
+    assert nearly is not None
+    assert nearly.high == pytest.approx(every.high, rel=0.01)
+
+
+def test_the_only_unit_that_passed_does_not_tell_how_rare_such_units_are() -> None:
+    told = cost_interval([1.0] * 20, [10] + [0] * 19, [10] * 20)
+    untold = cost_interval([1.0] * 20, [10] + [0] * 19, 200)
+    assert told is not None
+    assert untold is not None
+    assert told.low < 0.8 * untold.low
+    assert told.high == untold.high == math.inf
+
+
+def test_passes_that_happen_to_be_as_many_as_the_units_are_not_taken_for_all_attempts() -> None:
+    costs, passes = [0.5, 0.6, 0.5, 0.5], [1, 2, 0, 1]
+    assert cost_interval(costs, passes) == cost_interval(costs, passes, 12)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
@@ -81,7 +110,8 @@ def test_it_holds_the_ratios_that_a_t_test_does_not_refute(level: float) -> None
         costs = [chance.lognormvariate(0, noise) for _ in range(units)]
         if not any(passes):
             continue
-        interval, estimate = cost_interval(costs, passes, level=level), cost_of_pass(costs, passes)
+        # where nobody tells how many attempts each unit had, nothing is let out
+        interval, estimate = cost_interval(costs, passes, units * most + 1, level=level), cost_of_pass(costs, passes)
         assert interval is not None
         assert estimate is not None
         low, high = interval
@@ -134,9 +164,9 @@ def test_where_costs_could_as_well_be_none_the_lower_end_is_zero() -> None:
 def test_the_unit_of_money_does_not_matter() -> None:
     dollars = cost_interval(COSTS, PASSES)
     assert dollars is not None
-    for scale in (1e-9, 1e9):
+    for scale in (1e-250, 1e-9, 1e9, 1e250):
         scaled = cost_interval([cost * scale for cost in COSTS], PASSES)
-        assert scaled == pytest.approx((dollars.low * scale, dollars.high * scale), rel=1e-12)
+        assert scaled == pytest.approx((dollars.low * scale, dollars.high * scale), rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +179,13 @@ def test_the_unit_of_money_does_not_matter() -> None:
         ([0.5], [-1], None, "negative"),
         ([0.5, 0.5], [3, 4], 6, "cannot have 6 attempts"),
         ([0.5, 0.5], [0, 0], 1, "cannot have 1 attempts"),
+        ([0.5, 0.5], [3, 4], [3, 3], "cannot have"),
+        ([0.5, 0.5], [1, 0], [3, 0], "cannot have"),
+        ([0.5, 0.5], [1, 0], [3], "cannot have"),
     ],
 )
-def test_impossible_units_are_refused(costs: list[float], passes: list[int], attempts: int | None, reason: str) -> None:
+def test_impossible_units_are_refused(
+    costs: list[float], passes: list[int], attempts: list[int] | int | None, reason: str
+) -> None:
     with pytest.raises(ValueError, match=reason):
         cost_interval(costs, passes, attempts)

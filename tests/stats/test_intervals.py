@@ -119,6 +119,11 @@ def test_pass_at_k_of_ten_cases_has_its_interval(k: int, low: float, high: float
     assert mean_interval(values, attempts=100) == pytest.approx((low, high), abs=1e-13)
 
 
+@pytest.mark.parametrize(("k", "error"), [(1, 0.13844373104863), (5, 0.13149512081534), (10, 0.13333333333333)])
+def test_pass_at_k_of_ten_cases_has_its_standard_error(k: int, error: float) -> None:
+    assert standard_error([pass_at_k(10, count, k) or 0.0 for count in COUNTS]) == pytest.approx(error, abs=5e-14)
+
+
 @pytest.mark.parametrize("values", [[], [0.5]])
 def test_below_two_cases_there_is_no_interval(values: list[float]) -> None:
     assert mean_interval(values, attempts=10) is None

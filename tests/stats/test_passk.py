@@ -241,6 +241,26 @@ def test_impossible_counts_are_refused(n: int, c: int, k: int) -> None:
             statistic(n, c, k)
 
 
+def test_counts_that_come_from_numpy_are_as_good_as_ours() -> None:
+    for statistic in (pass_at_k, pass_hat_k, pass_at_k_variance):
+        for n, c, k in ((10**8, 1, 1), (10**9, 10**6, 1000), (10**9, 10**9 - 5, 10**6)):
+            assert statistic(*(np.int32(each) for each in (n, c, k))) == statistic(n, c, k)  # type: ignore[arg-type]
+
+
+def test_a_share_of_an_attempt_is_refused() -> None:
+    for statistic in (pass_at_k, pass_hat_k, pass_at_k_variance):
+        with pytest.raises(TypeError):
+            statistic(5, 2, 1.5)  # type: ignore[arg-type]
+
+
+def test_the_error_over_these_cases_has_the_published_value() -> None:
+    counts = [0, 0, 1, 2, 5, 8, 9, 10, 10, 10]
+    shares = [pass_at_k(10, c, 5) or 0.0 for c in counts]
+    variances = [pass_at_k_variance(10, c, 5) or 0.0 for c in counts]
+    assert math.fsum(shares) / 10 == pytest.approx(0.7273809523809524, rel=1e-15)
+    assert math.sqrt(math.fsum(variances)) / 10 == pytest.approx(0.054717315640, abs=5e-13)
+
+
 def test_certain_success_is_found_without_a_long_sum() -> None:
     assert pass_at_k(10**9, 4 * 10**8, 4 * 10**8) == 1.0
     assert pass_at_k(40, 21, 20) == 1.0

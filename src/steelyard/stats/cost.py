@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sized
 from typing import TYPE_CHECKING
 
-from steelyard.stats.intervals import Interval, student_quantile, upper_tail
+from steelyard.stats.intervals import Interval, relative_tails, student_quantile, upper_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,17 +31,21 @@ def cost_of_pass(costs: Sequence[float], passes: Sequence[int]) -> float | None:
 
 
 def cost_interval(
-    costs: Sequence[float], passes: Sequence[int], attempts: int | None = None, *, level: float = 0.95
+    costs: Sequence[float], passes: Sequence[int], attempts: Sequence[int] | int | None = None, *, level: float = 0.95
 ) -> Interval | None:
     """Interval for the cost of a pass over units like these; None when nothing was tried, and for a single unit.
 
-    A unit is one attempt with its cost and whether it passed, or one case with its total cost and its passes; then
-    `attempts` is how many attempts all the cases had. Fieller 1954, "Some problems in interval estimation", Journal of
-    the Royal Statistical Society B 16, 175-185, with Student's t: every ratio that a t test of `cost - ratio * passes`
-    does not refute. Where the passes could as well be none, the upper end is infinite.
+    A unit is one attempt with its cost and whether it passed, or one case, or one group of cases, with its total cost
+    and its passes; then `attempts` is how many attempts each of them had, or, where that is not known, all of them.
+
+    Fieller 1954, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16, 175-185, with
+    Student's t: every ratio that a t test of `cost - ratio * passes` does not refute. Where the passes could as well be
+    none, the upper end is infinite. Where few units tell the pass rate, as when all passed, their spread says too
+    little: an end is let out as far as `mean_interval` lets out those of the pass rate, if each unit's attempts are known.
 
     With no pass at all there is a one-sided bound, for one unit too: the mean cost of an attempt over the greatest pass
-    rate under which seeing none is not yet refuted, `1 - (1 - level)**(1 / attempts)`.
+    rate under which seeing none is not yet refuted, `1 - (1 - level)**(1 / attempts)`. It speaks of these units asked
+    again, not of units like these: others may be easier.
 
     >>> costs = [0.52, 0.48, 0.61, 0.55, 0.43, 0.70, 0.39, 0.58, 0.50, 0.66]
     >>> low, high = cost_interval(costs, [1, 0, 1, 1, 1, 0, 1, 1, 0, 1])
@@ -51,18 +56,44 @@ def cost_interval(
     """
     _check(costs, passes)
     units = len(costs)
-    if attempts is not None and attempts < max(units, sum(passes)):
-        raise ValueError(f"{units} units with {sum(passes)} passes cannot have {attempts} attempts")
     upper = upper_tail(level)
+    each = _attempts_of_each(passes, attempts)
     if not units:
         return None
     if not any(passes):
-        tried = attempts or units
+        tried = attempts if isinstance(attempts, int) else sum(each or ())
         greatest_rate = -math.expm1(math.log1p(-level) / tried)
         return Interval(math.fsum(costs) / tried / greatest_rate, math.inf)
     if units < 2:
         return None
-    return _fieller(costs, passes, student_quantile(units - 1, upper) ** 2)
+    if not any(costs):
+        return Interval(0.0, 0.0)
+    # halving is exact, and the square of an enormous cost is no float
+    scale = math.frexp(max(costs))[1]
+    low, high = _fieller([math.ldexp(cost, -scale) for cost in costs], passes, student_quantile(units - 1, upper) ** 2)
+    low, high = math.ldexp(low, scale), math.ldexp(high, scale)
+    if each:
+        rates = [count / tried for count, tried in zip(passes, each, strict=True)]
+        tails = relative_tails(rates, attempts=sum(each), level=level)
+        if tails:
+            estimate = math.fsum(costs) / sum(passes)
+            low = min(low, estimate / tails.high)
+            high = max(high, estimate / tails.low if tails.low else math.inf)
+    return Interval(low, high)
+
+
+def _attempts_of_each(passes: Sequence[int], attempts: Sequence[int] | int | None) -> Sequence[int] | None:
+    """How many attempts each unit had; None where that is not known."""
+    units = len(passes)
+    if attempts is None:
+        return [1] * units if max(passes, default=0) <= 1 else None
+    if not isinstance(attempts, Sized):
+        if attempts < max(units, sum(passes)):
+            raise ValueError(f"{units} units with {sum(passes)} passes cannot have {attempts} attempts")
+        return passes if attempts == sum(passes) and all(passes) else None
+    if len(attempts) != units or any(tried < max(count, 1) for count, tried in zip(passes, attempts, strict=True)):
+        raise ValueError(f"units with {list(passes)} passes cannot have {list(attempts)} attempts")
+    return attempts
 
 
 def _check(costs: Sequence[float], passes: Sequence[int]) -> None:

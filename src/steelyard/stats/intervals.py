@@ -35,7 +35,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval | No
     upper = upper_tail(level)
     if trials == 0:
         return None
-    return _score_interval(successes / trials, NormalDist().inv_cdf(upper) ** 2 / trials)
+    return _score_interval(float(successes / trials), float(NormalDist().inv_cdf(upper) ** 2 / trials))
 
 
 def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval | None:
@@ -109,21 +109,27 @@ def mean_interval(
     spread = _spread(values, counts, groups)
     if not spread:
         return None
-    mean, squared_error, units, carriers, alone = spread
-    if squared_error * AGREEMENT <= mean * (1 - mean):
-        size = uncorrected = float(units)
-    else:
-        believable = alone * (1 + (carriers / CARRIERS) ** 2)
-        size = min(max(mean * (1 - mean) / squared_error, 1.0), believable, float(attempts))
-        # so that yes and no of units count as whole units: the squared error divides by one less
-        uncorrected = size * units / (units - 1)
-    score = _score_interval(mean, student_quantile(units - 1, upper) ** 2 / size)
-    tail = min(1.5 * (1 - level), 0.5)
-    successes, failures = mean * uncorrected, (1 - mean) * uncorrected
-    return Interval(
-        min(score.low, _least_rate(successes, failures, tail)),
-        max(score.high, 1 - _least_rate(failures, successes, tail)),
-    )
+    size = _effective_size(spread, attempts)
+    score = _score_interval(spread.mean, student_quantile(spread.units - 1, upper) ** 2 / size)
+    tails = _tail_interval(spread, size, level)
+    return Interval(min(score.low, tails.low), max(score.high, tails.high))
+
+
+def relative_tails(values: Sequence[float], *, attempts: int, level: float = 0.95) -> Interval | None:
+    """How many times the mean over units like these, of one value in [0, 1] each, may be what it is here.
+
+    From how far `mean_interval` lets its ends out, for what is divided by such a mean; None below 2 units and for a
+    mean of 0.
+
+    >>> low, high = relative_tails([1.0] * 10, attempts=10)
+    >>> f"{low:.4f} {high:.4f}"
+    '0.7718 1.0000'
+    """
+    spread = _spread(values, None, None)
+    if not spread or not spread.mean:
+        return None
+    tails = _tail_interval(spread, _effective_size(spread, attempts), level)
+    return Interval(tails.low / spread.mean, tails.high / spread.mean)
 
 
 def upper_tail(level: float) -> float:
@@ -186,6 +192,28 @@ def _spread(values: Sequence[float], counts: Sequence[int] | None, groups: Seque
         carriers=square**2 / fourth if fourth else 1.0,
         alone=cases * min(ungrouped / square, 1.0) if square else float(units),
     )
+
+
+def _is_agreed(spread: _Spread) -> bool:
+    return spread.squared_error * AGREEMENT <= spread.mean * (1 - spread.mean)
+
+
+def _effective_size(spread: _Spread, attempts: int) -> float:
+    """How many plain yes or no units would leave as much doubt, as far as that can be believed."""
+    if _is_agreed(spread):
+        return float(spread.units)
+    believable = spread.alone * (1 + (spread.carriers / CARRIERS) ** 2)
+    return min(max(spread.mean * (1 - spread.mean) / spread.squared_error, 1.0), believable, float(attempts))
+
+
+def _tail_interval(spread: _Spread, size: float, level: float) -> Interval:
+    """The rates at which the binomial tail beyond the mean is one and a half times what the level leaves out."""
+    if not _is_agreed(spread):
+        # so that yes and no of units count as whole units: the squared error divides by one less
+        size = size * spread.units / (spread.units - 1)
+    tail = min(1.5 * (1 - level), 0.5)
+    successes, failures = spread.mean * size, (1 - spread.mean) * size
+    return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
 
 
 def _check_counts(successes: int, trials: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
     >>> pass_at_k(3, 3, 5) is None
     True
     """
-    _check("pass@k", n, c, k)
+    n, c, k = _checked("pass@k", n, c, k)
     if k > n:
         return None
     # no float is left between 1 - exp(-40) and 1
@@ -53,7 +54,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float | None:
     >>> pass_hat_k(3, 3, 5) is None
     True
     """
-    _check("pass^k", n, c, k)
+    n, c, k = _checked("pass^k", n, c, k)
     if k > n:
         return None
     wrong = n - c
@@ -77,7 +78,7 @@ def pass_at_k_variance(n: int, c: int, k: int) -> float | None:
     >>> pass_at_k_variance(10, 3, 6) is None
     True
     """
-    _check("the variance of pass@k", n, c, k)
+    n, c, k = _checked("the variance of pass@k", n, c, k)
     if 2 * k > n:
         return None
     # a V_k below exp(-373) has a square below every float but 0
@@ -125,9 +126,12 @@ def histogram(
     return dict(zip(pairs, counts.tolist(), strict=True))
 
 
-def _check(name: str, n: int, c: int, k: int) -> None:
+def _checked(name: str, n: int, c: int, k: int) -> tuple[int, int, int]:
+    # numpy's integers would overflow where ours grow
+    n, c, k = operator.index(n), operator.index(c), operator.index(k)
     if n < 0 or c < 0 or c > n or k < 1:
         raise ValueError(f"{name} needs 0 <= c <= n and k >= 1, got n={n}, c={c}, k={k}")
+    return n, c, k
 
 
 def _misses(n: int, marked: int, k: int) -> tuple[int, int]:
