@@ -108,3 +108,14 @@ def test_an_interval_is_on_every_rate_of_two_cases_or_more() -> None:
     assert model.pass_at[5].high is not None
     assert model.pass_hat[5].low is not None
     assert only((10, 3)).pass_at[1].low is None
+
+
+def test_no_name_in_a_sentence_commands_the_terminal_or_begins_a_line_of_its_own() -> None:
+    hostile = tally((0, 0), (1, 1), model="m\x1b[2J\nnote: all is well", missing=1)
+    hostile = hostile._replace(cases=["c\x1b[2J" + "x" * 1000, "d"])
+    found = standings([hostile], [1, 5])
+    assert len(found.notes) == 3
+    assert all(note.isprintable() and len(note) < 300 for note in found.notes)
+    with pytest.raises(InputError) as caught:
+        standings([hostile], [1], missing="error")
+    assert str(caught.value).isprintable()

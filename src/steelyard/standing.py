@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from steelyard.errors import InputError
 from steelyard.estimates import Estimate, mean, pass_at, pass_hat, price_of_pass
 from steelyard.records import Record
+from steelyard.reports.figures import line
 from steelyard.stats.passk import histogram
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 MISSING = ("skip", "zero", "error")
 """What can be done about cases without an outcome: leave them out, count them as failed, or refuse."""
+NAME = 80
+"""Letters of a name in a sentence."""
 
 
 class Standing(Record, frozen=True, kw_only=True):
@@ -74,7 +77,9 @@ def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standi
     """What one tally adds up to."""
     unscored = tuple(case for case, tried in zip(tally.cases, tally.tried, strict=True) if not tried)
     if unscored and missing == "error":
-        raise InputError(f"{tally.model}: {_listed(unscored)} without an outcome; --missing skip leaves them out")
+        raise InputError(
+            f"{line(tally.model, NAME)}: {_listed(unscored)} without an outcome; --missing skip leaves them out"
+        )
     tallied = histogram(tally.tried, tally.passed)
     tallied = {pair: cases for pair, cases in tallied.items() if pair[0]}
     failed = len(unscored) if missing == "zero" else 0
@@ -107,22 +112,23 @@ def _price(tally: Tally) -> Estimate | None:
         return None
     asked = [entry for entry in zip(tally.costs, tally.passed, tally.tried, strict=True) if entry[2]]
     costs, passes = [float(cost) for cost, _, _ in asked], [int(passed) for _, passed, _ in asked]
-    return price_of_pass(costs, passes, sum(int(tried) for _, _, tried in asked))
+    return price_of_pass(costs, passes, [int(tried) for _, _, tried in asked])
 
 
 def _notes(model: Standing, missing: str) -> Iterable[str]:
+    name = line(model.model, NAME)
     scored = model.cases - len(model.unscored)
     if model.unscored:
         fate = {"skip": "left out", "zero": "counted as failed"}[missing]
-        yield f"{model.model}: {_listed(model.unscored)} without an outcome, {fate}"
+        yield f"{name}: {_listed(model.unscored)} without an outcome, {fate}"
     if model.missing:
-        yield f"{model.model}: {model.missing} attempts have no outcome and are in no number"
+        yield f"{name}: {model.missing} attempts have no outcome and are in no number"
     for size, estimate in model.pass_at.items():
         usable = estimate.cases - (len(model.unscored) if missing == "zero" and estimate.cases else 0)
         if scored and not usable:
-            yield f"{model.model}: pass@{size} needs {size} attempts at a case, and the most there are is {model.largest}"
+            yield f"{name}: pass@{size} needs {size} attempts at a case, and the most there are is {model.largest}"
         elif usable < scored:
-            yield f"{model.model}: pass@{size} rests on the {usable} of {scored} cases with at least {size} attempts"
+            yield f"{name}: pass@{size} rests on the {usable} of {scored} cases with at least {size} attempts"
 
 
 def _listed(cases: Sequence[str]) -> str:
@@ -132,4 +138,6 @@ def _listed(cases: Sequence[str]) -> str:
     '2 cases (a, b)'
     """
     more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
-    return f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(cases[:5])}{more})"
+    return (
+        f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(line(case, NAME) for case in cases[:5])}{more})"
+    )

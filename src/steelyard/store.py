@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -187,6 +187,9 @@ class Opinion(NamedTuple):
 Opinions = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[Opinion]]
 """One opinion for every fact, in their order; facts are stored here, opinions are made elsewhere."""
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system calls a full disk."""
+
 COPY = "attempts.parquet"
 SHAPE = 2
 """Goes up when the columns of the copy change, so that older copies are written anew."""
@@ -217,7 +220,8 @@ def copy_to_parquet(folder: Path, opinions: Opinions, path: Path | None = None) 
     except (duckdb.Error, OSError) as error:
         raise StoreError(f"{folder}: the Parquet copy could not be written: {_sentence(error)}") from None
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink()
 
 
 def _copy(database: duckdb.DuckDBPyConnection, copy: str, largest: int) -> int:
@@ -361,12 +365,26 @@ def _sentence(error: Exception) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return "'" + _told(text).replace("'", "''") + "'"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _told(text: str) -> str:
+    """The same text, if the database can be told it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        where = text.encode(errors="backslashreplace").decode()
+        raise StoreError(f"{where}: a name that is not UTF-8, which the database cannot open; rename it") from None
+    return text
 
 
 def _literal(path: Path) -> str:
     """A path that is not taken for a pattern."""
-    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", str(path))
+    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", _told(str(path)))
 
 
 def runs(root: Path = RUNS) -> list[Stored]:
@@ -416,7 +434,7 @@ class Archive:
 
     def ask(self, sql: str) -> Answer:
         """The answer to one SELECT; an InputError when that cannot be answered."""
-        question = self._question(sql)
+        question = self._unzoned(self._question(sql))
         answer = self._wait(lambda: self._database.execute(question))
         described = answer.description or []
         return Answer(
@@ -449,16 +467,29 @@ class Archive:
         # within another one, a SELECT cannot hold a COPY that writes
         return f"FROM (\n{text.decode()}\n)"
 
+    def _unzoned(self, question: str) -> str:
+        """The question with moments that need no library of time zones to be read; they are in UTC, like all others."""
+        columns = self._wait(lambda: self._database.execute(f"DESCRIBE {question}").fetchall())
+        casts = ", ".join(
+            f"CAST({_name(column)} AS {kind.replace(ZONED, 'TIMESTAMP')}) AS {_name(column)}"
+            for column, kind, *_ in columns
+            if ZONED in kind
+        )
+        return f"SELECT * REPLACE ({casts}) {question}" if casts else question
+
     def _wait(self, call: Callable[[], Result]) -> Result:
         import duckdb
 
         try:
             return _patiently(self._database, call)
         except duckdb.Error as error:
-            hint = 'write "case" and "group" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
+            if isinstance(error, duckdb.IOException) and any(os.strerror(code) in str(error) for code in NO_ROOM):
+                raise NoRoomError("no room left for the answer; make room and ask again") from None
+            hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
             raise InputError(f"{_sentence(error)}; {hint}{_TABLES_THERE}") from None
 
 
+ZONED = "TIMESTAMP WITH TIME ZONE"
 AT_ONCE = 1000
 """Rows that are fetched together."""
 
@@ -490,6 +521,8 @@ def archive(root: Path, opinions: Opinions, *, writing: Path | None = None, memo
         database.execute(f"SET allowed_directories = [{', '.join(_quoted(str(folder)) for folder in folders)}]")
         if writing:
             database.execute(f"SET allowed_paths = [{_quoted(str(_place(writing)))}]")
+        # every moment in the tables is UTC, and is compared with now() as such wherever we are
+        database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
         yield Archive(database, warnings)
@@ -511,18 +544,28 @@ def _copies(
     """The runs that can be read, each with its copy, and what is to be said about the others."""
     found: dict[str, _Copy] = {}
     warnings = []
-    inside = [root] if (root / "run.json").is_file() else sorted(path.parent for path in root.glob("*/run.json"))
+    try:
+        inside = [root] if (root / "run.json").is_file() else sorted(root.iterdir())
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise StoreError(f"{root}: cannot be read: {error.strerror}") from None
     for folder in inside:
         try:
+            # a folder that may not be looked into could be a run
+            if not (folder / "run.json").is_file():
+                continue
             info = Stored(folder).info
             if info.id in found:
                 warnings.append(f"{folder}: left out, because it holds the same run as {found[info.id].shown}")
                 continue
-            place = folder.resolve()
+            place = Path(_told(str(folder.resolve())))
             path = _copied(place, opinions, database, scratch / f"{len(found)}.parquet")
             found[info.id] = _Copy(place, folder, info, path)
-        except (SteelyardError, OSError) as error:
+        except SteelyardError as error:
             warnings.append(f"left out: {error}")
+        except OSError as error:
+            warnings.append(f"{folder}: left out, because it cannot be read: {error.strerror}")
     return list(found.values()), warnings
 
 
@@ -689,6 +732,6 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _cannot_write(folder: Path, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in NO_ROOM:
         return NoRoomError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
     return StoreError(f"{folder}: {error.strerror}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import msgspec
@@ -76,9 +78,25 @@ def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
         (["model.py"], "not outcomes that are known; name the columns"),
         (["nowhere"], 'no run "nowhere" here'),
         (["."], "not a run folder"),
+        (["nowhere.csv"], r"nowhere\.csv: no such file, and no run of that name under steelyard-runs"),
+        (["dangling.jsonl"], r"dangling\.jsonl: no such file"),
+        (["x" * 300], "xxx: cannot be read: File name too long"),
+        (["pipe"], "pipe: neither a file nor a run folder; write what it gives to a file first"),
+        (["empty.csv"], r"empty\.csv: empty; expected a header line"),
+        (["wide.csv"], r"wide\.csv:1: a NUL byte; save the file as UTF-8 text"),
+        (["latin.csv"], r"latin\.csv:1: not UTF-8 text"),
+        (["cut.csv.gz"], r"cut\.csv\.gz: cannot be unpacked"),
+        (["none.parquet"], r"none\.parquet: no Parquet file, or a broken one"),
     ],
 )
 def test_what_holds_no_outcomes_is_refused_in_one_sentence(place: Path, sources: list[str], what: str) -> None:
+    (place / "dangling.jsonl").symlink_to("nowhere")
+    os.mkfifo(place / "pipe")
+    (place / "empty.csv").write_bytes(b"")
+    (place / "wide.csv").write_bytes("case,passed\na,1\n".encode("utf-16"))
+    (place / "latin.csv").write_bytes("case,passed,größe\na,1,2\n".encode("latin-1"))
+    (place / "cut.csv.gz").write_bytes(gzip.compress(b"case,passed\na,1\n")[:20])
+    (place / "none.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=what) as caught:
         gather(sources)
     assert len(str(caught.value).splitlines()) == 1
@@ -87,3 +105,31 @@ def test_what_holds_no_outcomes_is_refused_in_one_sentence(place: Path, sources:
 def test_problems_alone_have_no_outcomes(place: Path) -> None:
     with pytest.raises(InputError, match="name outcomes as well, with --fixes-csv"):
         gather(["table.csv"], problems="problems.csv")
+
+
+def test_a_journal_that_is_damaged_is_warned_of(place: Path) -> None:
+    folder = made_run("runs/a")
+    with (folder / "attempts.jsonl").open("a") as journal:
+        journal.write("no fact\n")
+    found = gather([str(folder)])
+    (warning,) = found.problems
+    assert not warning.fatal
+    assert warning.what.startswith("not a fact, left out")
+
+
+def test_all_errors_of_all_files_and_runs_come_at_once(place: Path) -> None:
+    (place / "table.csv").write_text("case,passed\na,maybe\n")
+    (place / "results.jsonl").write_text('{"task_id": "t", "passed": "maybe"}\n')
+    with pytest.raises(InputError) as caught:
+        gather(["nowhere", "table.csv", "nowhere.csv", "model.py", "results.jsonl"], fixes=["absent.csv"])
+    said = [str(problem) for problem in caught.value.problems]
+    named = ['"nowhere"', "nowhere.csv", "model.py", "absent.csv", "results.jsonl:1", "table.csv:2"]
+    assert len(said) == len(named)
+    assert all(name in sentence for name, sentence in zip(named, said, strict=True))
+
+
+def test_a_journal_that_cannot_be_opened_is_named(place: Path) -> None:
+    folder = made_run("runs/a")
+    (folder / "attempts-2.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"runs/a/attempts-2\.jsonl: cannot be read: Is a directory"):
+        gather([str(folder)])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
+import resource
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -305,8 +308,9 @@ def test_a_folder_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELEC 1", 'syntax error at or near "SELEC"; write "case" and "group" in quotes; the tables are runs, cases'),
-        ("SELECT case FROM attempts", 'write "case" and "group" in quotes'),
+        ("SELEC 1", 'syntax error at or near "SELEC"; write "case", "group" and "at" in quotes; the tables'),
+        ("SELECT case FROM attempts", 'write "case", "group" and "at" in quotes'),
+        ("SELECT at FROM attempts", 'write "case", "group" and "at" in quotes'),
         ("SELECT nope FROM attempts", 'Referenced column "nope" not found'),
         ("FROM nowhere", "Table with name nowhere does not exist!"),
         ("SELECT error('\x1b[31m\nred')", r"Error: \[31m red; the tables"),
@@ -512,3 +516,63 @@ def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:
         section = page.partition(f"### `{table}`")[2].partition("\n#")[0]
         columns = [column for column, *_ in asked(f"DESCRIBE {table}", tmp_path)]
         assert [column for column in columns if f"`{column}`" not in section] == []
+
+
+def test_moments_with_a_time_zone_are_told_in_utc_wherever_we_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    run(tmp_path / "one", [reply(), verdict(RIGHT)])
+    told = "2026-01-02 03:04:06+00"
+    sql = f"""SELECT TIMESTAMPTZ '{told}' AS one, [TIMESTAMPTZ '{told}'] AS "so ""many", "at" = TIMESTAMPTZ '{told}' FROM attempts"""
+    moment = datetime(2026, 1, 2, 3, 4, 6)
+    assert asked(sql, tmp_path) == [(moment, [moment], True)]
+    assert asked("SELECT now() > TIMESTAMP '2026-01-01'", tmp_path) == [(True,)]
+
+
+@pytest.mark.parametrize("kind", query.FORMATS)
+def test_a_full_disk_is_no_room_whatever_the_format(tmp_path: Path, kind: str) -> None:
+    run(tmp_path / "runs" / "one")
+    asked("FROM runs", tmp_path / "runs")
+    sql = "SELECT sha256(i::VARCHAR) FROM range(100_000) AS t(i)"
+    script = f"from steelyard.engine import query; query.write({sql!r}, 'out.{kind}', 'runs')"
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    ran = subprocess.run(
+        [sys.executable, "-B", "-c", script], preexec_fn=limited, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ran.stderr.splitlines()[-1].startswith("steelyard.errors.NoRoomError: ")
+    assert list(tmp_path.iterdir()) == [tmp_path / "runs"]
+
+
+def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path) -> None:
+    run(tmp_path / "runs" / "one")
+    with pytest.raises(StoreError, match="File name too long"):
+        query.write("FROM runs", tmp_path / ("x" * 300 + ".csv"), tmp_path / "runs")
+    with pytest.raises(StoreError, match="xxx: cannot be read: File name too long"):
+        asked("FROM runs", tmp_path / ("x" * 300))
+
+
+def test_names_in_another_encoding_are_written_to_where_they_can_be(tmp_path: Path) -> None:
+    run(tmp_path / "runs" / "one")
+    strange = os.fsdecode(b"\xff")
+    query.write("SELECT 1 AS one", tmp_path / f"{strange}.csv", tmp_path / "runs")
+    assert (tmp_path / f"{strange}.csv").read_text() == "one\n1\n"
+    with pytest.raises(StoreError, match=r"\\udcff\.parquet.*: a name that is not UTF-8"):
+        query.write("SELECT 1 AS one", tmp_path / f"{strange}.parquet", tmp_path / "runs")
+    run(tmp_path / "runs" / strange, id="other")
+    with query.ask("SELECT id FROM runs", tmp_path / "runs") as answer:
+        assert list(answer.rows) == [("one",)]
+        assert len(answer.warnings) == 1
+        assert "a name that is not UTF-8, which the database cannot open; rename it" in answer.warnings[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="everything is open to root")
+def test_a_folder_that_may_not_be_looked_into_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    run(tmp_path / "one")
+    run(tmp_path / "two").chmod(0)
+    with query.ask("SELECT id FROM runs", tmp_path) as answer:
+        assert list(answer.rows) == [("one",)]
+        assert answer.warnings == (f"{tmp_path}/two: left out, because it cannot be read: Permission denied",)

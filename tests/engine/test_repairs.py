@@ -465,3 +465,12 @@ def test_every_key_of_the_config_is_explained() -> None:
     assert set(EXPECTED) == set(Config.__struct_fields__)
     page = (ROOT / "docs" / "repairs.md").read_text("utf-8")
     assert [name for name in EXPECTED if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("key", ["fixes_dir", "output_dir", "results_dir"])
+def test_a_place_where_one_cannot_even_look_is_one_sentence(place: Place, key: str) -> None:
+    (place.fixes / "m_fixes.csv").write_text(UNJUDGED)
+    place.ask(**{key: "x" * 300})
+    (said,) = refused(place.config)
+    assert "xxx" in said
+    assert said.endswith(": cannot be read: File name too long")

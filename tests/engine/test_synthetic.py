@@ -215,6 +215,8 @@ def test_a_folder_that_cannot_be_one_is_said_in_one_sentence(tmp_path: Path) -> 
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file/data: cannot be written: Not a directory"):
         synthesize(tmp_path / "file" / "data")
+    with pytest.raises(InputError, match="file: not a folder; choose another place"):
+        synthesize(tmp_path / "file")
 
 
 FOREVER = """
@@ -272,3 +274,12 @@ def test_nothing_takes_its_place_before_all_is_written(tmp_path: Path) -> None:
         fresh.write(tmp_path / "a", ["new"])
         assert (tmp_path / "a").read_text() == "old"
     assert contents(tmp_path) == {"a": b"old"}
+
+
+def test_more_than_memory_holds_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        synthesize(tmp_path, problems=10**12, samples=10**12)
+    assert [str(problem) for problem in caught.value.problems] == [
+        "problems: expected at most 10,000,000, got 1,000,000,000,000",
+        "samples: expected at most 1,000,000, got 1,000,000,000,000",
+    ]

@@ -170,13 +170,14 @@ def test_a_file_of_evalplus_that_is_none_is_an_error(tmp_path: Path, text: str, 
         ("x.json", '{"hash": "x", "eval": {"t": [{"base_status": "pass"}]}}', "results"),
         ("x.json", '{\n "eval": {\n  "t": [\n {"base_status": "pass"}]}}', "results"),
         ("x.toml", "[eval_set]\n", ""),
-        ("x.csv", "", ""),
-        ("x.parquet", "", ""),
+        ("x.csv", "", "table"),
+        ("x.csv", "c\0a\0s\0e\0", "table"),
+        ("x.parquet", "", "table"),
     ],
 )
 def test_what_a_file_holds_is_guessed_from_its_beginning(tmp_path: Path, name: str, text: str, kind: str) -> None:
     assert outcomes.kind(written(tmp_path, name, text)) == kind
 
 
-def test_what_cannot_be_read_holds_nothing_known(tmp_path: Path) -> None:
+def test_what_is_no_file_holds_nothing_known(tmp_path: Path) -> None:
     assert outcomes.kind(tmp_path) == outcomes.kind(tmp_path / "none") == outcomes.kind("a\0b") == ""

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from msgspec import structs
 
 from steelyard import scoring, store, summary
-from steelyard.errors import InputError, StoreError
+from steelyard.errors import InputError, NoRoomError, StoreError
 from steelyard.records import Answer as Said
 from steelyard.records import Case, Fact, Finding, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.csv import cell
@@ -70,9 +70,13 @@ def write(sql: str, path: str | Path, root: str | Path = store.RUNS) -> tuple[st
         warnings = _written(sql, fresh, kind, Path(root))
         fresh.replace(path)
     except OSError as error:
+        if error.errno in store.NO_ROOM:
+            raise NoRoomError(f"{path}: no room left ({error.strerror}); make room and ask again") from None
         raise StoreError(f"{path}: {error.strerror or error}") from None
     finally:
-        fresh.unlink(missing_ok=True)
+        # where nothing could be written there is nothing to take away
+        with suppress(OSError):
+            fresh.unlink()
     return warnings
 
 
@@ -176,7 +180,7 @@ def _parsed(row: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
 
 
 def _written(sql: str, path: Path, kind: str, root: Path) -> tuple[str, ...]:
-    with store.archive(root, opinions, writing=path) as archive:
+    with store.archive(root, opinions, writing=path if kind == "parquet" else None) as archive:
         if kind == "parquet":
             archive.copy(sql, path)
         else:

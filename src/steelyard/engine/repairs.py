@@ -97,19 +97,30 @@ def evaluate(config: Path = DEFAULT) -> Evaluation:
     Nothing is written unless everything can be read and is judged. The same input gives the same bytes, however often.
     """
     asked, warnings = _config(config)
-    places = _places(config, asked)
-    if asked.generate_synthetic_data:
-        _make_up(places, asked)
-    chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
-    sources, errors = _judged(chosen, places)
+    with _looking():
+        places = _places(config, asked)
+        if asked.generate_synthetic_data:
+            _make_up(places, asked)
+        chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
+        sources, errors = _judged(chosen, places)
+        problems = _problems_file(places)
     try:
-        read = outcomes.fixes(sources, _problems_file(places), passed=PASSED) if sources else None
+        read = outcomes.fixes(sources, problems, passed=PASSED) if sources else None
     except InputError as error:
         errors += error.problems
     if errors or read is None:
         raise InputError(errors)
     found = standings(sorted(read.tallies, key=lambda tally: tally.model), asked.k_values)
     return Evaluation(found, (*warnings, *unmatched, *read.problems), _written(places.output, found))
+
+
+@contextmanager
+def _looking() -> Iterator[None]:
+    """Say in one sentence where we may not even look whether a file is there."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{printable(str(error.filename))}: cannot be read: {error.strerror}") from None
 
 
 def _config(path: Path) -> tuple[Config, list[Problem]]:

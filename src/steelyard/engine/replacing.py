@@ -60,6 +60,8 @@ def writing_into(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = printable(str(folder))
+        if isinstance(error, FileExistsError):
+            raise InputError(f"{where}: not a folder; choose another place") from None
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise NoRoomError(f"{where}: no room left ({error.strerror}); make room and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None

@@ -27,6 +27,8 @@ STEPS = 100
 """Rates are whole hundredths."""
 SPREAD = 4
 """Rates are spread as Beta(4m, 4(1-m)) around their mean m: some problems are easy and some as good as hopeless."""
+MOST_PROBLEMS, MOST_SAMPLES = 10_000_000, 1_000_000
+"""More than anybody needs, and as much as memory holds."""
 LONGEST = 200
 """Bytes of a model's name: a file system takes 255 for a file's."""
 
@@ -114,8 +116,11 @@ def unchanged(folder: Path) -> dict[str, str]:
 def _wrong(problems: int, samples: int, models: Mapping[str, float], oids: Sequence[str] | None) -> Iterator[Problem]:
     if (problems if oids is None else len(oids)) < 1:
         yield Problem("", 0, "problems: there must be at least one")
-    if samples < 1:
-        yield Problem("", 0, f"samples: expected at least 1, got {samples}")
+    if problems > MOST_PROBLEMS:
+        yield Problem("", 0, f"problems: expected at most {MOST_PROBLEMS:,}, got {problems:,}")
+    if not 1 <= samples <= MOST_SAMPLES:
+        limit = "at least 1" if samples < 1 else f"at most {MOST_SAMPLES:,}"
+        yield Problem("", 0, f"samples: expected {limit}, got {samples:,}")
     if not models:
         yield Problem("", 0, "models: there must be at least one, such as strong=0.8")
     seen: dict[str, str] = {}

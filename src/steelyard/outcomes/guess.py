@@ -15,7 +15,10 @@ BEGINNING = 1 << 20
 
 
 def kind(path: str | Path) -> str:
-    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty when it is none of them."""
+    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty when it is none of them.
+
+    A file that cannot be read is a table: reading it says why.
+    """
     path = Path(path)
     name = path.name.lower().removesuffix(".gz")
     try:
@@ -24,14 +27,18 @@ def kind(path: str | Path) -> str:
             return "table" if {"case", "passed"} <= set(columns) else ""
         with opened(path) as file:
             beginning = file.read(BEGINNING).removeprefix(BYTE_ORDER_MARK).lstrip()
-    except InputError:
-        # reading it will say what is missing here
-        return "table"
-    except (OSError, ValueError, *UNPACKING, Unreadable):
+        if not beginning or b"\0" in beginning:
+            return "table"
+        if beginning.startswith(b"{"):
+            return _of_object(beginning)
+        return _of_header(beginning.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
+    except (FileNotFoundError, IsADirectoryError):
         return ""
-    if beginning.startswith(b"{"):
-        return _of_object(beginning)
-    return _of_header(beginning.decode(errors="replace"), "\t" if name.endswith(".tsv") else ",")
+    except (InputError, OSError, UnicodeDecodeError, *UNPACKING, Unreadable):
+        return "table"
+    except ValueError:
+        # a path with a NUL in it
+        return ""
 
 
 def _of_object(beginning: bytes) -> str:
@@ -48,10 +55,9 @@ def _of_object(beginning: bytes) -> str:
     return "table" if keys >= {"case", "passed"} else ""
 
 
-def _of_header(beginning: str, delimiter: str) -> str:
-    lines = beginning.splitlines()
+def _of_header(header: str, delimiter: str) -> str:
     try:
-        columns = {name.strip() for name in next(csv.reader(lines[:1], delimiter=delimiter), [])}
+        columns = {name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])}
     except csv.Error:
         return ""
     if "oid" in columns and columns & {"plausible_fix", "iteration_id"}:

@@ -21,6 +21,9 @@ LINE_LIMIT = 64 << 20
 TOTAL_LIMIT = 16 << 30
 """Bytes after unpacking, so that a small archive cannot keep us busy for ever."""
 
+ENDINGS = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+"""How the names of files with outcomes end; the first can stand behind any other."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
 
@@ -168,7 +171,7 @@ def bare(path: Path) -> str:
     'samples.jsonl_results'
     """
     name = path.name
-    for ending in (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"):
+    for ending in ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name
