@@ -411,3 +411,36 @@ def test_an_eval_set_chooses_the_rule_of_its_runs_from_the_command_line_and_from
     assert [json.loads((place / run / "run.json").read_text())["rule"] for run in "ab"] == ["all-or-nothing"] * 2
     chosen = steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "--rule", "code", "--output", "c")
     assert "0.625" in next(line for line in chosen.stdout.splitlines() if line.startswith("mean score"))
+
+
+def test_output_that_nobody_can_read_ends_without_a_traceback(outcomes: Path) -> None:
+    command = f"{STEELYARD} passk --fixes-csv gemini_fixes.csv"
+    for redirection, code in ((">&-", 0), ("> /dev/full", 3), ("| head -0", 0)):
+        ran = subprocess.run(["bash", "-c", f"{command} {redirection}"], cwd=outcomes, capture_output=True, text=True)
+        assert "Traceback" not in ran.stderr, ran.stderr
+        assert ran.returncode == code
+
+
+def test_a_terminal_that_knows_few_letters_gets_escapes(tmp_path: Path) -> None:
+    (tmp_path / "größe_fixes.csv").write_text(FIXES)
+    few = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    ran = steelyard(tmp_path, "passk", "--fixes-csv", "größe_fixes.csv", **few)
+    assert "Traceback" not in ran.stderr
+    assert (ran.returncode, ran.stdout.isascii(), "\\u" in ran.stdout) == (0, True, True)
+
+
+def test_a_message_cannot_command_a_terminal(tmp_path: Path) -> None:
+    ran = steelyard(tmp_path, "passk", "--fixes-csv", "no\x1b]0;title\x07where.csv")
+    assert (ran.returncode, "\x1b" in ran.stderr) == (2, False)
+
+
+def test_a_run_that_cannot_be_read_is_told_in_one_sentence(place: Path) -> None:
+    assert steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "--output", "a").returncode == 0
+    (place / "a" / "cases.jsonl").write_text("")
+    shown = steelyard(place, "show", "a")
+    assert "Traceback" not in shown.stderr
+    (place / "a" / "attempts.jsonl").unlink()
+    (place / "a" / "attempts.jsonl").mkdir()
+    for arguments in (["show", "a"], ["show", "x" * 5000]):
+        ran = steelyard(place, *arguments)
+        assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr

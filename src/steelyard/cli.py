@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import os
 import signal
 import sys
@@ -28,6 +30,12 @@ FINE, GATE_FAILED, BAD_INPUT, CANNOT_TELL, INTERRUPTED = 0, 1, 2, 3, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:
+        # a caller may have closed it; what would be printed is then for nobody
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  it stays open as long as we do
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a terminal that knows few letters must not end a run
+        sys.stdout.reconfigure(errors="backslashreplace")
     commands = parser(COMMANDS)
     # a script that stops us politely gets the same care as a person with Ctrl-C; a shell makes what it starts in the
     # background deaf to Ctrl-C, and then to that as well
@@ -47,6 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # whoever reads our output has seen enough; nothing more may be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _tell(f"steelyard: the output could not be written: {error.strerror}")
+        return CANNOT_TELL
     except KeyboardInterrupt as interrupt:
         folder = getattr(interrupt, "folder", None)
         _tell(
@@ -507,7 +521,9 @@ def _write(paths: Sequence[str], results: Results) -> None:
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
+    from steelyard.reports.figures import plain
+
+    print(plain(text), file=sys.stderr)
 
 
 def _warn(problems: Sequence[Problem]) -> None:

@@ -81,7 +81,11 @@ class Stored:
 
     def told(self, path: Path) -> Iterator[Reply | Verdict | Failure]:
         """The facts of one journal."""
-        with path.open("rb") as lines:
+        try:
+            lines = path.open("rb")
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        with lines:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
                     break
@@ -406,10 +410,14 @@ def find(name: str, root: Path = RUNS) -> Path:
         if not newest:
             raise InputError(_no_runs(root))
         return newest[-1].folder
-    for folder in (Path(name), root / name):
-        if (folder / "run.json").is_file():
-            return folder
-    if Path(name).is_dir():
+    try:
+        for folder in (Path(name), root / name):
+            if (folder / "run.json").is_file():
+                return folder
+        is_folder = Path(name).is_dir()
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    if is_folder:
         raise InputError(f"{name}: not a run folder (it has no run.json)")
     raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
 

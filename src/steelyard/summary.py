@@ -663,7 +663,7 @@ def _most_frequent(reasons: Iterable[str]) -> str:
 
 def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:
     """What a reader must know first: about the run, then about each model."""
-    largest = {group: max(row.planned for row in asked.values()) for group, asked in rows.items()}
+    largest = {group: max((row.planned for row in asked.values()), default=0) for group, asked in rows.items()}
     alone = "one attempt per case says nothing about how often a model succeeds: use --samples"
     everyone_alone = bool(largest) and all(size == 1 for size in largest.values())
     if everyone_alone:
