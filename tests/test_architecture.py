@@ -8,8 +8,8 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "steelyard"
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health", "tally"},
-    "pure": {"stats", "estimates", "scoring", "summary", "standing", "tiers", "suites", "reports"},
+    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health", "sides", "tally"},
+    "pure": {"stats", "estimates", "scoring", "summary", "standing", "compare", "tiers", "suites", "reports"},
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
     "fronts": {"cli", "options", "__init__"},

@@ -444,3 +444,23 @@ def test_a_run_that_cannot_be_read_is_told_in_one_sentence(place: Path) -> None:
     for arguments in (["show", "a"], ["show", "x" * 5000]):
         ran = steelyard(place, *arguments)
         assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
+
+
+def test_compare_shows_what_changed_and_fails_only_when_asked_to(place: Path) -> None:
+    for model in ("right", "wrong"):
+        assert (
+            steelyard(place, "run", "evals.toml", "-m", f"python:model.py:{model}", "--output", model).returncode == 0
+        )
+    plain = steelyard(place, "compare", "--baseline", "right", "--current", "wrong")
+    assert plain.returncode == 0, plain.stderr
+    assert "2 regressions, 0 improvements, 0 unchanged of 2 cases" in plain.stdout
+    assert plain.stdout == steelyard(place, "compare", "--baseline", "right", "--current", "wrong").stdout
+    failing = ("compare", "--baseline", "right", "--current", "wrong", "--fail-on-regression")
+    assert steelyard(place, *failing).returncode == 1
+    assert steelyard(place, *failing, "--threshold", "60%").returncode == 0
+    back = steelyard(
+        place, "compare", "--baseline", "wrong", "--current", "right", "--fail-on-regression", "--format", "json"
+    )
+    assert (back.returncode, len(json.loads(back.stdout)["improvements"])) == (0, 2)
+    wrong = steelyard(place, "compare", "--baseline", "nowhere", "--current", "wrong", "--fail-on-regression")
+    assert (wrong.returncode, wrong.stdout, len(wrong.stderr.splitlines())) == (2, "", 1)

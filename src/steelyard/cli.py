@@ -199,6 +199,20 @@ def report(options: argparse.Namespace) -> int:
     return FINE
 
 
+def compare(options: argparse.Namespace) -> int:
+    """What changed between two runs, case by case: mean scores that moved by more than a threshold."""
+    from steelyard.compare import compare as compared
+    from steelyard.engine.sides import side
+    from steelyard.reports.comparison import FORMATS
+
+    settings, _ = _means(options)
+    root = Path(settings.output_dir)
+    sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
+    comparison = compared(*sides, threshold=options.threshold)
+    print(FORMATS[options.format](comparison), end="")
+    return GATE_FAILED if options.fail_on_regression and comparison.regressions else FINE
+
+
 def passk(options: argparse.Namespace) -> int:
     """pass@k with intervals from outcomes that are there already: other tools' files, or runs of ours."""
     from steelyard.engine.gather import Columns, gather
@@ -346,6 +360,7 @@ COMMANDS = {
     "list": list_runs,
     "show": show,
     "report": report,
+    "compare": compare,
     "passk": passk,
     "repairs": repairs,
     "synth": synth,

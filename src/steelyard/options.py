@@ -80,6 +80,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _report_option(sub)
     _view_options(sub)
     _settings_option(sub)
+    _compare_options(command("compare", COMPARE_EXAMPLES))
     _passk_options(command("passk", PASSK_EXAMPLES))
     sub = command("repairs", "example:\n  steelyard repairs --config evaluation_config.json")
     sub.add_argument(
@@ -119,6 +120,14 @@ examples:
   steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
   steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
+"""
+COMPARE_EXAMPLES = """\
+A side is a run folder, its name, latest, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
+are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
+
+examples:
+  steelyard compare --baseline main-report.json --current latest
+  steelyard compare --baseline latest@openai/gpt-5-mini --current latest@openai/gpt-5 --format markdown
 """
 PASSK_EXAMPLES = """\
 Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
@@ -186,6 +195,20 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     _result_options(sub)
+
+
+def _compare_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--baseline", required=True, metavar="A", help="what it was")
+    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    sub.add_argument(
+        "--threshold", type=_share, default=0.05, metavar="X", help="how far a mean score may move (default: 0.05)"
+    )
+    sub.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more")
+    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
+    _settings_option(sub)
 
 
 def _passk_options(sub: argparse.ArgumentParser) -> None:

@@ -235,6 +235,29 @@ def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: 
     return tuple(attempts)
 
 
+class Judged(NamedTuple):
+    """The judged attempts of one model at one case."""
+
+    case: Case
+    model: str
+    tier: str
+    passes: int
+    scores: tuple[float | None, ...]
+    """One per attempt; None where a fact is missing that the rule asks for."""
+
+
+def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> list[Judged]:
+    """How the attempts of a run came out, by model and case; reads the facts once and keeps none of their texts."""
+    chosen = scoring.rule(rule or info.rule, info.rules)
+    trails = _trails(cases, facts, _answered, lambda case, verdict: _judged(case, verdict, chosen), _shortened)
+    rows = _rows(info, cases, ((place, *trail.end()) for place, trail in trails))
+    return [
+        Judged(cases[order], model, tier, row.correct, tuple(one.score for one in row.judged))
+        for (model, tier), asked in rows.items()
+        for order, row in asked.items()
+    ]
+
+
 def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
     """The cases that failed most often, each with the model that failed least at it, worst first.
 

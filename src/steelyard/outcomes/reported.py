@@ -1,0 +1,95 @@
+"""The results of a run as its JSON report tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import InputError
+from steelyard.outcomes.complaints import printable
+from steelyard.records import Case, Expectations, Finding, Test
+
+LIMIT = 1 << 30
+
+
+class _Compilation(msgspec.Struct):
+    success: bool | None = None
+
+
+class _Tests(msgspec.Struct):
+    passed: int = 0
+    failed: int = 0
+
+
+class _Lint(msgspec.Struct):
+    warning_count: int = 0
+
+
+class _Result(msgspec.Struct):
+    case_id: str
+    model: str
+    compilation: _Compilation = msgspec.field(default_factory=_Compilation)
+    test_execution: _Tests | None = None
+    clippy: _Lint | None = None
+    correct: bool | None = None
+    score: float | None = None
+
+
+class _Summary(msgspec.Struct):
+    rule: str = ""
+
+
+class _Report(msgspec.Struct):
+    results: list[_Result]
+    summary: _Summary = msgspec.field(default_factory=_Summary)
+
+
+class Reported(NamedTuple):
+    """One judged attempt of a report."""
+
+    case: str
+    model: str
+    found: Finding
+    correct: bool | None
+    """What the report itself says, if it does."""
+    score: float | None
+
+
+class Report(NamedTuple):
+    """What a report tells of its attempts."""
+
+    rule: str
+    """The rule of its scores; empty where it has none."""
+    attempts: list[Reported]
+
+
+CASE = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
+"""What is known of a reported case: not which functions were expected of it, so that nobody takes them for defined."""
+
+
+def reported(path: Path) -> Report:
+    """The attempts of a report; raises an InputError when the file is none."""
+    where = printable(str(path))
+    try:
+        if path.stat().st_size > LIMIT:
+            raise InputError(f"{where}: larger than {LIMIT >> 30} GB; use the run's folder instead")
+        report = msgspec.json.decode(path.read_bytes(), type=_Report)
+    except OSError as error:
+        raise InputError(f"{where}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{where}: not the JSON report of a run: {str(error)[:200]}") from None
+    return Report(report.summary.rule, [_attempt(result) for result in report.results])
+
+
+def _attempt(result: _Result) -> Reported:
+    tests = result.test_execution
+    outcomes: list[Any] = ["passed"] * tests.passed + ["failed"] * tests.failed if tests else []
+    found = Finding(
+        code="reported",
+        compiled=result.compilation.success,
+        tests=tuple(Test(name=str(number), outcome=outcome) for number, outcome in enumerate(outcomes, 1)),
+        warnings=result.clippy.warning_count if result.clippy else None,
+    )
+    return Reported(result.case_id, result.model, found, result.correct, result.score)

@@ -1,0 +1,154 @@
+"""A side of a comparison is found by whatever name a user gives it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.compare import compare
+from steelyard.engine.run import run
+from steelyard.engine.sides import side
+from steelyard.errors import InputError
+from steelyard.records import Case, Rule, Verify
+from steelyard.reports import render
+from steelyard.sides import Trials
+from steelyard.store import Stored
+from steelyard.summary import results
+
+MODELS = """
+def right(prompt):
+    return "```python\\ndef one():\\n    return 1\\n```"
+
+
+def wrong(prompt):
+    return "```python\\ndef one():\\n    return 2\\n```"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models.py").write_text(MODELS)
+    return tmp_path
+
+
+def made(folder: str, *models: str, tests: str = "assert one() == 1", **options: Any) -> Path:
+    case = Case(id="one", prompt="Write one().", language="python", critical=True, verify=Verify(tests=tests))
+    names = [f"python:models.py:{model}" for model in models or ("right", "wrong")]
+    return run([case], models=names, samples=2, output=folder, **options).folder
+
+
+def report_of(folder: Path) -> Path:
+    stored = Stored(folder)
+    path = folder.with_suffix(".json")
+    path.write_text(render("json", results(stored.info, stored.cases, stored.facts())), "utf-8")
+    return path
+
+
+def reported(**result: Any) -> dict[str, Any]:
+    """One result as other tools report it."""
+    return {
+        "case_id": "one",
+        "model": "gpt",
+        "provider": "openai",
+        "generated_code": "fn one() {}",
+        "compilation": {"success": True, "errors": [], "warnings": [], "duration_ms": 5},
+        "test_execution": {"passed": 4, "failed": 1, "ignored": 2, "duration_ms": 3, "failures": []},
+        "clippy": {"warnings": [], "warning_count": 3},
+        "timing": {"llm_request_ms": 1, "compilation_ms": 5, "test_execution_ms": 3, "total_ms": 9},
+        "token_usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "estimated_cost_usd": 0.1},
+        "attempt": 1,
+        "run_id": "x",
+        **result,
+    }
+
+
+def test_a_run_tells_of_every_model_and_case(place: Path) -> None:
+    found = side(str(made("runs/a")))
+    digest = Stored(Path("runs/a")).cases[0].tests_digest
+    assert found.models == {
+        "python/models.py:right": (
+            Trials(case="one", tests=digest, attempts=2, passes=2, scores=((1.0, 2),), critical=True),
+        ),
+        "python/models.py:wrong": (
+            Trials(case="one", tests=digest, attempts=2, passes=0, scores=((0.5, 2),), critical=True),
+        ),
+    }
+    assert (found.name, found.rule) == ("runs/a", "code")
+
+
+def test_one_model_of_a_run_is_named_behind_an_at(place: Path) -> None:
+    made("steelyard-runs/a")
+    for name in ("latest", "a", "steelyard-runs/a"):
+        found = side(f"{name}@python/models.py:wrong")
+        assert list(found.models) == ["python/models.py:wrong"]
+    with pytest.raises(InputError, match=r'no model "python/models\.py:wrog" .*did you mean "python/models\.py:wrong"'):
+        side("latest@python/models.py:wrog")
+
+
+def test_both_sides_may_come_from_one_run(place: Path) -> None:
+    made("runs/a")
+    found = compare(side("runs/a@python/models.py:right"), side("runs/a@python/models.py:wrong"))
+    assert [change.delta for change in found.regressions] == [-0.5]
+
+
+def test_a_folder_whose_name_holds_an_at_is_still_a_folder(place: Path) -> None:
+    assert side(str(made("runs/a@b"))).models.keys() == {"python/models.py:right", "python/models.py:wrong"}
+
+
+def test_our_own_report_says_the_same_as_the_run(place: Path) -> None:
+    folder = made("runs/a")
+    found = compare(side(str(report_of(folder))), side(str(folder)))
+    assert (found.compared, found.unchanged) == (2, 2)
+
+
+def test_a_report_of_another_tool_is_scored_by_what_it_tells(place: Path) -> None:
+    (place / "r.json").write_text(
+        json.dumps(
+            {
+                "id": "x",
+                "created_at": "2024-01-01T00:00:00.123456789Z",
+                "results": [
+                    reported(),
+                    reported(attempt=2, clippy=None, test_execution={"passed": 5, "failed": 0, "ignored": 0}),
+                    reported(attempt=3, compilation={"success": False}, test_execution=None),
+                ],
+            }
+        )
+    )
+    found = side("r.json")
+    (trials,) = found.models["gpt"]
+    assert (trials.attempts, trials.passes, found.rule) == (3, 1, "code")
+    assert trials.score == pytest.approx((0.4 + 0.5 * 0.8 + 0.07 + 1.0 + 0.0) / 3)
+    # which functions were expected is not told, so nobody knows how many are there; what does not compile is worth 0
+    (structured,) = side("r.json", rule="code-structured").models["gpt"]
+    assert structured.scores == ((0.0, 1),)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"results": 3}', '{"results": [{"case_id": 1}]}', "[" * 5000])
+def test_a_file_that_is_no_report_is_refused_in_one_sentence(place: Path, content: str) -> None:
+    (place / "r.json").write_text(content)
+    with pytest.raises(InputError, match=r"r\.json: not the JSON report of a run: ") as caught:
+        side("r.json")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_report_that_is_not_there_says_so(place: Path) -> None:
+    with pytest.raises(InputError, match=r"r\.json: No such file or directory"):
+        side("r.json")
+
+
+def test_another_rule_scores_both_sides(place: Path) -> None:
+    made("runs/a", rules=(Rule(name="strict", correct=1),))
+    (right,), (wrong,) = side("runs/a", rule="strict").models.values()
+    assert (right.score, wrong.score) == (1.0, 0.0)
+
+
+def test_cases_with_other_tests_are_listed(place: Path) -> None:
+    made("runs/a", "right")
+    made("runs/b", "right", tests="assert one() == 1\nassert one() == 1")
+    found = compare(side("runs/a"), side("runs/b"))
+    assert (found.tests_changed, found.compared) == (("one",), 0)
