@@ -213,6 +213,21 @@ def compare(options: argparse.Namespace) -> int:
     return GATE_FAILED if options.fail_on_regression and comparison.regressions else FINE
 
 
+def bless(options: argparse.Namespace) -> int:
+    """Keep runs as a baseline: a small file of counts, fit for committing; several runs are pooled."""
+    from steelyard.engine import sides
+
+    settings, _ = _means(options)
+    blessed = sides.bless(options.run, options.name, rule=options.rule, root=Path(settings.output_dir))
+    _warn(blessed.problems)
+    for model, cases in blessed.side.models.items():
+        attempts = sorted({trials.attempts for trials in cases})
+        each = f"{attempts[0]}" if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
+        print(f"{model}: {len(cases)} cases with {each} attempts each")
+    print(f"wrote {blessed.path}")
+    return FINE
+
+
 def passk(options: argparse.Namespace) -> int:
     """pass@k with intervals from outcomes that are there already: other tools' files, or runs of ours."""
     from steelyard.engine.gather import Columns, gather
@@ -361,6 +376,7 @@ COMMANDS = {
     "show": show,
     "report": report,
     "compare": compare,
+    "bless": bless,
     "passk": passk,
     "repairs": repairs,
     "synth": synth,

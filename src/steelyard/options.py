@@ -81,6 +81,11 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _view_options(sub)
     _settings_option(sub)
     _compare_options(command("compare", COMPARE_EXAMPLES))
+    sub = command("bless", "example:\n  steelyard bless latest --as main")
+    sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
+    sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="what --baseline calls it")
+    sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
+    _settings_option(sub)
     _passk_options(command("passk", PASSK_EXAMPLES))
     sub = command("repairs", "example:\n  steelyard repairs --config evaluation_config.json")
     sub.add_argument(
@@ -122,7 +127,7 @@ examples:
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
 """
 COMPARE_EXAMPLES = """\
-A side is a run folder, its name, latest, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
+A side is a run folder, its name, latest, the name of a baseline, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
 are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
 
 examples:

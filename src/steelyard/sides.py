@@ -31,3 +31,5 @@ class Side(Record, frozen=True, kw_only=True):
     """As the user called it."""
     rule: str
     models: dict[str, tuple[Trials, ...]]
+    runs: tuple[str, ...] = ()
+    """The ids of the runs it was made of, where it is a baseline."""

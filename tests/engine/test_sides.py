@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.compare import compare
 from steelyard.engine.run import run
-from steelyard.engine.sides import side
+from steelyard.engine.sides import bless, side
 from steelyard.errors import InputError
 from steelyard.records import Case, Rule, Verify
 from steelyard.reports import render
@@ -152,3 +152,64 @@ def test_cases_with_other_tests_are_listed(place: Path) -> None:
     made("runs/b", "right", tests="assert one() == 1\nassert one() == 1")
     found = compare(side("runs/a"), side("runs/b"))
     assert (found.tests_changed, found.compared) == (("one",), 0)
+
+
+def test_a_baseline_is_a_small_file_found_by_its_name(place: Path) -> None:
+    made("steelyard-runs/a")
+    blessed = bless(["latest"], "main")
+    assert blessed.path == Path("steelyard-baselines/main.json")
+    assert "```" not in blessed.path.read_text()
+    for name in ("main", "steelyard-baselines/main.json", str(blessed.path.absolute())):
+        found = compare(side(name), side("latest"))
+        assert (found.compared, found.unchanged) == (2, 2)
+    assert list(side("main@python/models.py:wrong").models) == ["python/models.py:wrong"]
+
+
+def test_blessing_several_runs_pools_their_attempts_and_is_the_same_every_time(place: Path) -> None:
+    made("runs/a", "right")
+    made("runs/b", "right")
+    blessed = bless(["runs/a", "runs/b"], "main")
+    (trials,) = side("main").models["python/models.py:right"]
+    assert (trials.attempts, trials.passes, trials.scores, trials.critical) == (4, 4, ((1.0, 4),), True)
+    before = blessed.path.read_bytes()
+    assert bless(["runs/a", "runs/b"], "main").path.read_bytes() == before
+
+
+def test_a_run_counts_once_in_a_baseline(place: Path) -> None:
+    folder = str(made("runs/a"))
+    with pytest.raises(InputError, match="is in this baseline twice; its attempts count once"):
+        bless([folder, folder], "main")
+    bless([folder], "main")
+    with pytest.raises(InputError, match="twice"):
+        bless(["main", folder], "main")
+
+
+def test_runs_with_other_tests_than_the_last_are_left_out_of_the_pool(place: Path) -> None:
+    made("runs/a", "right")
+    made("runs/b", "right", tests="assert one() == 1\nassert one() == 1")
+    blessed = bless(["runs/a", "runs/b"], "main")
+    assert [str(problem) for problem in blessed.problems] == [
+        'python/models.py:right: case "one": 1 of 2 runs had other tests and are left out'
+    ]
+    assert blessed.side.models["python/models.py:right"][0].attempts == 2
+
+
+@pytest.mark.parametrize("name", ["", ".hidden", "a/b", "..", "a@b", "a\n"])
+def test_a_baseline_has_a_name_that_a_file_can_have(place: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be the name of a baseline"):
+        bless(["latest"], name)
+
+
+def test_a_baseline_cannot_be_scored_by_another_rule(place: Path) -> None:
+    bless([str(made("runs/a"))], "main")
+    with pytest.raises(InputError, match='a baseline keeps no facts to score by "code-structured"'):
+        side("main", rule="code-structured")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"results": []}', '{"name": 1}', "[" * 5000])
+def test_a_file_that_is_no_baseline_is_refused_in_one_sentence(place: Path, content: str) -> None:
+    (place / "steelyard-baselines").mkdir()
+    (place / "steelyard-baselines" / "main.json").write_text(content)
+    with pytest.raises(InputError, match="not a baseline: ") as caught:
+        side("main")
+    assert len(str(caught.value).splitlines()) == 1

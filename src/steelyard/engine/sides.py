@@ -1,30 +1,124 @@
-"""The sides of a comparison, found by the names that users give them."""
+"""The sides of a comparison, found by the names that users give them, and kept as baselines."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from steelyard import scoring, store
-from steelyard.errors import InputError, nearest
+from steelyard.engine.replacing import Replacement, writing_into
+from steelyard.errors import InputError, Problem, nearest
 from steelyard.outcomes.reported import CASE, reported
 from steelyard.sides import Side, Trials
 from steelyard.summary import judged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+BASELINES = Path("steelyard-baselines")
+"""Where baselines are kept; small files, fit for committing."""
 
 
 def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side:
-    """A run folder, its name, `latest`, a report in JSON, or one of these with `@MODEL` for one of its models."""
+    """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, or one model of these, `@MODEL`."""
     run, at, model = _parted(name)
-    whole = _of_report(Path(run), rule) if run.endswith(".json") else _of_run(store.find(run, root), rule)
+    if _baseline(run).is_file():
+        whole = _of_baseline(_baseline(run), rule)
+    elif run.endswith(".json"):
+        is_baseline = Path(run).absolute().parent.name == BASELINES.name
+        whole = _of_baseline(Path(run), rule) if is_baseline else _of_report(Path(run), rule)
+    else:
+        whole = _of_run(store.find(run, root), rule)
     if not at:
         return whole
     if model not in whole.models:
         raise InputError(f'{run}: no model "{model}" ({nearest(model, whole.models)})')
     return Side(name=name, rule=whole.rule, models={model: whole.models[model]})
+
+
+class Blessed(NamedTuple):
+    """A baseline that was written."""
+
+    path: Path
+    side: Side
+    problems: tuple[Problem, ...]
+    """What was left out, as warnings."""
+
+
+def bless(names: Sequence[str], label: str, *, rule: str | None = None, root: Path = store.RUNS) -> Blessed:
+    """Pool some runs as a baseline; a case counts with the tests that the last run judged it by."""
+    if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
+        raise InputError(f'"{label}" cannot be the name of a baseline: it names a file, and may hold no slash and no @')
+    sides = [side(name, rule=rule, root=root) for name in names]
+    rules = sorted({each.rule for each in sides})
+    if len(rules) > 1:
+        raise InputError(f"the runs are scored by different rules ({', '.join(rules)}); name one with --rule")
+    runs = [run for each in sides for run in each.runs]
+    twice = [run for run, count in Counter(runs).items() if count > 1]
+    if twice:
+        raise InputError(f"run {twice[0]} is in this baseline twice; its attempts count once")
+    models, problems = _pooled(sides)
+    baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs))
+    path = _baseline(label)
+    text = msgspec.json.format(msgspec.json.encode(baseline, order="deterministic"), indent=1).decode() + "\n"
+    with writing_into(path.parent), Replacement() as fresh:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write(path, [text])
+        fresh.finish()
+    return Blessed(path, baseline, problems)
+
+
+def _pooled(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple[Problem, ...]]:
+    """The trials of all sides together, and a warning for each case some of whose trials had other tests."""
+    found: dict[str, dict[str, list[Trials]]] = {}
+    for each in sides:
+        for model, cases in each.models.items():
+            for trials in cases:
+                found.setdefault(model, {}).setdefault(trials.case, []).append(trials)
+    models, problems = {}, []
+    for model, by_case in sorted(found.items()):
+        pooled = []
+        for case, every in sorted(by_case.items()):
+            same = [trials for trials in every if trials.tests == every[-1].tests]
+            if len(same) < len(every):
+                left_out = f"{len(every) - len(same)} of {len(every)} runs had other tests and are left out"
+                problems.append(Problem(model, 0, f'case "{case}": {left_out}', fatal=False))
+            pooled.append(_joined(same))
+        models[model] = tuple(pooled)
+    return models, tuple(problems)
+
+
+def _joined(trials: Sequence[Trials]) -> Trials:
+    scores: Counter[float] = Counter()
+    for each in trials:
+        scores.update(dict(each.scores))
+    return msgspec.structs.replace(
+        trials[-1],
+        attempts=sum(each.attempts for each in trials),
+        passes=sum(each.passes for each in trials),
+        scores=tuple(sorted(scores.items())),
+    )
+
+
+def _baseline(name: str) -> Path:
+    return BASELINES / f"{name}.json"
+
+
+def _of_baseline(path: Path, rule: str | None) -> Side:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Side)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not a baseline: {str(error)[:200]}; write one with: steelyard bless RUN --as NAME"
+        ) from None
+    if rule and rule != found.rule:
+        raise InputError(f'{path}: scored by rule "{found.rule}"; a baseline keeps no facts to score by "{rule}"')
+    return found
 
 
 def _parted(name: str) -> tuple[str, str, str]:
@@ -46,7 +140,8 @@ def _of_run(folder: Path, rule: str | None) -> Side:
             critical=one.case.critical,
         )
         models.setdefault(f"{one.model} ({one.tier})" if one.tier else one.model, []).append(trials)
-    return Side(name=str(folder), rule=rule or info.rule, models={name: tuple(each) for name, each in models.items()})
+    every = {name: tuple(each) for name, each in models.items()}
+    return Side(name=str(folder), rule=rule or info.rule, models=every, runs=(info.id,))
 
 
 def _of_report(path: Path, rule: str | None) -> Side:
