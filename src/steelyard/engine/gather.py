@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import outcomes, store
-from steelyard.errors import InputError, Problem
+from steelyard.errors import InputError, Problem, StoreError
 from steelyard.evalsets.schema import printable
 from steelyard.outcomes.source import ENDINGS
 from steelyard.summary import Summary, summarise
@@ -90,6 +90,8 @@ def _kept(problems: list[Problem]) -> Iterator[None]:
         yield
     except InputError as error:
         problems += error.problems
+    except StoreError as error:
+        problems.append(Problem("", 0, str(error)))
     except OSError as error:
         problems.append(Problem(printable(str(error.filename)), 0, f"cannot be read: {error.strerror}"))
 
