@@ -9,7 +9,19 @@ SOURCE = Path(__file__).parent.parent / "src" / "steelyard"
 
 ROOMS = {
     "words": {"records", "errors", "protocols", "plugins", "verbatim", "health", "sides", "tally"},
-    "pure": {"stats", "estimates", "scoring", "summary", "standing", "compare", "tiers", "suites", "reports"},
+    "pure": {
+        "stats",
+        "estimates",
+        "scoring",
+        "summary",
+        "standing",
+        "pairing",
+        "compare",
+        "gate",
+        "tiers",
+        "suites",
+        "reports",
+    },
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
     "fronts": {"cli", "options", "__init__"},

@@ -464,3 +464,23 @@ def test_compare_shows_what_changed_and_fails_only_when_asked_to(place: Path) ->
     assert (back.returncode, len(json.loads(back.stdout)["improvements"])) == (0, 2)
     wrong = steelyard(place, "compare", "--baseline", "nowhere", "--current", "wrong", "--fail-on-regression")
     assert (wrong.returncode, wrong.stdout, len(wrong.stderr.splitlines())) == (2, "", 1)
+
+
+def test_gate_tells_its_verdict_by_its_exit_code(place: Path) -> None:
+    for folder, model, samples in (("main", "right", "30"), ("same", "right", "10"), ("bad", "wrong", "10")):
+        ran = steelyard(place, "run", "evals.toml", "-m", f"python:model.py:{model}", "-n", samples, "--output", folder)
+        assert ran.returncode == 0
+    assert steelyard(place, "bless", "main", "--as", "base").returncode == 0
+    worse = steelyard(place, "gate", "--baseline", "base", "--current", "bad", "-o", "gate.md", "-o", "gate.json")
+    assert (worse.returncode, worse.stdout.splitlines()[0]) == (1, "REGRESSED")
+    assert (place / "gate.md").read_text().startswith("### REGRESSED")
+    assert json.loads((place / "gate.json").read_text())["decision"]["verdict"] == "regressed"
+    assert (place / "bad" / "looks.jsonl").exists()
+    unsure = ("gate", "--baseline", "base", "--current", "same")
+    passed, failed = steelyard(place, *unsure), steelyard(place, *unsure, "--on-inconclusive", "fail")
+    assert (passed.returncode, failed.returncode) == (0, 3)
+    assert "too little evidence to tell; passed, because --on-inconclusive is pass" in passed.stderr
+    assert steelyard(place, *unsure, "--margin", "0.3").stdout.startswith("NOT REGRESSED")
+    for wrong in (["--margin", "2"], ["--alpha", "0"], ["-o", "gate.pdf"], ["--on", "luck"]):
+        ran = steelyard(place, *unsure, *wrong)
+        assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr

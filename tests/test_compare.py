@@ -15,7 +15,8 @@ from steelyard.errors import InputError
 from steelyard.reports.comparison import FORMATS
 from steelyard.reports.figures import UNSEEN
 from steelyard.sides import Side, Trials
-from steelyard.stats.noise import Scores, expected_drops
+from steelyard.stats.paired import Counts, Scores
+from steelyard.stats.power import expected_flags
 
 
 def trials(case: str, *scores: float, tests: str = "t") -> Trials:
@@ -165,18 +166,8 @@ def test_a_comparison_reads_as_reviewed() -> None:
         assert UNSEEN.search(form(reviewed()).replace("@\u200b", "@")) is None
 
 
-def counts(passes: int, attempts: int) -> Scores:
-    return ((0.0, attempts - passes), (1.0, passes))
-
-
-def test_the_worked_example_expects_two_flags_from_noise() -> None:
-    pairs = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    cases = [(counts(old, 10), counts(new, 10)) for old, new in pairs]
-    assert expected_drops(cases, 0.05) == pytest.approx(1.9492350056, abs=1e-10)
-
-
 def test_noise_of_graded_scores_is_that_of_all_draws() -> None:
-    old, new = ((0.4, 1), (1.0, 2)), ((0.75, 1), (1.0, 1))
+    scores = Scores((0.4, 1.0, 1.0), (0.75, 1.0))
     weights = {0.0: 0.5, 0.4: 1.0, 0.75: 1.0, 1.0: 3.5}
     total = sum(weights.values())
     expected = 0.0
@@ -186,7 +177,7 @@ def test_noise_of_graded_scores_is_that_of_all_draws() -> None:
             chance *= weight / total
         before, after = sum(score for score, _ in drawn[:3]) / 3, sum(score for score, _ in drawn[3:]) / 2
         expected += chance * (before - after > 0.05 + 1e-9)
-    assert expected_drops([(old, new)], 0.05) == pytest.approx(expected, abs=1e-12)
+    assert expected_flags([scores], 0.05) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_noise_that_is_told_is_the_noise_there_is() -> None:
@@ -195,8 +186,8 @@ def test_the_noise_that_is_told_is_the_noise_there_is() -> None:
     for _ in range(60):
         rates = [chance.betavariate(0.5, 0.5) for _ in range(40)]
         drawn = [[sum(chance.random() < rate for _ in range(5)) for rate in rates] for _ in range(2)]
-        cases = [(counts(old, 5), counts(new, 5)) for old, new in zip(*drawn, strict=True)]
+        cases = [Counts(5, old, 5, new) for old, new in zip(*drawn, strict=True)]
         flags += sum((old - new) / 5 > 0.05 for old, new in zip(*drawn, strict=True))
-        expected += expected_drops(cases, 0.05)
+        expected += expected_flags(cases, 0.05)
     # half an observation at each end makes it a little more than there is
     assert flags <= expected <= 1.4 * flags

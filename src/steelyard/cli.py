@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
+    from steelyard.gate import Decision
     from steelyard.settings import Settings
     from steelyard.standing import Standings
     from steelyard.summary import Results
@@ -193,7 +194,7 @@ def report(options: argparse.Namespace) -> int:
     from steelyard.errors import InputError
 
     if not options.report:
-        raise InputError("nowhere to write; name a file, such as: -o report.html (.json .md .csv .html)")
+        raise InputError("nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif)")
     results, _ = _results(options)
     _write(options.report, results)
     return FINE
@@ -211,6 +212,29 @@ def compare(options: argparse.Namespace) -> int:
     comparison = compared(*sides, threshold=options.threshold)
     print(FORMATS[options.format](comparison), end="")
     return GATE_FAILED if options.fail_on_regression and comparison.regressions else FINE
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
+    from steelyard.engine.gating import gated
+    from steelyard.engine.sides import run_folder, side
+    from steelyard.reports.decision import FORMATS
+
+    settings, _ = _means(options)
+    root = Path(settings.output_dir)
+    sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
+    found = gated(
+        *sides, alpha=options.alpha, margin=options.margin, on=options.on, folder=run_folder(options.current, root=root)
+    )
+    print(FORMATS[options.format](found.decision, found.warnings), end="")
+    if options.report:
+        _write_texts(
+            options.report, {suffix: FORMATS[name](found.decision, found.warnings) for suffix, name in GATE_FORMATS}
+        )
+    return _gate_code(found.decision, fail=options.on_inconclusive == "fail")
+
+
+GATE_FORMATS = ((".json", "json"), (".md", "markdown"), (".txt", "text"))
 
 
 def bless(options: argparse.Namespace) -> int:
@@ -376,6 +400,7 @@ COMMANDS = {
     "show": show,
     "report": report,
     "compare": compare,
+    "gate": gate,
     "bless": bless,
     "passk": passk,
     "repairs": repairs,
@@ -407,6 +432,34 @@ def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
         recheck=getattr(options, "recheck", None) or 0,
         python_env=getattr(options, "python_env", None) or "",
     )
+
+
+def _gate_code(decision: Decision, *, fail: bool) -> int:
+    from steelyard.gate import CANNOT_TELL as UNDECIDED
+    from steelyard.gate import REGRESSED
+
+    if decision.verdict == REGRESSED:
+        return GATE_FAILED
+    if decision.verdict == UNDECIDED:
+        missing = any(model.data_missing for model in decision.models)
+        if not missing and not fail:
+            _tell("warning: too little evidence to tell; passed, because --on-inconclusive is pass")
+        return CANNOT_TELL if missing or fail else FINE
+    return FINE
+
+
+def _write_texts(paths: Sequence[str], texts: dict[str, str]) -> None:
+    from steelyard.errors import InputError, nearest
+
+    for path in map(Path, paths):
+        if path.suffix not in texts:
+            raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({nearest(path.suffix, texts)})')
+    for path in map(Path, paths):
+        try:
+            path.write_text(texts[path.suffix], "utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        _tell(f"wrote {path}")
 
 
 def _stand(standings: Standings, form: str) -> int:

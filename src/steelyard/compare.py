@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from steelyard.errors import InputError
+from steelyard.pairing import paired
 from steelyard.records import Record
-from steelyard.stats.noise import expected_drops
+from steelyard.stats.paired import Scores
+from steelyard.stats.power import expected_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from steelyard.sides import Side, Trials
 
 TOLERANCE = 1e-9
@@ -64,23 +64,12 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Compar
             f'{baseline.name} is scored by rule "{baseline.rule}" and {current.name} by "{current.rule}"; '
             "name one with --rule"
         )
-    models = _paired_models(baseline.models.keys(), current.models.keys())
-    if not models:
-        raise InputError(
-            f"{baseline.name} and {current.name} share no model: {', '.join(sorted(baseline.models))} against "
-            f"{', '.join(sorted(current.models))}; name one of each, such as {baseline.name}@MODEL"
-        )
-    told: dict[str, list[str]] = {"new": [], "removed": [], "tests": [], "unscored": []}
-    pairs: list[tuple[str, Trials, Trials]] = []
-    for model in models:
-        for case, old, new in _paired_cases(baseline.models[model.old], current.models[model.new]):
-            label = f"{case} ({model.name})" if len(models) > 1 else case
-            if old is None or new is None:
-                told["new" if old is None else "removed"].append(label)
-            elif old.tests and new.tests and old.tests != new.tests:
-                told["tests"].append(label)
-            elif old.score is None or new.score is None:
-                told["unscored"].append(label)
+    pairing = paired(baseline, current)
+    pairs, unscored = [], []
+    for model in pairing.models:
+        for old, new in model.cases:
+            if old.score is None or new.score is None:
+                unscored.append(pairing.label(new.case, model.name))
             else:
                 pairs.append((model.name, old, new))
     changes = [_change(name, old, new) for name, old, new in pairs]
@@ -92,38 +81,17 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Compar
         regressions=tuple(sorted((one for one in changes if one.delta < -threshold - TOLERANCE), key=_worst_first)),
         improvements=tuple(sorted((one for one in changes if one.delta > threshold + TOLERANCE), key=_best_first)),
         unchanged=sum(abs(one.delta) <= threshold + TOLERANCE for one in changes),
-        new_cases=tuple(told["new"]),
-        removed_cases=tuple(told["removed"]),
-        tests_changed=tuple(told["tests"]),
-        unscored=tuple(told["unscored"]),
-        new_models=tuple(sorted(current.models.keys() - {model.new for model in models})),
-        removed_models=tuple(sorted(baseline.models.keys() - {model.old for model in models})),
+        new_cases=pairing.new_cases,
+        removed_cases=pairing.removed_cases,
+        tests_changed=pairing.tests_changed,
+        unscored=tuple(unscored),
+        new_models=pairing.new_models,
+        removed_models=pairing.removed_models,
         compared=len(changes),
-        expected_regressions=expected_drops(((old.scores, new.scores) for _, old, new in pairs), threshold),
+        expected_regressions=expected_flags(
+            (Scores(old.every_score, new.every_score) for _, old, new in pairs), threshold
+        ),
     )
-
-
-class _Pair(NamedTuple):
-    """A model as it is called on each side, and in the comparison."""
-
-    name: str
-    old: str
-    new: str
-
-
-def _paired_models(baseline: Collection[str], current: Collection[str]) -> list[_Pair]:
-    if len(baseline) == len(current) == 1:
-        (old,), (new,) = baseline, current
-        return [_Pair(new if old == new else f"{old} -> {new}", old, new)]
-    return [_Pair(name, name, name) for name in sorted(set(baseline) & set(current))]
-
-
-def _paired_cases(
-    baseline: Sequence[Trials], current: Sequence[Trials]
-) -> Iterator[tuple[str, Trials | None, Trials | None]]:
-    before, after = ({trials.case: trials for trials in side} for side in (baseline, current))
-    for case in sorted(before.keys() | after.keys()):
-        yield case, before.get(case), after.get(case)
 
 
 def _change(model: str, old: Trials, new: Trials) -> Change:

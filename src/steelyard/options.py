@@ -81,6 +81,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _view_options(sub)
     _settings_option(sub)
     _compare_options(command("compare", COMPARE_EXAMPLES))
+    _gate_options(command("gate", GATE_EXAMPLES))
     sub = command("bless", "example:\n  steelyard bless latest --as main")
     sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
     sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="what --baseline calls it")
@@ -133,6 +134,14 @@ are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fai
 examples:
   steelyard compare --baseline main-report.json --current latest
   steelyard compare --baseline latest@openai/gpt-5-mini --current latest@openai/gpt-5 --format markdown
+"""
+GATE_EXAMPLES = """\
+The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 where data are missing, and where the evidence is thin
+0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare.
+
+examples:
+  steelyard gate --baseline main --current latest
+  steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
 """
 PASSK_EXAMPLES = """\
 Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
@@ -213,6 +222,32 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
     )
+    _settings_option(sub)
+
+
+def _gate_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--baseline", required=True, metavar="A", help="what it was; best a baseline of several runs")
+    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    sub.add_argument(
+        "--margin", type=_share, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
+    )
+    sub.add_argument(
+        "--alpha", type=_share, default=0.05, metavar="X", help="how often nothing may raise an alarm (default: 0.05)"
+    )
+    sub.add_argument(
+        "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
+    )
+    sub.add_argument(
+        "--on-inconclusive",
+        default="pass",
+        choices=["pass", "fail"],
+        help="what thin evidence means (default: pass, with a warning)",
+    )
+    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .txt")
     _settings_option(sub)
 
 
@@ -343,7 +378,11 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
 
 def _report_option(sub: Any) -> None:
     sub.add_argument(
-        "-o", "--report", action="append", metavar="FILE", help="write a report, by suffix: .json .md .csv .html"
+        "-o",
+        "--report",
+        action="append",
+        metavar="FILE",
+        help="write a report, by suffix: .json .md .csv .html .xml .sarif",
     )
 
 

@@ -331,6 +331,21 @@ class Price(Record, frozen=True, kw_only=True):
     date: str = ""
 
 
+class Look(Record, frozen=True, kw_only=True):
+    """One asking of a gate about a run: each spends some of the error rate that all of them together may have."""
+
+    at: str
+    baseline: str
+    """A digest of what the run was held against, and how."""
+    data: str
+    """A digest of what the run had to show."""
+    alpha: float
+    """What all looks together may spend."""
+    spent: float
+    """What this one could spend."""
+    verdict: str
+
+
 class Rule(Record, frozen=True, kw_only=True):
     """How much each fact about code weighs in its score; code that does not compile scores 0 under every rule."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from steelyard.records import Record
 
 
@@ -16,12 +18,19 @@ class Trials(Record, frozen=True, kw_only=True):
     scores: tuple[tuple[float, int], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
     critical: bool = False
+    cost_usd: float | None = None
+    """What all these attempts cost; None where a price is unknown."""
 
     @property
     def score(self) -> float | None:
         """The mean score of the attempts that have one."""
-        count = sum(times for _, times in self.scores)
-        return sum(score * times for score, times in self.scores) / count if count else None
+        every = self.every_score
+        return math.fsum(every) / len(every) if every else None
+
+    @property
+    def every_score(self) -> tuple[float, ...]:
+        """One score for every attempt that has one."""
+        return tuple(score for score, times in self.scores for _ in range(times))
 
 
 class Side(Record, frozen=True, kw_only=True):

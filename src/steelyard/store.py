@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import InputError, NoRoomError, Problem, SteelyardError, StoreError
-from steelyard.records import Case, Fact, Failure, Reply, RunInfo, Verdict
+from steelyard.records import Case, Fact, Failure, Look, Reply, RunInfo, Verdict
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,6 +35,7 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _facts = msgspec.json.Decoder(Reply | Verdict | Failure)
 _cases = msgspec.json.Decoder(Case)
 _info = msgspec.json.Decoder(RunInfo)
+_look = msgspec.json.Decoder(Look)
 _encoder = msgspec.json.Encoder()
 
 Result = TypeVar("Result")
@@ -389,6 +390,31 @@ def _told(text: str) -> str:
 def _literal(path: Path) -> str:
     """A path that is not taken for a pattern."""
     return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", _told(str(path)))
+
+
+def looks(folder: Path) -> list[Look]:
+    """What gates were asked about a run, in order; a line that was cut off was never answered."""
+    try:
+        lines = (folder / "looks.jsonl").read_bytes().splitlines(keepends=True)
+        return [_look.decode(line) for line in lines if line.endswith(b"\n")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
+    except UNREADABLE as error:
+        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to begin anew") from None
+
+
+def remember(folder: Path, look: Look) -> None:
+    """Write down a look before its verdict is told."""
+    path = folder / "looks.jsonl"
+    try:
+        with path.open("ab") as file:
+            file.write(_encoder.encode(look) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; a gate must be able to count its looks") from None
 
 
 def runs(root: Path = RUNS) -> list[Stored]:

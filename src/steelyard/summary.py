@@ -244,6 +244,8 @@ class Judged(NamedTuple):
     passes: int
     scores: tuple[float | None, ...]
     """One per attempt; None where a fact is missing that the rule asks for."""
+    cost_usd: float | None
+    """What they cost; None where a price is unknown."""
 
 
 def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> list[Judged]:
@@ -252,7 +254,7 @@ def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule:
     trails = _trails(cases, facts, _answered, lambda case, verdict: _judged(case, verdict, chosen), _shortened)
     rows = _rows(info, cases, ((place, *trail.end()) for place, trail in trails))
     return [
-        Judged(cases[order], model, tier, row.correct, tuple(one.score for one in row.judged))
+        Judged(cases[order], model, tier, row.correct, tuple(one.score for one in row.judged), row.cost)
         for (model, tier), asked in rows.items()
         for order, row in asked.items()
     ]

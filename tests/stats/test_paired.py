@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,13 @@ from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from steelyard.stats.paired import (
     Counts,
+    Scores,
     difference_interval,
     fisher_worse,
     mcnemar,
     minimum_p,
+    scores_worse,
+    smallest_p,
     stratified_worse,
 )
 
@@ -391,3 +394,169 @@ def test_the_interval_of_a_large_difference_in_a_small_suite_falls_short() -> No
     for cases, told in ((5, 0.88), (10, 0.90), (20, 0.925)):
         lowest = min(difference_coverage(suite, cases, 10, 0.3, 1500) for suite in SUITES)
         assert lowest == pytest.approx(told, abs=0.025)
+
+
+def test_what_naming_cases_can_spend_is_the_largest_chance_up_to_the_level() -> None:
+    for seed in range(25):
+        cases = small_data(seed, 1 + seed % 4)
+        smallest = [(min(map(fisher_worse, other)), share) for other, share in outcomes(cases)]
+        attainable = {
+            float(sum((share for each, share in smallest if each <= p), Fraction())) for p, _ in smallest if p < 1
+        }
+        for level in (0.025, 0.1, 0.3, 0.7):
+            expected = max((chance for chance in attainable if chance <= level), default=0.0)
+            assert smallest_p(cases).spent(level) == pytest.approx(expected, rel=1e-12)
+
+
+def test_with_one_attempt_naming_cases_can_spend_nothing() -> None:
+    assert smallest_p([Counts(1, 1, 1, 0)] * 50).spent(0.025) == 0.0
+    assert smallest_p([]).spent(0.025) == smallest_p([]).chance(0.5) == 0.0
+    assert smallest_p([]).chance(1.0) == 1.0
+
+
+def small_scores(seed: int, cases: int, *, steps: int = 20) -> list[Scores]:
+    chance = random.Random(seed)
+
+    def side() -> tuple[float, ...]:
+        return tuple(chance.randint(0, steps) / steps for _ in range(chance.randint(1, 3)))
+
+    return [Scores(side(), side()) for _ in range(cases)]
+
+
+def shared_out(case: Scores) -> list[Fraction]:
+    """The sum of the current side for every way to share the scores of a case out between the sides."""
+    pooled = [Fraction(score).limit_denominator(10**6) for score in case.baseline + case.current]
+    return [sum(chosen, Fraction()) for chosen in combinations(pooled, len(case.current))]
+
+
+def seen_in(case: Scores) -> Fraction:
+    return sum((Fraction(score).limit_denominator(10**6) for score in case.current), Fraction())
+
+
+def share_as_low(case: Scores) -> float:
+    ways = shared_out(case)
+    return sum(way <= seen_in(case) for way in ways) / len(ways)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_permutation_test_counts_every_permutation(seed: int) -> None:
+    cases = small_scores(seed, 1 + seed % 4)
+    found = scores_worse(cases, seed=1)
+    everything = [sum(combination, Fraction()) for combination in product(*map(shared_out, cases))]
+    seen = sum(map(seen_in, cases), Fraction())
+    assert found.exact
+    assert found.overall == pytest.approx(sum(way <= seen for way in everything) / len(everything), rel=1e-11)
+    assert found.cases == pytest.approx([share_as_low(case) for case in cases], rel=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_smallest_p_of_scores_is_how_often_chance_alone_does_as_badly_somewhere(seed: int) -> None:
+    cases = small_scores(seed, 1 + seed % 3)
+    found = scores_worse(cases, seed=1)
+    # of each case all its p-values, one for each permutation
+    p = [[sum(other <= way for other in ways) / len(ways) for way in ways] for ways in map(shared_out, cases)]
+    smallest = [min(combination) for combination in product(*p)]
+    for alone in found.cases:
+        expected = sum(each <= alone + 1e-9 for each in smallest) / len(smallest)
+        assert found.smallest.chance(alone) == pytest.approx(expected, rel=1e-10)
+
+
+def test_scores_of_zero_and_one_are_passes_and_failures() -> None:
+    chance = np.random.default_rng(3)
+    cases = [*WORKED, Counts(30, 29, 5, 2), Counts(3, 1, 8, 2), *unchanged("strong", 60, 7, chance)]
+    scores = [Scores((1.0,) * c + (0.0,) * (n - c), (1.0,) * after + (0.0,) * (m - after)) for n, c, m, after in cases]
+    found = scores_worse(scores, seed=1)
+    assert found.exact
+    assert found.overall == pytest.approx(stratified_worse(cases), rel=1e-11)
+    assert found.cases == pytest.approx([fisher_worse(case) for case in cases], rel=1e-11)
+    assert [found.smallest.chance(p) for p in found.cases] == pytest.approx(minimum_p(cases), rel=1e-9)
+    for level in (0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8):
+        assert found.smallest.spent(level) == pytest.approx(smallest_p(cases).spent(level), rel=1e-9)
+
+
+def test_permutations_that_are_drawn_agree_with_those_that_are_counted() -> None:
+    chance = random.Random(5)
+    rough = [
+        Scores(tuple(chance.randint(0, 20) / 20 for _ in range(6)), tuple(chance.randint(0, 19) / 20 for _ in range(6)))
+        for _ in range(30)
+    ]
+    # one score with a fourth decimal moves nothing but the way that is taken
+    fine = [rough[0]._replace(current=(*rough[0].current[:-1], rough[0].current[-1] + 0.0001)), *rough[1:]]
+    counted, sampled = scores_worse(rough, seed=1), scores_worse(fine, seed=1)
+    assert counted.exact
+    assert not sampled.exact
+    assert sampled.overall == pytest.approx(counted.overall, abs=0.02)
+    assert sampled.overall == scores_worse(fine[::-1], seed=1).overall
+    assert sampled.overall != scores_worse(fine, seed=2).overall
+
+
+def test_a_p_value_from_drawn_permutations_is_never_zero() -> None:
+    cases = [Scores((1.0, 0.99991) * 5, (0.0, 0.00011) * 5)] * 20
+    assert scores_worse(cases, seed=1, replicates=99).overall == 0.01
+
+
+def test_sums_that_differ_by_rounding_alone_are_equal() -> None:
+    cases = [Scores((1 / 3, 1 - 2 / 3), (1 / 3, 1 / 3))] * 5
+    assert scores_worse(cases, seed=1, replicates=99).overall == 1.0
+
+
+def test_a_suite_with_too_many_steps_to_count_is_drawn() -> None:
+    case = Scores((1.0, 0.999) * 5, (0.0, 0.501) * 5)
+    assert scores_worse([case] * 20, seed=1).exact
+    assert not scores_worse([case] * 100, seed=1, replicates=9).exact
+
+
+def test_a_case_whose_scores_are_all_alike_changes_no_p_value() -> None:
+    alike = [Scores((0.5,) * 3, (0.5,) * 4), Scores((1.0,), (1.0,)), Scores((0.3334,) * 2, (0.3334,) * 2)]
+    for cases in (small_scores(3, 5), small_scores(3, 5, steps=7)):
+        before, after = scores_worse(cases, seed=1), scores_worse([*alike, *cases], seed=1)
+        assert after.overall == before.overall
+        assert after.cases == [1.0, 1.0, 1.0, *before.cases]
+        assert after.smallest == before.smallest
+    nothing = scores_worse(alike, seed=1)
+    assert (nothing.overall, nothing.cases) == (1.0, [1.0] * 3)
+    assert scores_worse([], seed=1).overall == 1.0
+
+
+def test_a_large_suite_of_scores_is_counted_by_fourier_transform_without_loss() -> None:
+    chance = random.Random(9)
+    # passes and failures in disguise, so that plain counts are the truth
+    cases = [Counts(10, chance.randint(5, 10), 10, chance.randint(4, 10)) for _ in range(60)]
+    scores = [
+        Scores((0.637,) * c + (0.137,) * (n - c), (0.637,) * after + (0.137,) * (m - after)) for n, c, m, after in cases
+    ]
+    # this one moves the sum by less than any other, and is above its middle in one permutation of six: it breaks ties
+    scores.append(Scores((0.001, 0.002), (0.002, 0.001)))
+    found = scores_worse(scores, seed=1)
+    as_low = stratified_worse(cases)
+    as_high = stratified_worse([Counts(m, after, n, before) for n, before, m, after in cases])
+    assert found.exact
+    assert found.overall == pytest.approx(as_low - (as_low + as_high - 1) / 6, rel=1e-9)
+
+
+@pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
+def test_a_score_outside_of_its_range_is_refused(score: float) -> None:
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        scores_worse([Scores((0.5,), (score,))], seed=1)
+
+
+def test_with_no_score_changed_an_alarm_is_as_rare_as_promised() -> None:
+    chance = np.random.default_rng(77)
+    overall = somewhere = 0
+    for _ in range(300):
+        centre = chance.beta(0.5, 0.5, 20)[:, None]
+        scores = np.round(np.clip(centre + chance.normal(0, 0.2, (20, 10)), 0, 1) * 20) / 20
+        cases = [Scores(tuple(row[:5].tolist()), tuple(row[5:].tolist())) for row in scores]
+        found = scores_worse(cases, seed=1)
+        overall += found.overall <= 0.05
+        somewhere += found.smallest.chance(min(found.cases)) <= 0.05
+    slack = 3 * math.sqrt(0.05 * 0.95 * 300)
+    assert overall <= 15 + slack
+    assert somewhere <= 15 + slack
+
+
+def test_cases_that_attain_the_same_p_value_spend_it_together() -> None:
+    low = (0.1, 0.2, 0.3)
+    smallest = scores_worse([Scores((0.9, 0.8, 0.7), low), Scores((0.95, 0.8, 0.7), low)], seed=1).smallest
+    assert smallest.spent(0.06) == 0.0
+    assert smallest.spent(0.1) == pytest.approx(1 - 0.95**2, rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,6 +38,12 @@ def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side
     if model not in whole.models:
         raise InputError(f'{run}: no model "{model}" ({nearest(model, whole.models)})')
     return Side(name=name, rule=whole.rule, models={model: whole.models[model]})
+
+
+def run_folder(name: str, *, root: Path = store.RUNS) -> Path | None:
+    """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
+    run, _, _ = _parted(name)
+    return None if run.endswith(".json") or _baseline(run).is_file() else store.find(run, root)
 
 
 class Blessed(NamedTuple):
@@ -93,6 +100,7 @@ def _pooled(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple
 
 def _joined(trials: Sequence[Trials]) -> Trials:
     scores: Counter[float] = Counter()
+    costs = [each.cost_usd for each in trials]
     for each in trials:
         scores.update(dict(each.scores))
     return msgspec.structs.replace(
@@ -100,6 +108,7 @@ def _joined(trials: Sequence[Trials]) -> Trials:
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),
+        cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
     )
 
 
@@ -138,6 +147,7 @@ def _of_run(folder: Path, rule: str | None) -> Side:
             passes=one.passes,
             scores=_counted(one.scores),
             critical=one.case.critical,
+            cost_usd=one.cost_usd,
         )
         models.setdefault(f"{one.model} ({one.tier})" if one.tier else one.model, []).append(trials)
     every = {name: tuple(each) for name, each in models.items()}

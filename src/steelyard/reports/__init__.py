@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
     from steelyard.summary import Results
 
-FORMATS: Mapping[str, str] = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv"}
+FORMATS: Mapping[str, str] = {
+    ".json": "json",
+    ".md": "markdown",
+    ".html": "html",
+    ".csv": "csv",
+    ".xml": "junit",
+    ".sarif": "sarif",
+}
 """The format that a file's suffix asks for."""
 
 

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 DIRECT = 3000
 """Up to so many steps from the worst to the best outcome, plain convolution is as quick as a Fourier transform."""
+RESOLUTIONS = (1000, 100, 20)
+"""How finely scores are told apart, the finest that is quick enough first."""
+SHARING = 4e8
+"""So many additions are quick enough for the ways to share out the scores of all cases."""
+COUNTED = 500_000
+"""Up to so many steps from the worst to the best outcome of a suite, every permutation of its scores is counted."""
 NEGLIGIBLE = 46.0
 """What is less likely than exp(-46), 1e-20, changes no digit of a float beside it."""
 
@@ -50,6 +56,49 @@ class Margins(NamedTuple):
     def most(self) -> int:
         """The most passes that the current side can have."""
         return min(self.passes, self.current_attempts)
+
+
+class Scores(NamedTuple):
+    """What every attempt of both sides scored on one case, each in [0, 1]."""
+
+    baseline: tuple[float, ...]
+    current: tuple[float, ...]
+
+
+class Smallest(NamedTuple):
+    """How small the smallest p-value of many cases can be when none of them got worse."""
+
+    p: Sequence[float]
+    """Every p-value below 1 that some case can attain, ascending."""
+    chances: Sequence[float]
+    """How likely the smallest is up to each."""
+
+    def chance(self, p: float) -> float:
+        """How likely any case at all attains this p-value or a smaller one."""
+        place = bisect_right(self.p, p)
+        return 1.0 if p >= 1 else float(self.chances[place - 1]) if place else 0.0
+
+    def spent(self, level: float) -> float:
+        """The largest chance up to the level that can be attained, 0 when none: what a test at this level costs.
+
+        It depends on nothing but how many attempts passed on both sides together, so what is left of an error rate
+        may be spent on another test of the same cases.
+        """
+        place = bisect_right(self.chances, level)
+        return float(self.chances[place - 1]) if place else 0.0
+
+
+class ScoresTest(NamedTuple):
+    """What the permutation test found in scores."""
+
+    overall: float
+    """The one-sided p-value that the current side is worse over all cases."""
+    exact: bool
+    """Whether `overall` counts every permutation, rather than drawing some with the seed."""
+    cases: list[float]
+    """The one-sided p-value of each case alone."""
+    smallest: Smallest
+    """What becomes of the smallest of them when no case got worse."""
 
 
 class McNemar(NamedTuple):
@@ -115,29 +164,90 @@ def minimum_p(cases: Sequence[Counts]) -> list[float]:
     >>> f"{min(minimum_p([Counts(10, before, 10, after) for before, after in sides])):.12f}"
     '0.125468521647'
     """
-    seen = Counter(cases)
+    smallest = smallest_p(cases)
+    found = {case: smallest.chance(fisher_worse(case)) for case in set(cases)}
+    return [found[case] for case in cases]
+
+
+def smallest_p(cases: Iterable[Counts]) -> Smallest:
+    """How small the smallest of Fisher's p-values can be over these cases, whichever side their passes fell on.
+
+    >>> smallest_p([Counts(3, 3, 3, 0), Counts(3, 1, 3, 1)]).p
+    [0.05, 0.2, 0.5, 0.8, 0.95]
+    """
     strata: Counter[Margins] = Counter()
-    for case, count in seen.items():
+    for case, count in Counter(cases).items():
         strata[_margins(case)] += count
-    attainable = {margins: _attainable(margins) for margins in strata}
     steps: list[tuple[float, float]] = []
     for margins, count in strata.items():
         weights = _weights(margins)
         left = sum(weights)
         # at its last p-value, 1, a case is sure to have looked as bad: that needs no sum
-        for p, weight in zip(attainable[margins][:-1], weights[:-1], strict=True):
+        for p, weight in zip(_attainable(margins)[:-1], weights[:-1], strict=True):
             steps.append((p, count * math.log1p(-(weight / left))))
             left -= weight
     steps.sort()
-    survival = [0.0, *accumulate(log for _, log in steps)]
+    reached: dict[float, float] = {}
+    for (p, _), survival in zip(steps, accumulate(log for _, log in steps), strict=True):
+        reached[p] = -math.expm1(survival)
+    return Smallest(list(reached), list(reached.values()))
 
-    def adjusted(case: Counts) -> float:
-        margins = _margins(case)
-        p = attainable[margins][case.current_passes - margins.fewest]
-        return 1.0 if p == 1 else -math.expm1(survival[bisect_right(steps, (p, math.inf))])
 
-    found = {case: adjusted(case) for case in seen}
-    return [found[case] for case in cases]
+def scores_worse(cases: Sequence[Scores], *, seed: int, replicates: int = 10_000) -> ScoresTest:
+    """Whether scores got worse: over all cases, and case by case.
+
+    If a case did not change, every way to share its scores out between the sides is equally likely, so the sum of the
+    current side's scores is compared with all its shares: Fisher 1935, "The Design of Experiments", section 21, and
+    Pitman 1937, "Significance tests which may be applied to samples from any populations", Supplement to the Journal
+    of the Royal Statistical Society 4, 119-130, within each case. Scores of 0 and 1 give `stratified_worse` and
+    `minimum_p`. Where scores have 3 decimals at most and the suite is not too large, every share is counted; else
+    `replicates` shares are drawn, and p is (1 + those as low as what was seen) / (1 + all): Phipson and Smyth 2010,
+    "Permutation p-values should never be zero", Statistical Applications in Genetics and Molecular Biology 9, 39.
+    Cases alone are always counted out, on scores rounded as far as their number asks: a permutation test holds its
+    level whatever it compares. Counting is exact to within 1e-12.
+
+    >>> found = scores_worse([Scores((1.0, 0.9, 1.0), (0.5, 0.4, 0.9)), Scores((0.5, 0.5), (0.5, 0.5))], seed=1)
+    >>> found.overall, found.exact, found.cases
+    (0.1, True, [0.1, 1.0])
+    """
+    import numpy as np
+
+    for scores in cases:
+        if not all(0 <= score <= 1 for side in scores for score in side):
+            raise ValueError(f"every score must lie in [0, 1], got {scores}")
+    # a case whose scores are all alike says nothing, and must not move the draws of the others
+    telling = [place for place, scores in enumerate(cases) if len(set(scores.baseline + scores.current)) > 1]
+    resolution = next(
+        (each for each in RESOLUTIONS if _sharing_work([cases[place] for place in telling], each) <= SHARING),
+        RESOLUTIONS[-1],
+    )
+    pooled = [_pooled(cases[place], resolution) for place in telling]
+    step = math.gcd(*(value - each.values[0] for each in pooled for value in each.values)) or 1
+    strata = Counter((each.values, each.current_attempts) for each in pooled)
+    shares = {key: _shares(*key, step) for key in sorted(strata)}
+    p = [1.0] * len(cases)
+    seen = 0
+    for place, each in zip(telling, pooled, strict=True):
+        share = shares[each.values, each.current_attempts]
+        index = (each.current_sum - each.current_attempts * each.values[0]) // step - share.lowest
+        p[place] = float(share.p[index])
+        seen += index
+    whole = resolution == RESOLUTIONS[0] and all(
+        abs(score * resolution - round(score * resolution)) < 1e-6
+        for place in telling
+        for side in cases[place]
+        for score in side
+    )
+    span = sum((len(share.chances) - 1) * strata[key] for key, share in shares.items())
+    exact = whole and span <= COUNTED
+    if exact:
+        together = _together([(share.chances, strata[key]) for key, share in shares.items()])
+        overall = min(1.0, max(0.0, math.fsum(together[: seen + 1])))
+        # what a Fourier transform leaves of an even number is not quite even
+        overall = float(_rounded(np.array([overall]))[0])
+    else:
+        overall = _drawn_worse([cases[place] for place in telling], seed, replicates)
+    return ScoresTest(overall, exact, p, _smallest_share([(share, strata[key]) for key, share in shares.items()]))
 
 
 def mcnemar(worse: int, better: int) -> McNemar:
@@ -328,3 +438,138 @@ def _fair_tail(heads: int, tails: int) -> float:
 
         return float(betainc(heads, tails + 1, 0.5)) if heads else 1.0
     return float(Fraction(sum(math.comb(tosses, fewer) for fewer in range(tails + 1)), 2**tosses))
+
+
+class _Pooled(NamedTuple):
+    """The scores of a case when nobody says which side they are from, in whole steps."""
+
+    values: tuple[int, ...]
+    current_attempts: int
+    current_sum: int
+
+
+class _Share(NamedTuple):
+    """What the current side's scores of a case can sum to."""
+
+    lowest: int
+    """The lowest sum, in steps above that of as many lowest scores."""
+    chances: Floats
+    """How likely each sum is, from the lowest on."""
+    p: Floats
+    """How likely each sum or a lower one is."""
+
+
+def _pooled(scores: Scores, resolution: int) -> _Pooled:
+    current = [round(score * resolution) for score in scores.current]
+    values = sorted([*current, *(round(score * resolution) for score in scores.baseline)])
+    return _Pooled(tuple(values), len(current), sum(current))
+
+
+def _sharing_work(cases: Sequence[Scores], resolution: int) -> float:
+    """How many additions the ways to share out the scores take."""
+    distinct = {(each.values, each.current_attempts) for each in (_pooled(scores, resolution) for scores in cases)}
+    step = math.gcd(*(value - values[0] for values, _ in distinct for value in values)) or 1
+    work = 0.0
+    for values, current in distinct:
+        fewer = min(current, len(values) - current)
+        work += len(values) * (fewer + 1) * (fewer * (values[-1] - values[0]) // step + 1)
+    return work
+
+
+def _shares(values: tuple[int, ...], current: int, step: int) -> _Share:
+    """How likely each sum of so many of the values is, when all choices are equally likely."""
+    import numpy as np
+
+    steps = [(value - values[0]) // step for value in values]
+    fewer = min(current, len(values) - current)
+    reach = sum(steps[len(steps) - fewer :])
+    # row k, column s: in what share of all choices k of the values so far were taken and sum to s
+    table = np.zeros((fewer + 1, reach + 1))
+    table[0, 0] = 1.0
+    for value in steps:
+        # halving keeps the numbers small; what they sum to is taken out at the end
+        table *= 0.5
+        table[1:, value:] += table[:-1, : reach + 1 - value].copy()
+    chances = table[fewer]
+    (possible,) = np.nonzero(chances)
+    lowest, highest = int(possible[0]), int(possible[-1])
+    chances = chances[lowest : highest + 1] / chances.sum()
+    if fewer != current:
+        lowest, chances = sum(steps) - highest, chances[::-1]
+    return _Share(lowest, chances, _rounded(np.minimum(np.cumsum(chances), 1.0)))
+
+
+def _rounded(p: Floats) -> Floats:
+    """The same to 12 digits, so that p-values that are equal as fractions are equal as floats."""
+    import numpy as np
+
+    scale = 10.0 ** (12 - np.ceil(np.log10(np.maximum(p, 1e-290))))
+    rounded: Floats = np.round(p * scale) / scale
+    return rounded
+
+
+def _together(parts: Sequence[tuple[Floats, int]]) -> Floats:
+    """How likely each sum of independent numbers is; each part is a number's chances and how many such there are."""
+    import numpy as np
+
+    def both(left: Floats, right: Floats) -> Floats:
+        if min(len(left), len(right)) <= 64:
+            return np.convolve(left, right)
+        size = len(left) + len(right) - 1
+        length = 1 << (size - 1).bit_length()
+        return np.fft.irfft(np.fft.rfft(left, length) * np.fft.rfft(right, length), length)[:size]
+
+    left: list[Floats] = []
+    for power, count in parts:
+        doubled = power
+        for bit in range(count.bit_length()):
+            if bit:
+                doubled = both(doubled, doubled)
+            if count >> bit & 1:
+                left.append(doubled)
+    left.sort(key=len)
+    while len(left) > 1:
+        # numbers of like size are put together first, so that a long one is not gone through for each short one
+        left = [
+            both(*left[place : place + 2]) if place + 1 < len(left) else left[place] for place in range(0, len(left), 2)
+        ]
+    return left[0] if left else np.ones(1)
+
+
+def _smallest_share(parts: Sequence[tuple[_Share, int]]) -> Smallest:
+    """How small the smallest p-value over these cases can be."""
+    import numpy as np
+
+    steps: list[Floats] = []
+    logs: list[Floats] = []
+    for share, count in parts:
+        (possible,) = np.nonzero(share.chances > 0)
+        # at its last p-value, 1, a case is sure to have looked as bad: that needs no sum
+        chances = share.chances[possible]
+        left = np.cumsum(chances[::-1])[::-1]
+        steps.append(share.p[possible[:-1]])
+        logs.append(count * np.log1p(-(chances / left)[:-1]))
+    if not steps:
+        return Smallest([], [])
+    p, hazard = np.concatenate(steps), np.concatenate(logs)
+    order = np.lexsort((hazard, p))
+    p, survival = p[order], np.cumsum(hazard[order])
+    last = np.append(p[1:] != p[:-1], True)[: len(p)]
+    return Smallest(p[last].tolist(), (-np.expm1(survival[last])).tolist())
+
+
+def _drawn_worse(cases: Sequence[Scores], seed: int, replicates: int) -> float:
+    """The one-sided p-value over all cases, from so many permutations."""
+    import numpy as np
+
+    chance = np.random.Generator(np.random.PCG64(seed))
+    drawn = np.zeros(replicates)
+    seen: list[float] = []
+    # one order for all, so that the order of the cases cannot change the draws
+    for scores in sorted(cases, key=lambda each: (sorted(each.baseline + each.current), len(each.current))):
+        pooled = np.array(sorted(scores.baseline + scores.current))
+        taken = np.argpartition(chance.random((replicates, len(pooled))), len(scores.current) - 1, axis=1)
+        drawn += pooled[taken[:, : len(scores.current)]].sum(axis=1)
+        seen += scores.current
+    as_low = int((drawn <= math.fsum(seen) + 1e-9).sum())
+    return (1 + as_low) / (1 + replicates)

@@ -1,0 +1,230 @@
+"""What compilers and linters said about code that failed, as SARIF 2.1.0."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from steelyard.records import Case, Diagnostic, Span, digest
+from steelyard.reports.figures import counted, escaped_json, line, named, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from steelyard.summary import Results, Tried
+
+MOST = 5_000
+"""Results that are written: GitHub takes more and shows no more."""
+
+LONGEST = 2_000
+"""Characters of a message."""
+
+PLACES = 100
+"""Places of one result, of which GitHub shows no more."""
+
+MOST_CODE = 2_000_000
+"""Characters of all the code that goes along; code beyond is named and left out."""
+
+LEVELS = {"error": "error", "warning": "warning", "note": "note", "help": "note"}
+
+SUFFIXES: Mapping[str, str] = {
+    "c": ".c",
+    "c++": ".cpp",
+    "cpp": ".cpp",
+    "go": ".go",
+    "java": ".java",
+    "javascript": ".js",
+    "python": ".py",
+    "rust": ".rs",
+    "typescript": ".ts",
+}
+
+
+class Remark(NamedTuple):
+    """One diagnostic of one attempt."""
+
+    tried: Tried
+    diagnostic: Diagnostic
+    rule: str
+    level: str
+
+
+def report(results: Results) -> str:
+    """One SARIF run with a result for every diagnostic of an attempt that is not correct, errors first.
+
+    The code is not in the repository, so its address is made up, `CASE/MODEL-ATTEMPT.rs`, and it goes along as the
+    contents of that artifact. Format: OASIS, Static Analysis Results Interchange Format version 2.1.0 (2020).
+    """
+    every = sorted(remarks(results.attempts), key=lambda remark: ("error", "warning", "note").index(remark.level))
+    shown = every[:MOST]
+    worst: dict[str, str] = {}
+    for remark in shown:
+        worst.setdefault(remark.rule, remark.level)
+    order = {rule: place for place, rule in enumerate(sorted(worst))}
+    version = results.info.versions.get("steelyard")
+    driver: dict[str, Any] = {"name": "steelyard", "rules": [_rule(rule, worst[rule]) for rule in order]}
+    invocation: dict[str, Any] = {"executionSuccessful": True}
+    if len(every) > MOST:
+        text = (
+            f"{counted(len(every), 'diagnostic')} were found, and the first {MOST:,} are here, errors before warnings"
+        )
+        invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
+    whole = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver | ({"version": version} if version else {})},
+                # what stands before the last slash is what GitHub keeps apart from other uploads
+                "automationDetails": {"id": f"steelyard/{results.info.id}"},
+                "invocations": [invocation],
+                "columnKind": "unicodeCodePoints",
+                "artifacts": _artifacts(shown),
+                "results": list(_results(shown, order)),
+            }
+        ],
+    }
+    return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
+
+
+def remarks(attempts: Iterable[Tried]) -> Iterator[Remark]:
+    """What was said about the attempts that are not correct."""
+    for tried in attempts:
+        if tried.verdict is None or tried.correct is not False:
+            continue
+        for diagnostic in tried.verdict.found.diagnostics:
+            level = LEVELS.get(diagnostic.level, "note")
+            yield Remark(tried, diagnostic, line(diagnostic.code or "", 100) or f"uncoded-{level}", level)
+
+
+def address(case: Case, *parts: str) -> str:
+    """A relative address below that of the case; no part of it leads up or away.
+
+    >>> address(Case(id="a b", prompt=""), "openai/gpt-5-1.rs"), address(Case(id="../x", prompt=""), "/etc")
+    ('a%20b/openai/gpt-5-1.rs', '_../x/etc')
+    """
+    pieces = [piece for part in (case.id, *parts) for piece in re.split(r"[/\\]", plain(part)) if piece]
+    # a colon in the first piece would make it a scheme, so it is quoted like everything else
+    return "/".join(quote(f"_{piece}" if piece in (".", "..") else piece, safe="") for piece in pieces)
+
+
+def _home(remark: Remark, span: Span | None) -> str:
+    """The address of the file that a span is in: one of the case's own, or else the answer."""
+    case, tried = remark.tried.case, remark.tried
+    if span is not None and (span.file in case.verify.files or span.file == "tests.rs"):
+        return address(case, span.file)
+    return _answer(tried)
+
+
+def _answer(tried: Tried) -> str:
+    suffix = PurePath(tried.case.verify.answer).suffix or SUFFIXES.get(tried.case.language, ".txt")
+    return address(tried.case, f"{named(tried.model, tried.tier)}-{tried.number}{suffix}")
+
+
+def _rule(rule: str, level: str) -> dict[str, Any]:
+    uncoded = rule.startswith("uncoded-")
+    about = f"{level} without a code" if uncoded else f"{level} {rule}"
+    described = {
+        "id": rule,
+        "shortDescription": {"text": about},
+        "fullDescription": {"text": f"{about} of a compiler or linter, in code that a model wrote"},
+        "help": {"text": "The code was written by a model to solve the case; see the message."},
+        "defaultConfiguration": {"level": level},
+    }
+    explained = _explained(rule)
+    return described | {"helpUri": explained} if explained else described
+
+
+def _explained(rule: str) -> str | None:
+    """Where Rust explains its codes."""
+    if re.fullmatch(r"E\d{4}", rule):
+        return f"https://doc.rust-lang.org/error_codes/{rule}.html"
+    if lint := re.fullmatch(r"clippy::([a-z0-9_]+)", rule):
+        return f"https://rust-lang.github.io/rust-clippy/stable/index.html#{lint[1]}"
+    return None
+
+
+def _artifacts(shown: Iterable[Remark]) -> list[dict[str, Any]]:
+    """The code that the results are about, once each."""
+    artifacts: dict[str, dict[str, Any]] = {}
+    room = MOST_CODE
+    for remark in shown:
+        uri = _answer(remark.tried)
+        if uri in artifacts:
+            continue
+        artifacts[uri] = {"location": {"uri": uri}}
+        code = remark.tried.verdict.found.code if remark.tried.verdict else None
+        if code and len(code) <= room:
+            room -= len(code)
+            artifacts[uri]["contents"] = {"text": code}
+    return list(artifacts.values())
+
+
+def _results(shown: Iterable[Remark], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    seen: Counter[tuple[str, str]] = Counter()
+    for remark in shown:
+        tried, diagnostic = remark.tried, remark.diagnostic
+        model = named(tried.model, tried.tier)
+        spans: Sequence[Span | None] = diagnostic.spans or (None,)
+        place = digest(remark.rule, diagnostic.message, spans[0].text if spans[0] else None)
+        uri = _home(remark, spans[0])
+        seen[uri, place] += 1
+        result = {
+            "ruleId": remark.rule,
+            "ruleIndex": order[remark.rule],
+            "level": remark.level,
+            "message": {"text": _message(diagnostic)},
+            "locations": [_location(remark, spans[0])],
+            "partialFingerprints": {
+                # GitHub's own name for what stays when lines move; the number tells equal ones in a file apart
+                "primaryLocationLineHash": f"{place}:{seen[uri, place]}",
+                "steelyard/v1": digest(tried.case.id, model, place),
+            },
+            "properties": {"case": plain(tried.case.id), "model": plain(model), "attempt": tried.number},
+        }
+        others = [_location(remark, span) for span in spans[1:PLACES]]
+        yield result | {"relatedLocations": others} if others else result
+
+
+def _message(diagnostic: Diagnostic) -> str:
+    text = plain(diagnostic.message)
+    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    # a viewer makes links of [text](address), and the text is a model's
+    return short.replace("](", "] (").strip() or diagnostic.level or "no message"
+
+
+def _location(remark: Remark, span: Span | None) -> dict[str, Any]:
+    tried = remark.tried
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _home(remark, span)}, "region": _region(span)}
+    model = named(tried.model, tried.tier)
+    logical = {
+        "name": line(tried.case.id),
+        "fullyQualifiedName": line(f"{tried.case.id} / {model} / attempt {tried.number}"),
+        "kind": "case",
+    }
+    return {"physicalLocation": physical, "logicalLocations": [logical]}
+
+
+def _region(span: Span | None) -> dict[str, Any]:
+    """Where in the file; a place that cannot be is moved to the nearest that can, and an unknown one to line 1."""
+    if span is None:
+        return {"startLine": 1}
+    first, begin = _place(span.line_start), _place(span.column_start)
+    last, end = max(first, _place(span.line_end)), _place(span.column_end)
+    region = {
+        "startLine": first,
+        "startColumn": begin,
+        "endLine": last,
+        "endColumn": max(begin, end) if last == first else end,
+    }
+    return region | {"snippet": {"text": plain(span.text)}} if span.text else region
+
+
+def _place(number: int) -> int:
+    # what a compiler prints about #line can be anything; readers count in 32 bits
+    return min(max(1, number), 2**31 - 1)

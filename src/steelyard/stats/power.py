@@ -1,0 +1,338 @@
+"""What a comparison of two sides can and cannot see."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.stats.paired import Counts, Scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy as np
+
+    Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
+
+LIKELY = 0.8
+"""How likely a planned comparison is to see what it is planned for."""
+MOST_ATTEMPTS = 10_000
+"""More attempts at each case than this are not advice."""
+GRID = 1000
+"""Scores are told apart to this share of 1 where noise is foretold."""
+
+
+class Evidence(NamedTuple):
+    """What both sides scored on one case, as far as the doubt about a mean depends on it."""
+
+    baseline_attempts: float
+    baseline: float
+    """The mean score."""
+    current_attempts: float
+    current: float
+    square: float
+    """The mean of the squared scores over both sides; for pass and fail the pooled pass rate."""
+
+    @property
+    def pooled(self) -> float:
+        """The mean score over both sides."""
+        passes = self.baseline_attempts * self.baseline + self.current_attempts * self.current
+        return passes / (self.baseline_attempts + self.current_attempts)
+
+    @property
+    def smoothed(self) -> float:
+        """The mean score over both sides, had there been half an attempt more at 0 and half a one at 1."""
+        attempts = self.baseline_attempts + self.current_attempts
+        return (attempts * self.pooled + 0.5) / (attempts + 1)
+
+    @property
+    def variance(self) -> float:
+        """The variance of one attempt's score, had there been half an attempt more at 0 and half a one at 1.
+
+        So a case on which all attempts agree still leaves doubt; for pass and fail it is p * (1 - p) at the rate
+        (passes + 0.5) / (attempts + 1).
+        """
+        attempts = self.baseline_attempts + self.current_attempts
+        return (attempts * self.square + 0.5) / (attempts + 1) - self.smoothed**2
+
+    @property
+    def left(self) -> float:
+        """How much of the variance of one attempt is left in the difference of both sides."""
+        return 1 / self.baseline_attempts + 1 / self.current_attempts
+
+    @property
+    def imbalance(self) -> float:
+        """How much more of it the current side leaves than the baseline."""
+        return 1 / self.current_attempts - 1 / self.baseline_attempts
+
+
+class Within(NamedTuple):
+    """Whether a drop is known to be smaller than a margin."""
+
+    bound: float
+    """The drop is at most this, with the confidence asked for."""
+    p: float
+    """The p-value against a drop of the margin or more."""
+
+
+class NonInferiority(NamedTuple):
+    """Whether the mean drop over the cases is known to be smaller than a margin."""
+
+    drop: float
+    """The mean drop from baseline to current."""
+    error: float
+    """Its standard error if nothing changed, were the same cases tried again."""
+    bound: float
+    """The drop is at most this, with the confidence asked for."""
+    p: float
+    """The p-value against a drop of the margin or more."""
+
+
+class More(NamedTuple):
+    """Attempts at each case that would probably settle a comparison in which nothing changed."""
+
+    baseline: int
+    current: int
+
+
+def evidence(case: Counts | Scores) -> Evidence:
+    """What is known of a case; both sides must have been tried."""
+    if isinstance(case, Counts):
+        before, passes_before, after, passes_after = case
+        if not (0 <= passes_before <= before and 0 <= passes_after <= after):
+            raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
+    else:
+        before, after = len(case.baseline), len(case.current)
+    if not (before and after):
+        raise ValueError(f"both sides need an attempt, got {case}")
+    if isinstance(case, Counts):
+        square = (passes_before + passes_after) / (before + after)
+        return Evidence(before, passes_before / before, after, passes_after / after, square)
+    return Evidence(
+        before,
+        math.fsum(case.baseline) / before,
+        after,
+        math.fsum(case.current) / after,
+        math.fsum(score**2 for side in case for score in side) / (before + after),
+    )
+
+
+def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.05) -> Within:
+    """Whether a drop with this standard error is known to be smaller than the margin.
+
+    The usual one-sided normal bound, as in Wellek 2010, "Testing Statistical Hypotheses of Equivalence and
+    Noninferiority", chapter 2.
+
+    >>> found = within_margin(0.02, 0.012, margin=0.05)
+    >>> f"{found.bound:.10f} {found.p:.12f}"
+    '0.0397382435 0.006209665326'
+    """
+    _check_share("alpha", alpha)
+    bound = drop + NormalDist().inv_cdf(1 - alpha) * error
+    return Within(bound, math.erfc((margin - drop) / error / math.sqrt(2)) / 2)
+
+
+def non_inferiority(cases: Sequence[Evidence], *, margin: float, alpha: float = 0.05) -> NonInferiority | None:
+    """Whether these cases, tried again, would on average drop by less than the margin; None without cases.
+
+    The suite is fixed: it speaks of these cases, not of others like them. The variance of a case is the smoothed one of
+    `Evidence`, taken from both sides together, which assumes that nothing changed. What is tested is a drop of the
+    margin; then cases that passed vary more on the current side than on both, and where that side has fewer attempts
+    this counts. A drop of d at pooled rate r adds d * (2r - 1) * (1 / current - 1 / baseline) to the variance of the
+    difference, to first order, so the bound assumes all of the drop where that is most. With as many attempts on both
+    sides it adds nothing.
+
+    >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
+    >>> known = [evidence(Counts(10, before, 10, after)) for before, after in sides]
+    >>> found = non_inferiority(known, margin=0.05)
+    >>> f"{found.drop:.12f} {found.error:.12f} {found.bound:.12f} {found.p:.12f}"
+    '0.116666666667 0.069597337360 0.231144099449 0.830941150383'
+    """
+    if not cases:
+        return None
+    size = len(cases)
+    drop = math.fsum(case.baseline - case.current for case in cases) / size
+    error = math.sqrt(math.fsum(case.variance * case.left for case in cases)) / size
+    added = max(0.0, *((2 * case.smoothed - 1) * case.imbalance for case in cases))
+    return NonInferiority(
+        drop, error, *within_margin(drop, math.sqrt(error**2 + margin * added / size), margin=margin, alpha=alpha)
+    )
+
+
+def detectable(error: float, *, alpha: float = 0.05, power: float = LIKELY) -> float:
+    """The smallest true change that a one-sided test at level alpha finds with this power, given its standard error.
+
+    The minimum detectable effect of Bloom 1995, "Minimum detectable effects: a simple way to report the statistical
+    power of experimental designs", Evaluation Review 19, 547-556. A two-sided test has half of alpha on its side.
+
+    >>> f"{detectable(0.3 / 100**0.5):.10f}"
+    '0.0745942458'
+    """
+    _check_share("alpha", alpha)
+    _check_share("power", power)
+    return (NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(power)) * error
+
+
+def attempts_needed(
+    rates: Sequence[float],
+    drop: float,
+    *,
+    baseline_attempts: float | None = None,
+    alpha: float = 0.05,
+    power: float = LIKELY,
+) -> int | None:
+    """Attempts at each of these cases that find such a mean drop with this power; None when none suffice.
+
+    `rates` are the pass rates of the cases. The baseline gets as many attempts as the current side, or has
+    `baseline_attempts` at each case already; then it may be too thin for any number on the other side. The variance of
+    a mean over a fixed suite is that of Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), without its part
+    between cases.
+
+    >>> attempts_needed([0.5] * 50 + [1.0] * 50, 0.05), attempts_needed([0.5] * 50 + [1.0] * 50, 0.05, baseline_attempts=3)
+    (7, None)
+    """
+    if not rates or not all(0 <= rate <= 1 for rate in rates):
+        raise ValueError("every rate must lie in [0, 1], and there must be one")
+    if not 0 < drop <= 1:
+        raise ValueError(f"a drop lies above 0 and is at most 1, got {drop}")
+    variance = math.fsum(rate * (1 - rate) for rate in rates) / len(rates) ** 2
+    if not variance:
+        return 1
+    # variance * (1 / baseline + 1 / current) must not exceed the square of the error that suffices
+    allowed = (drop / detectable(1.0, alpha=alpha, power=power)) ** 2 / variance
+    needed = 2 / allowed
+    if baseline_attempts is not None:
+        left = allowed - 1 / baseline_attempts
+        if left <= 0:
+            return None
+        needed = 1 / left
+    # a sum of floats must not ask for one more than its fraction does
+    whole = max(1, math.ceil(needed - 1e-9))
+    return whole if whole <= MOST_ATTEMPTS else None
+
+
+def more_attempts(
+    cases: Sequence[Evidence], *, margin: float, alpha: float = 0.05, power: float = LIKELY
+) -> More | None:
+    """The cheapest further attempts at each case that would probably show the drop to be within the margin.
+
+    If nothing changed, further attempts at a case score what both sides together scored so far, on average; the answer is
+    the least number of them, on the current side or on both, for which the bound of `non_inferiority` then stays below
+    the margin with this power. None when `MOST_ATTEMPTS` are not enough.
+
+    >>> more_attempts([evidence(Counts(30, 24, 5, 4)), evidence(Counts(30, 30, 5, 5))] * 15, margin=0.05)
+    More(baseline=0, current=4)
+    """
+    import numpy as np
+
+    _check_share("alpha", alpha)
+    _check_share("power", power)
+    if not cases:
+        return None
+    distinct = Counter(cases)
+    table = np.array([[*case, case.pooled] for case in distinct], float).T
+    before, baseline, after, current, square, pooled = table
+    weights = np.array(list(distinct.values()), float)
+    sure, probable = NormalDist().inv_cdf(1 - alpha), NormalDist().inv_cdf(power)
+
+    def settled(more: More) -> bool:
+        before_then, after_then = before + more.baseline, after + more.current
+        attempts = before_then + after_then
+        drops = (before * baseline + more.baseline * pooled) / before_then
+        drops -= (after * current + more.current * pooled) / after_then
+        smoothed = (attempts * pooled + 0.5) / (attempts + 1)
+        variances = (attempts * square + 0.5) / (attempts + 1) - smoothed**2
+        added = max(0.0, float(((2 * smoothed - 1) * (1 / after_then - 1 / before_then)).max()))
+        doubt = weights @ (variances * (1 / before_then + 1 / after_then)) + margin * added * len(cases)
+        wander = weights @ (variances * (more.baseline / before_then**2 + more.current / after_then**2))
+        return bool(weights @ drops + probable * math.sqrt(wander) + sure * math.sqrt(doubt) < margin * len(cases))
+
+    alone = _least(lambda number: settled(More(0, number)))
+    both = _least(lambda number: settled(More(number, number)))
+    found = [More(0, alone)] if alone else []
+    found += [More(both, both)] if both else []
+    return min(found, key=lambda more: (more.baseline + more.current, more.baseline), default=None)
+
+
+def expected_flags(cases: Iterable[Counts | Scores], threshold: float) -> float:
+    """How many cases noise alone drops by more than the threshold, if none changed.
+
+    Each attempt, on either side, then scores like one drawn from all attempts at its case with half an attempt more at 0
+    and half a one at 1: for pass and fail a rate of (passes + 0.5) / (attempts + 1). Scores are told apart to a
+    thousandth. A drop of exactly the threshold is none.
+
+    >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
+    >>> f"{expected_flags([Counts(10, before, 10, after) for before, after in sides], 0.05):.10f}"
+    '1.9492350056'
+    """
+    alike = Counter(_noise(case) for case in cases)
+    return math.fsum(count * _flag_chance(noise, threshold) for noise, count in sorted(alike.items()))
+
+
+class _Noise(NamedTuple):
+    """All that the noise of a case depends on."""
+
+    baseline_attempts: int
+    current_attempts: int
+    weights: tuple[tuple[int, float], ...]
+    """Scores in thousandths, and how many attempts have each."""
+
+
+def _noise(case: Counts | Scores) -> _Noise:
+    weights: Counter[int] = Counter()
+    if isinstance(case, Counts):
+        before, after = case.baseline_attempts, case.current_attempts
+        passes = case.baseline_passes + case.current_passes
+        weights = Counter({0: before + after - passes, GRID: passes})
+    else:
+        before, after = len(case.baseline), len(case.current)
+        weights.update(round(score * GRID) for side in case for score in side)
+    return _Noise(before, after, tuple(sorted((weights + Counter({0: 0, GRID: 0})).items())))
+
+
+def _flag_chance(noise: _Noise, threshold: float) -> float:
+    """How likely this case drops by more than the threshold with nothing changed; 0 when a side was not tried."""
+    import numpy as np
+
+    before, after, weights = noise
+    if not (before and after):
+        return 0.0
+    step = math.gcd(GRID, *(score for score, _ in weights))
+    steps = GRID // step
+    chances = np.zeros(steps + 1)
+    for score, count in [*weights, (0, 0.5), (GRID, 0.5)]:
+        chances[score // step] += count / (before + after + 1)
+
+    def sums(attempts: int) -> Floats:
+        size = attempts * steps + 1
+        length = 1 << (size - 1).bit_length()
+        return np.fft.irfft(np.fft.rfft(chances, length) ** attempts, length)[:size]
+
+    # above[s]: how likely the baseline's scores sum to s steps or more
+    above = np.append(np.cumsum(sums(before)[::-1])[::-1], 0.0)
+    current = sums(after)
+    # baseline / before - current / after > threshold, in whole steps
+    least = (np.arange(len(current)) / after / steps + threshold + 1e-9) * before * steps
+    place = np.minimum(np.floor(least).astype(int) + 1, len(above) - 1)
+    return float(min(1.0, max(0.0, current @ above[np.maximum(place, 0)])))
+
+
+def _least(suffices: Callable[[int], bool]) -> int | None:
+    """The least number of attempts that suffices, where more of them do too; None when none does."""
+    high = 1
+    while not suffices(high):
+        if high == MOST_ATTEMPTS:
+            return None
+        high = min(2 * high, MOST_ATTEMPTS)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, got {value}")

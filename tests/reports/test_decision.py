@@ -1,0 +1,54 @@
+"""A decision reads as reviewed, whatever a case is called."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from steelyard.gate import Paired, decide
+from steelyard.reports.decision import FORMATS
+from steelyard.reports.figures import UNSEEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from steelyard.gate import Decision
+
+HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
+
+
+def decision() -> Decision:
+    def case(name: str, before: int, after: int, *, critical: bool = False) -> Paired:
+        return Paired(
+            case=name,
+            baseline_attempts=30,
+            baseline_passes=before,
+            current_attempts=10,
+            current_passes=after,
+            critical=critical,
+        )
+
+    steady = [case(f"c{place}", 30, 10) for place in range(30)]
+    worse = [case(HOSTILE, 30, 1), case("login", 30, 10, critical=True), case("shaky", 20, 5), *steady]
+    thin = [case(f"c{place}", 15, 5) for place in range(6)]
+    return decide({"strong": worse, "weak": thin, "same": steady}, attempt_cost=0.01)
+
+
+def test_the_text_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
+    golden("decision.txt", FORMATS["text"](decision(), ["main is thin"]))
+
+
+def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
+    golden("decision.md", FORMATS["markdown"](decision(), ["main is thin"]))
+
+
+def test_a_program_gets_every_verdict_and_its_reasons() -> None:
+    told = json.loads(FORMATS["json"](decision(), ["main is thin"]))
+    verdicts = {model["model"]: model["verdict"] for model in told["decision"]["models"]}
+    assert verdicts == {"same": "not regressed", "strong": "regressed", "weak": "cannot tell"}
+    assert told["warnings"] == ["main is thin"]
+
+
+def test_no_case_commands_a_terminal() -> None:
+    for form in FORMATS.values():
+        assert UNSEEN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None

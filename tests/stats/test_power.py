@@ -1,0 +1,303 @@
+"""What a comparison can see is told as it is: by published values, by brute force and by trying."""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import cache
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from steelyard.stats.paired import Counts, Scores
+from steelyard.stats.power import (
+    Evidence,
+    More,
+    attempts_needed,
+    detectable,
+    evidence,
+    expected_flags,
+    more_attempts,
+    non_inferiority,
+    within_margin,
+)
+
+BASELINE = [10, 9, 10, 4, 0, 7]
+CURRENT = [10, 7, 6, 5, 0, 5]
+WORKED = [Counts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
+
+
+def scored(case: Counts) -> Scores:
+    """Passes and failures as scores."""
+    before, passes_before, after, passes_after = case
+    return Scores(
+        (1.0,) * passes_before + (0.0,) * (before - passes_before),
+        (1.0,) * passes_after + (0.0,) * (after - passes_after),
+    )
+
+
+def test_non_inferiority_gives_the_worked_values() -> None:
+    found = non_inferiority(list(map(evidence, WORKED)), margin=0.05)
+    assert found == pytest.approx((0.116666666667, 0.069597337360, 0.231144099449, 0.830941150383), abs=5e-13)
+    assert within_margin(0.02, 0.012, margin=0.05) == pytest.approx((0.0397382435, 0.006209665326), abs=5e-11)
+
+
+def test_scores_of_zero_and_one_leave_the_doubt_of_passes_and_failures() -> None:
+    for case in [*WORKED, Counts(30, 28, 5, 3)]:
+        assert evidence(scored(case)) == pytest.approx(evidence(case), rel=1e-15)
+        rate = (case.baseline_passes + case.current_passes + 0.5) / (case.baseline_attempts + case.current_attempts + 1)
+        assert evidence(case).variance == pytest.approx(rate * (1 - rate), rel=1e-13)
+
+
+def test_a_drop_is_within_the_margin_exactly_when_its_bound_is() -> None:
+    for drop, error in product((-0.02, 0.0, 0.02, 0.04), (0.005, 0.01, 0.02, 0.03)):
+        found = within_margin(drop, error, margin=0.05)
+        assert (found.bound < 0.05) == (found.p < 0.05)
+
+
+def test_nothing_tried_is_no_evidence() -> None:
+    assert non_inferiority([], margin=0.05) is None
+    assert more_attempts([], margin=0.05) is None
+    for case in (Counts(0, 0, 5, 3), Counts(5, 3, 0, 0), Scores((), (0.5,))):
+        with pytest.raises(ValueError, match="both sides need an attempt"):
+            evidence(case)
+    with pytest.raises(ValueError, match="passes must lie between 0"):
+        evidence(Counts(5, 6, 5, 1))
+
+
+@cache
+def known(case: Counts) -> Evidence:
+    return evidence(case)
+
+
+@pytest.mark.parametrize("suite", ["always pass", "nearly always pass", "pass or fail", "mixed"])
+@pytest.mark.parametrize(("before", "after"), [(30, 1), (30, 5), (10, 5), (5, 5), (5, 30)])
+def test_a_true_drop_of_the_margin_is_seldom_within_it(suite: str, before: int, after: int) -> None:
+    chance = np.random.default_rng([before, after, *suite.encode()])
+    cases, repeats, margin = 60, 400, 0.05
+    rates = {
+        "always pass": np.ones(cases),
+        "nearly always pass": np.full(cases, 0.97),
+        "pass or fail": np.repeat([1.0, 0.0], cases // 2),
+        "mixed": np.linspace(0.02, 1, cases),
+    }[suite]
+    able = rates > 0
+    lower = np.maximum(rates - margin * cases / able.sum(), 0.0)
+    assert (rates - lower).mean() == pytest.approx(margin, rel=0.05)
+    passed = 0
+    for _ in range(repeats):
+        sides = zip(chance.binomial(before, rates).tolist(), chance.binomial(after, lower).tolist(), strict=True)
+        found = non_inferiority([known(Counts(before, a, after, b)) for a, b in sides], margin=margin)
+        assert found is not None
+        passed += found.p <= 0.05
+    assert passed <= stats.binom.isf(0.001, repeats, 0.05)
+
+
+def test_with_a_rich_baseline_the_plain_error_would_not_hold() -> None:
+    # why the bound adds what a drop adds to the doubt: without it the promise of 5% is broken
+    chance = np.random.default_rng(4)
+    passed = 0
+    for _ in range(400):
+        after = chance.binomial(5, 0.95, 60).tolist()
+        found = non_inferiority([known(Counts(30, 30, 5, passes)) for passes in after], margin=0.05)
+        assert found is not None
+        passed += within_margin(found.drop, found.error, margin=0.05).p <= 0.05
+    assert passed > stats.binom.isf(0.001, 400, 0.05)
+
+
+def test_the_detectable_change_is_the_published_one() -> None:
+    assert detectable(0.3 / math.sqrt(100)) == pytest.approx(0.0745942458, abs=5e-11)
+    assert detectable(0.3 / math.sqrt(100), alpha=0.025) == pytest.approx(0.0840475565, abs=5e-11)
+
+
+@pytest.mark.parametrize(
+    ("variance", "drop", "attempts"),
+    [(1 / 8, 0.05, 618), (0.05, 0.05, 247), (9 / 110, 0.05, 405), (1 / 8, 0.02, 3864), (0.05, 0.02, 1546)],
+)
+def test_the_attempts_that_see_a_drop_are_the_published_ones(variance: float, drop: float, attempts: int) -> None:
+    rate = 0.5 + math.sqrt(0.25 - variance)
+    found = attempts_needed([rate], drop)
+    assert found is not None
+    # published are the nearest numbers, needed is the next one
+    assert found in (attempts, attempts + 1)
+    assert detectable(math.sqrt(variance * 2 / found)) <= drop < detectable(math.sqrt(variance * 2 / (found - 1)))
+
+
+def test_a_suite_that_is_larger_needs_fewer_attempts_at_each_case() -> None:
+    rates = [0.1, 0.5, 0.9, 1.0]
+    # 2 * 0.43 / 16 * (2.4865 / 0.1)^2 is 33.2
+    assert attempts_needed(rates, 0.1) == 34
+    assert attempts_needed(rates * 10, 0.1) == 4
+
+
+def test_a_stored_baseline_saves_attempts_unless_it_is_too_thin() -> None:
+    rates = [0.2, 0.5, 0.8] * 20
+    both = attempts_needed(rates, 0.05)
+    assert both == 16
+    assert attempts_needed(rates, 0.05, baseline_attempts=both) == both
+    assert attempts_needed(rates, 0.05, baseline_attempts=30) == 11
+    assert attempts_needed(rates, 0.05, baseline_attempts=7) is None
+    assert attempts_needed(rates, 0.0001) is None
+
+
+def test_a_suite_without_chance_needs_one_attempt() -> None:
+    assert attempts_needed([1.0, 0.0], 0.05) == 1
+
+
+def test_the_planned_attempts_see_the_drop_as_often_as_promised() -> None:
+    chance = np.random.default_rng(8)
+    rates = np.tile([0.3, 0.6, 0.9], 20)
+    needed = attempts_needed(rates.tolist(), 0.05)
+    assert needed is not None
+    error = math.sqrt((rates * (1 - rates)).sum() * 2 / needed) / len(rates)
+    before = chance.binomial(needed, rates, (4000, len(rates)))
+    after = chance.binomial(needed, rates - 0.05, (4000, len(rates)))
+    seen = (before - after).mean(axis=1) / needed > NormalDist().inv_cdf(0.95) * error
+    assert seen.mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("rates", "drop", "message"),
+    [([], 0.05, "rate"), ([1.2], 0.05, "rate"), ([math.nan], 0.05, "rate"), ([0.5], 0.0, "drop"), ([0.5], 1.5, "drop")],
+)
+def test_a_plan_from_nonsense_is_refused(rates: list[float], drop: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attempts_needed(rates, drop)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 5.0])
+def test_an_error_rate_lies_between_zero_and_one(share: float) -> None:
+    with pytest.raises(ValueError, match="alpha"):
+        detectable(0.1, alpha=share)
+    with pytest.raises(ValueError, match="power"):
+        more_attempts([evidence(Counts(5, 3, 5, 3))], margin=0.05, power=share)
+
+
+def test_more_attempts_are_the_fewest_whose_expected_outcome_is_within_the_margin() -> None:
+    # with an even chance of enough, the expected outcome itself decides
+    cases = [Counts(20, 16, 4, 3), Counts(20, 10, 4, 2), Counts(20, 20, 4, 4)] * 20
+    found = more_attempts(list(map(evidence, cases)), margin=0.05, power=0.5)
+    assert found is not None
+    assert found.baseline == 0
+
+    def bound(more: int) -> float:
+        then = []
+        for before, passes_before, after, passes_after in cases:
+            rate = (passes_before + passes_after) / (before + after)
+            expected = (passes_after + more * rate) / (after + more)
+            then.append(Evidence(before, passes_before / before, after + more, expected, rate))
+        foretold = non_inferiority(then, margin=0.05)
+        assert foretold is not None
+        return foretold.bound
+
+    assert bound(found.current) < 0.05 <= bound(found.current - 1)
+
+
+def test_to_be_surer_takes_more_attempts() -> None:
+    cases = [evidence(Counts(5, 4, 5, 4)), evidence(Counts(5, 2, 5, 2))] * 15
+    even, likely = (more_attempts(cases, margin=0.05, power=power) for power in (0.5, 0.9))
+    assert even is not None
+    assert likely is not None
+    assert even.baseline + even.current < likely.baseline + likely.current
+
+
+def test_a_thin_baseline_needs_attempts_too() -> None:
+    found = more_attempts([evidence(Counts(1, 1, 30, 20))] * 30, margin=0.05)
+    assert found is not None
+    assert found.baseline > 0
+
+
+def test_what_no_number_of_attempts_would_settle_gets_no_advice() -> None:
+    assert more_attempts([evidence(Counts(5, 3, 5, 3))], margin=0.001) is None
+
+
+@pytest.mark.parametrize(("attempts", "rate"), [((5, 5), 0.7), ((30, 3), 0.8), ((10, 3), 0.9)])
+def test_the_advised_attempts_settle_an_unchanged_suite_as_often_as_they_say(
+    attempts: tuple[int, int], rate: float
+) -> None:
+    chance = np.random.default_rng([*attempts, round(100 * rate)])
+    before, after = attempts
+    rates = np.clip(np.linspace(rate - 0.3, rate + 0.3, 40), 0, 1)
+    asked = settled = 0
+    for _ in range(300):
+        passes = chance.binomial(before, rates), chance.binomial(after, rates)
+        cases = [known(Counts(before, a, after, b)) for a, b in zip(*(each.tolist() for each in passes), strict=True)]
+        found = non_inferiority(cases, margin=0.05)
+        more = more_attempts(cases, margin=0.05)
+        assert found is not None
+        if found.p <= 0.05 or more is None:
+            continue
+        asked += 1
+        then = passes[0] + chance.binomial(more.baseline, rates), passes[1] + chance.binomial(more.current, rates)
+        sides = zip(*(each.tolist() for each in then), strict=True)
+        foretold = non_inferiority(
+            [known(Counts(before + more.baseline, a, after + more.current, b)) for a, b in sides], margin=0.05
+        )
+        assert foretold is not None
+        settled += foretold.p <= 0.05
+    assert asked > 60
+    assert settled / asked == pytest.approx(0.8, abs=0.14)
+
+
+def test_noise_raises_the_worked_number_of_flags() -> None:
+    assert expected_flags(WORKED, 0.05) == pytest.approx(1.9492350056, abs=5e-11)
+    assert expected_flags(map(scored, WORKED), 0.05) == pytest.approx(expected_flags(WORKED, 0.05), rel=1e-12)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.05, 0.2, 0.5, 1.0])
+def test_flags_of_passes_and_failures_are_a_sum_over_all_outcomes(threshold: float) -> None:
+    for before, passes_before, after, passes_after in [(10, 9, 10, 7), (30, 28, 5, 3), (1, 1, 1, 0), (4, 0, 7, 0)]:
+        rate = (passes_before + passes_after + 0.5) / (before + after + 1)
+        expected = sum(
+            stats.binom.pmf(a, before, rate) * stats.binom.pmf(b, after, rate)
+            for a, b in product(range(before + 1), range(after + 1))
+            if a / before - b / after > threshold + 1e-9
+        )
+        case = Counts(before, passes_before, after, passes_after)
+        assert expected_flags([case], threshold) == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_flags_of_scores_are_a_sum_over_all_draws() -> None:
+    case = Scores((0.5, 0.9, 0.731), (0.25, 0.9))
+    values = [(score, 1 / 6) for side in case for score in side] + [(0.0, 0.5 / 6), (1.0, 0.5 / 6)]
+    expected = 0.0
+    for draw in product(values, repeat=5):
+        scores = [score for score, _ in draw]
+        if sum(scores[:3]) / 3 - sum(scores[3:]) / 2 > 0.05 + 1e-9:
+            expected += math.prod(share for _, share in draw)
+    assert expected_flags([case], 0.05) == pytest.approx(expected, rel=1e-10)
+
+
+def test_a_drop_of_exactly_the_threshold_raises_no_flag() -> None:
+    # scores of 0.5 with the rare 0 and 1: a drop of 0.5 takes one of those
+    half = Scores((0.5,), (0.5,))
+    assert expected_flags([half], 0.5) == pytest.approx((0.5 / 3) * (0.5 / 3), rel=1e-12)
+
+
+def test_a_case_that_one_side_did_not_try_raises_no_flag() -> None:
+    assert expected_flags([Counts(5, 3, 0, 0), Scores((), (0.5,))], 0.05) == 0.0
+    assert expected_flags([], 0.05) == 0.0
+
+
+def test_noise_raises_as_many_flags_as_foretold() -> None:
+    chance = random.Random(6)
+    pool = [0.4, 0.65, 0.9, 1.0]
+    case = Scores(tuple(pool * 2), tuple(pool * 2))
+    flagged = 0
+    for _ in range(20_000):
+        draw = chance.choices([*pool * 4, 0.0, 1.0], weights=[1.0] * 16 + [0.5, 0.5], k=16)
+        flagged += sum(draw[:8]) / 8 - sum(draw[8:]) / 8 > 0.05 + 1e-9
+    assert flagged / 20_000 == pytest.approx(expected_flags([case], 0.05), abs=0.012)
+
+
+def test_the_cheaper_advice_is_given() -> None:
+    def advice(pairs: int) -> More | None:
+        return more_attempts([evidence(Counts(4, 3, 4, 3)), evidence(Counts(4, 4, 4, 4))] * pairs, margin=0.05)
+
+    # 34 on the current side alone would do as well
+    assert advice(20) == More(8, 8)
+    # as many attempts in all as 4 on both sides, but the baseline may stay as it is
+    assert advice(30) == More(0, 8)
