@@ -169,4 +169,5 @@ def test_the_same_results_give_the_same_bytes(results: Results) -> None:
 
 
 def test_a_suffix_names_its_format() -> None:
-    assert FORMATS == {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv"}
+    suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv", ".xml": "junit", ".sarif": "sarif"}
+    assert suffixes == FORMATS
