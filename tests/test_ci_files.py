@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from steelyard.reports import FORMATS
+from toolchains import needs
 
 ROOT = Path(__file__).parent.parent
 ACTION = ROOT / "action.yml"
@@ -71,9 +71,6 @@ def test_a_script_stops_at_the_first_error(name: str) -> None:
 @pytest.mark.parametrize("name", scripts())
 def test_a_script_is_sound(name: str) -> None:
     assert subprocess.run(["bash", "-n"], input=scripts()[name], text=True).returncode == 0
-    if checker := shutil.which("shellcheck"):
-        checked = subprocess.run([checker, "-s", "bash", "-"], input=scripts()[name], text=True, capture_output=True)
-        assert checked.returncode == 0, checked.stdout
 
 
 def test_every_action_is_pinned_to_a_major_version() -> None:
@@ -228,10 +225,7 @@ def commented(runner: Runner, comments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-needs_jq = pytest.mark.skipif(shutil.which("jq") is None, reason="GitHub's runners have jq, this machine has not")
-
-
-@needs_jq
+@needs("jq")
 def test_the_first_comment_is_new_and_the_next_one_replaces_it(runner: Runner) -> None:
     assert commented(runner, "").returncode == 0
     sent = runner.called("sent")
@@ -244,7 +238,7 @@ def test_the_first_comment_is_new_and_the_next_one_replaces_it(runner: Runner) -
     assert sent[sent.index("--method") + 1 :][:2] == ["PATCH", "repos/owner/name/issues/comments/12"]
 
 
-@needs_jq
+@needs("jq")
 def test_a_comment_that_may_not_be_made_is_a_warning(runner: Runner) -> None:
     (runner.folder / "gate.md").write_text("### gate\n", "utf-8")
     runner.program("gh", "exit 1")

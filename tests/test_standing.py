@@ -43,6 +43,12 @@ def test_it_equals_the_mean_over_all_subsets_of_every_case() -> None:
         assert value == (pytest.approx(sum(shares) / len(shares), rel=1e-13, abs=0) if shares else None)
 
 
+def test_pass_hat_k_is_that_all_of_k_attempts_pass() -> None:
+    model = only((5, 2), (10, 9), k=2)
+    assert model.pass_hat[2].value == pytest.approx((0.1 + 0.8) / 2)
+    assert model.pass_at[2].value == pytest.approx((0.7 + 1.0) / 2)
+
+
 def test_k_above_n_is_no_number_and_is_noted() -> None:
     found = standings([tally((5, 5), (3, 0))], [1, 4, 10])
     (model,) = found.models

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parent.parent / "tools" / "system-packages"
-PROGRAMS = {"bwrap": "bubblewrap", "mold": "mold", "chromium": "chromium", "qemu-x86_64-static": "qemu-user-static"}
+PROGRAMS = {
+    "bwrap": "bubblewrap",
+    "mold": "mold",
+    "chromium": "chromium",
+    "qemu-x86_64-static": "qemu-user-static",
+    "jq": "jq",
+}
 ALL = [*PROGRAMS.values(), "librust-itoa-dev"]
 INSTALLING = """
 for last; do :; done
@@ -65,7 +71,7 @@ def test_root_on_debian_gets_what_is_missing_and_only_that(machine: Machine) -> 
     machine.has("mold")
     machine.has("apt-get", INSTALLING)
     assert machine.run().returncode == 0
-    assert machine.installed == ["bubblewrap", "chromium", "qemu-user-static", "librust-itoa-dev"]
+    assert machine.installed == ["bubblewrap", "chromium", "qemu-user-static", "jq", "librust-itoa-dev"]
 
 
 def test_a_registry_out_of_reach_fails_nobody_but_ci(machine: Machine) -> None:

@@ -113,3 +113,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
     listed = f"known: {', '.join(words)}"
     return f'{listed}; did you mean "{close[0]}"?' if close else listed
+
+
+def printable(text: str) -> str:
+    """Text that no terminal obeys."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+
+
+def shown(text: str) -> str:
+    """Somebody's text as a short quotation."""
+    return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'

@@ -398,7 +398,9 @@ def test_a_config_that_is_none_is_refused_in_one_sentence(place: Place, content:
 
 
 def test_a_missing_config_is_named(tmp_path: Path) -> None:
-    assert refused(tmp_path / "none.json") == [f"{tmp_path}/none.json: No such file or directory"]
+    assert refused(tmp_path / "none.json") == [
+        f"{tmp_path}/none.json: No such file or directory; name the file that says what to do with --config"
+    ]
 
 
 def test_an_unknown_key_is_warned_of_with_the_nearest_known_one(place: Place) -> None:

@@ -141,6 +141,13 @@ def test_a_report_that_is_not_there_says_so(place: Path) -> None:
         side("r.json")
 
 
+def test_a_name_that_is_neither_run_nor_baseline_says_how_to_make_one(place: Path) -> None:
+    with pytest.raises(
+        InputError, match=r'no run "main" here .* a baseline is made with: steelyard bless RUN --as NAME'
+    ):
+        side("main")
+
+
 def test_another_rule_scores_both_sides(place: Path) -> None:
     made("runs/a", rules=(Rule(name="strict", correct=1),))
     (right,), (wrong,) = side("runs/a", rule="strict").models.values()

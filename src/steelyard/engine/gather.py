@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import outcomes, store
-from steelyard.errors import InputError, Problem, StoreError
-from steelyard.evalsets.schema import printable
+from steelyard.errors import InputError, Problem, StoreError, printable
 from steelyard.outcomes.source import ENDINGS
 from steelyard.summary import Summary, summarise
 from steelyard.tally import Outcomes, Tally

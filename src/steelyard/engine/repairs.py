@@ -18,8 +18,7 @@ import msgspec
 from steelyard import outcomes
 from steelyard.engine.replacing import Replacement, writing_into
 from steelyard.engine.synthetic import MODELS, PROBLEMS, TRUTH, synthesize, unchanged
-from steelyard.errors import InputError, Problem, nearest
-from steelyard.evalsets.schema import printable, shown
+from steelyard.errors import InputError, Problem, nearest, printable, shown
 from steelyard.records import Record
 from steelyard.reports.standings import table_csv
 from steelyard.standing import Standings, standings
@@ -129,7 +128,7 @@ def _config(path: Path) -> tuple[Config, list[Problem]]:
     try:
         table = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(f"{where}: {error.strerror}") from None
+        raise InputError(f"{where}: {error.strerror}; name the file that says what to do with --config") from None
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg} in column {error.colno}"
         raise InputError([Problem(where, error.lineno, what)]) from None

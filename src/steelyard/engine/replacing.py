@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from steelyard.errors import InputError, NoRoomError
-from steelyard.evalsets.schema import printable
+from steelyard.errors import InputError, NoRoomError, printable
 
 
 class Replacement:

@@ -32,7 +32,7 @@ def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side
         is_baseline = Path(run).absolute().parent.name == BASELINES.name
         whole = _of_baseline(Path(run), rule) if is_baseline else _of_report(Path(run), rule)
     else:
-        whole = _of_run(store.find(run, root), rule)
+        whole = _of_run(_found(run, root), rule)
     if not at:
         return whole
     if model not in whole.models:
@@ -43,7 +43,15 @@ def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side
 def run_folder(name: str, *, root: Path = store.RUNS) -> Path | None:
     """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
     run, _, _ = _parted(name)
-    return None if run.endswith(".json") or _baseline(run).is_file() else store.find(run, root)
+    return None if run.endswith(".json") or _baseline(run).is_file() else _found(run, root)
+
+
+def _found(run: str, root: Path) -> Path:
+    """The folder of a run; where there is none, the name may have been meant for a baseline."""
+    try:
+        return store.find(run, root)
+    except InputError as error:
+        raise InputError(f"{error}; a baseline is made with: steelyard bless RUN --as NAME") from None
 
 
 class Blessed(NamedTuple):

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.engine.replacing import Replacement, writing_into
-from steelyard.errors import InputError, Problem
-from steelyard.evalsets.schema import printable, shown
+from steelyard.errors import InputError, Problem, printable, shown
 from steelyard.records import Record
 
 PROBLEMS, TRUTH, MANIFEST = "problems.csv", "synthetic_truth.csv", "synthetic.json"

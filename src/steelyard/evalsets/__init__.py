@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import plugins
-from steelyard.errors import InputError, Problem, nearest
+from steelyard.errors import InputError, Problem, nearest, printable, shown
 from steelyard.evalsets import jsonl, toml
 from steelyard.evalsets.companions import Companions, reason
-from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked, printable, shown
+from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked
 from steelyard.evalsets.template import rendered
 from steelyard.records import Case, EvalSetFile, Rule, digest
 

@@ -8,8 +8,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.errors import InputError, nearest
-from steelyard.evalsets.schema import printable, shown
+from steelyard.errors import InputError, nearest, printable, shown
 from steelyard.records import digest
 
 LIMIT = 10 << 20

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from steelyard.errors import InputError
+from steelyard.errors import InputError, shown
 from steelyard.evalsets import benchmarks
-from steelyard.evalsets.schema import Draft, Problems, shown
+from steelyard.evalsets.schema import Draft, Problems
 from steelyard.records import Case
 
 if TYPE_CHECKING:

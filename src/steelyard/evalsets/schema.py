@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard import records
-from steelyard.errors import Problem, nearest
+from steelyard.errors import Problem, nearest, printable, shown
 from steelyard.records import Case, Record, Rule
 
 if TYPE_CHECKING:
@@ -110,18 +110,6 @@ class Problems:
             yield problem._replace(what=problem.what + again)
         if unsaid := self._again["", ""]:
             yield Problem("", 0, f"{unsaid} further unknown keys are not shown", fatal=False)
-
-
-def printable(text: str) -> str:
-    """Text that no terminal obeys."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
-
-
-def shown(text: str) -> str:
-    """Somebody's text as a short quotation."""
-    return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'
 
 
 def checked(kind: type[AnyRecord], draft: Draft, problems: Problems) -> AnyRecord | None:

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.errors import InputError
-from steelyard.evalsets.schema import printable
+from steelyard.errors import InputError, printable
 from steelyard.records import Message
 
 LONGEST = 10 << 20

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from steelyard.errors import InputError
+from steelyard.errors import InputError, shown
 from steelyard.evalsets.companions import Companions
-from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked, shown
+from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked
 from steelyard.records import Rule
 
 if TYPE_CHECKING:

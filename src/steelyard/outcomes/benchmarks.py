@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.errors import printable, shown
 from steelyard.outcomes import cells, json_lines
 from steelyard.outcomes.codes import EXPECTED, FALSE, MISSING, TRUE, UNCLEAR, Codes
-from steelyard.outcomes.complaints import COLUMNS_SHOWN, Complaints, File, Unreadable, printable, shown
+from steelyard.outcomes.complaints import COLUMNS_SHOWN, Complaints, File, Unreadable
 from steelyard.outcomes.counting import Counting, Rows
 from steelyard.outcomes.json_lines import ABSENT
 from steelyard.outcomes.source import BYTE_ORDER_MARK, files, model_names, opened, reported

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from steelyard.errors import shown
 from steelyard.outcomes.codes import BOOLEANS, FALSE, MISSING, TRUE, UNCLEAR, outcomes
-from steelyard.outcomes.complaints import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from steelyard.errors import InputError, Problem, nearest
+from steelyard.errors import InputError, Problem, nearest, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,15 +120,3 @@ def no_column(column: str, columns: Iterable[str]) -> str:
     return (
         f"no column {shown(column)} ({nearest(printable(column[:80]), listed) if listed else 'there are none'}{more})"
     )
-
-
-def printable(text: str) -> str:
-    """Text that no terminal obeys."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
-
-
-def shown(text: str) -> str:
-    """Somebody's text as a short quotation."""
-    return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import InputError
+from steelyard.errors import InputError, shown
 from steelyard.outcomes import cells
 from steelyard.outcomes.codes import FALSE, MISSING, TRUE, UNCLEAR, Codes
-from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column, shown
+from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

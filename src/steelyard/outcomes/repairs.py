@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.errors import shown
 from steelyard.outcomes.codes import EXPECTED, FALSE, Codes, outcomes
-from steelyard.outcomes.complaints import Complaints, File, Unreadable, shown
+from steelyard.outcomes.complaints import Complaints, File, Unreadable
 from steelyard.outcomes.counting import Counting, Rows
 from steelyard.outcomes.repeats import without_repeats
 from steelyard.outcomes.sheet import Sheet

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError
-from steelyard.outcomes.complaints import printable
+from steelyard.errors import InputError, printable
 from steelyard.records import Case, Expectations, Finding, Test
 
 LIMIT = 1 << 30
@@ -79,7 +78,9 @@ def reported(path: Path) -> Report:
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: not the JSON report of a run: {str(error)[:200]}") from None
+        raise InputError(
+            f"{where}: not the JSON report of a run: {str(error)[:200]}; write one with: steelyard report RUN -o {where}"
+        ) from None
     return Report(report.summary.rule, [_attempt(result) for result in report.results])
 
 

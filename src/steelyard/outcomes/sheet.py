@@ -10,7 +10,8 @@ from itertools import chain
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column, shown
+from steelyard.errors import shown
+from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column
 from steelyard.outcomes.source import LINE_LIMIT, Pieces
 
 if TYPE_CHECKING:

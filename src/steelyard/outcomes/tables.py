@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.errors import shown
 from steelyard.outcomes import cells, json_lines, parquet
 from steelyard.outcomes.codes import EXPECTED, MISSING, UNCLEAR, Codes
-from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column, shown
+from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column
 from steelyard.outcomes.counting import Counting, Rows
 from steelyard.outcomes.json_lines import ABSENT
 from steelyard.outcomes.repeats import without_repeats
