@@ -17,7 +17,7 @@ ROOMS = {
         "standing",
         "pairing",
         "compare",
-        "gate",
+        "decision",
         "tiers",
         "suites",
         "reports",

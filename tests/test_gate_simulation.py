@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Paired, decide
+from steelyard.decision import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Paired, decide
 from steelyard.stats.paired import Counts, fisher_worse
 
 Floats = NDArray[np.float64]

@@ -17,10 +17,10 @@ from steelyard.options import parsed, parser, take_over_defaults
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from steelyard.decision import Decision
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
-    from steelyard.gate import Decision
     from steelyard.settings import Settings
     from steelyard.standing import Standings
     from steelyard.summary import Results
@@ -435,8 +435,8 @@ def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
 
 
 def _gate_code(decision: Decision, *, fail: bool) -> int:
-    from steelyard.gate import CANNOT_TELL as UNDECIDED
-    from steelyard.gate import REGRESSED
+    from steelyard.decision import CANNOT_TELL as UNDECIDED
+    from steelyard.decision import REGRESSED
 
     if decision.verdict == REGRESSED:
         return GATE_FAILED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard import gate, store
+from steelyard import store
+from steelyard.decision import Decision, Paired, decide
 from steelyard.engine.steps import now
 from steelyard.errors import InputError
 from steelyard.pairing import Pairing, paired
@@ -27,7 +28,7 @@ THIN = 10
 class Gated(NamedTuple):
     """What the gate decided, and what it rests on."""
 
-    decision: gate.Decision
+    decision: Decision
     pairing: Pairing
     alpha: float
     """What all looks at this run together may spend."""
@@ -62,7 +63,7 @@ def gated(
     level, look = _level(earlier, shown, alpha)
     if level < LEAST * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
-    decision = gate.decide(
+    decision = decide(
         {name: each for name, each in cases.items() if each},
         alpha=level,
         margin=margin,
@@ -97,8 +98,8 @@ def _told(old: Trials, new: Trials, on: str) -> bool:
     return bool(old.attempts and new.attempts)
 
 
-def _case(old: Trials, new: Trials, on: str) -> gate.Paired:
-    return gate.Paired(
+def _case(old: Trials, new: Trials, on: str) -> Paired:
+    return Paired(
         case=new.case,
         baseline_attempts=old.attempts,
         baseline_passes=old.passes,

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
+from steelyard.decision import CANNOT_TELL, NOT_REGRESSED, REGRESSED
 from steelyard.reports.figures import counted, escaped_json, line, money
 from steelyard.reports.markdown import code, escaped, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from steelyard.decision import Change, Decision, ModelDecision
     from steelyard.estimates import Estimate
-    from steelyard.gate import Change, Decision, ModelDecision
 
 WORDS = {REGRESSED: "REGRESSED", NOT_REGRESSED: "NOT REGRESSED", CANNOT_TELL: "CANNOT TELL"}
 LISTED = 20

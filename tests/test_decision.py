@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Break, Decision, ModelDecision, Paired, decide
+from steelyard.decision import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Break, Decision, ModelDecision, Paired, decide
 from steelyard.stats.paired import (
     Counts,
     Scores,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.gate import Paired, decide
+from steelyard.decision import Paired, decide
 from steelyard.reports.decision import FORMATS
 from steelyard.reports.figures import UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.gate import Decision
+    from steelyard.decision import Decision
 
 HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
 
