@@ -23,6 +23,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/passk.py
+	$(BIN)/python benchmarks/gate.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

@@ -143,9 +143,13 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
-def ran(runner: Runner, code: int, *, eval_set: str = "evals/", models: str = "m", samples: str = "") -> int:
+def ran(
+    runner: Runner, code: int, *, eval_set: str = "evals/", models: str = "m", samples: str = "", until: str = "false"
+) -> int:
     program = runner.program("steelyard", f"exit {code}")
-    return runner.run("Run", PROGRAM=str(program), EVAL_SET=eval_set, MODELS=models, SAMPLES=samples).returncode
+    given = {"EVAL_SET": eval_set, "MODELS": models, "SAMPLES": samples}
+    decision = {"UNTIL_DECIDED": until, "BASELINE": HOSTILE, "MARGIN": "0.05"}
+    return runner.run("Run", PROGRAM=str(program), **given, **decision).returncode
 
 
 def test_inputs_reach_the_command_as_they_are(runner: Runner) -> None:
@@ -161,7 +165,15 @@ def test_samples_that_are_not_given_are_not_passed(runner: Runner) -> None:
     assert not [argument for argument in runner.called("steelyard-run") if argument.startswith("--samples")]
 
 
-@pytest.mark.parametrize(("code", "becomes"), [(0, 0), (3, 0), (2, 2), (130, 130)])
+def test_a_run_until_decided_is_given_its_baseline_and_its_bound(runner: Runner) -> None:
+    assert ran(runner, 1, samples="15", until="true") == 0
+    called = runner.called("steelyard-run")
+    assert {"--until-decided", f"--baseline={HOSTILE}", "--margin=0.05", "--max-samples=15"} <= set(called)
+    ran(runner, 0, samples="15")
+    assert not {"--until-decided", f"--baseline={HOSTILE}", "--max-samples=15"} & set(runner.called("steelyard-run"))
+
+
+@pytest.mark.parametrize(("code", "becomes"), [(0, 0), (1, 0), (3, 0), (2, 2), (130, 130)])
 def test_a_run_that_failed_stops_the_job_and_one_with_gaps_goes_on_to_the_gate(
     runner: Runner, code: int, becomes: int
 ) -> None:

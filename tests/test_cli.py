@@ -484,3 +484,51 @@ def test_gate_tells_its_verdict_by_its_exit_code(place: Path) -> None:
     for wrong in (["--margin", "2"], ["--alpha", "0"], ["-o", "gate.pdf"], ["--on", "luck"]):
         ran = steelyard(place, *unsure, *wrong)
         assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
+
+
+def test_a_run_until_decided_tells_its_verdict_by_its_exit_code(place: Path) -> None:
+    assert (
+        steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "30", "--output", "m").returncode
+        == 0
+    )
+    assert steelyard(place, "bless", "m", "--as", "main").returncode == 0
+    asked = ("run", "evals.toml", "--baseline", "main", "--until-decided", "-m")
+    worse = steelyard(place, *asked, "python:model.py:wrong", "--output", "bad")
+    assert (worse.returncode, "\nREGRESSED\n" in worse.stdout) == (1, True), worse.stderr
+    assert "attempts decided; 40 were allowed" in worse.stdout
+    unsure = (*asked, "python:model.py:right", "--max-samples", "2")
+    passed = steelyard(place, *unsure)
+    assert (passed.returncode, "4 of 4 allowed attempts did not decide" in passed.stdout) == (0, True)
+    failed = steelyard(place, *unsure, "--on-inconclusive", "fail", "--format", "json", "--output", "thin")
+    assert (failed.returncode, "CANNOT TELL" in failed.stderr) == (3, True)
+    assert json.loads(failed.stdout)
+    assert steelyard(place, "resume", "thin", "--on-inconclusive", "fail").returncode == 3
+    assert len((place / "thin" / "looks.jsonl").read_text().splitlines()) == 2
+    for wrong in (
+        ["--until-decided"],
+        ["--baseline", "main"],
+        ["--max-samples", "3"],
+        ["--baseline", "main", "--until-decided", "--samples", "3"],
+        ["--baseline", "nowhere", "--until-decided"],
+        ["--baseline", "main", "--until-decided", "--max-samples", "0"],
+    ):
+        ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "--output", "none", *wrong)
+        assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1), ran.stderr
+        assert not (place / "none").exists()
+
+
+def test_models_on_the_command_line_replace_those_of_the_settings(place: Path) -> None:
+    (place / "steelyard.toml").write_text('models = "python:model.py:wrong"\n')
+    asked = ("run", "evals.toml", "--dry-run")
+    assert steelyard(place, *asked).stdout.startswith("python/model.py:wrong")
+    both = steelyard(place, *asked, "-m", "python:model.py:right", STEELYARD_MODELS="python:model.py:other").stdout
+    assert both.splitlines() == [steelyard(place, *asked, "-m", "python:model.py:right").stdout.strip()]
+    twice = steelyard(place, *asked, "-m", "python:model.py:right", "-m", "python:model.py:wrong").stdout
+    assert len(twice.splitlines()) == 2
+
+
+def test_the_environment_can_name_the_settings_file(place: Path) -> None:
+    (place / "mine.toml").write_text('output_dir = "elsewhere"\n')
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", STEELYARD_CONFIG="mine.toml")
+    assert ran.returncode == 0, ran.stderr
+    assert list((place / "elsewhere").iterdir())

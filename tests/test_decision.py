@@ -557,3 +557,52 @@ def test_scores_of_a_case_with_too_few_attempts_do_not_name_it_either() -> None:
     found, without = alone(cases, on="score"), alone(cases[1:], on="score")
     assert found.p_worst == without.p_worst
     assert [each.p_adjusted for each in found.suspects if each.case == "case-000"] == [None]
+
+
+def test_further_attempts_name_their_case_and_move_no_mean() -> None:
+    cases = suite(*[(30, 30, 5, 5)] * 20, *[(30, 15, 5, 2)] * 10, (30, 30, 5, 4))
+    topped_up = [*cases[:-1], msgspec.structs.replace(cases[-1], further_attempts=15, further_passes=5)]
+    before = decide({"m": cases}, alpha=0.01, cleared_level=0.03)
+    after = decide({"m": topped_up}, alpha=0.01, cleared_level=0.03, final_level=0.0125)
+    assert before.models[0].confirmed == ()
+    (change,) = after.models[0].confirmed
+    counts = Counts(30, 30, 20, 9)
+    assert (change.case, change.current, change.p) == ("case-030", 9 / 20, fisher_worse(counts))
+    assert change.p_adjusted == pytest.approx(31 * fisher_worse(counts))
+    assert after.verdict == REGRESSED
+    assert after.models[0].effect == before.models[0].effect
+    assert after.models[0].p_overall == before.models[0].p_overall
+
+
+def test_a_case_without_further_attempts_is_not_in_the_last_test() -> None:
+    broken = suite((30, 30, 10, 2), *[(30, 15, 10, 5)] * 20)
+    still_open = decide({"m": broken}, alpha=1e-6, final_level=0.02)
+    assert still_open.verdict != REGRESSED
+    all_in = [msgspec.structs.replace(case, further_attempts=0) for case in broken]
+    assert decide({"m": all_in}, alpha=1e-6, final_level=0.02).verdict == REGRESSED
+    # among several models each has its share of the level
+    assert decide({"m": all_in, "n": all_in}, alpha=1e-6, final_level=0.02).models[0].verdict == REGRESSED
+    p = fisher_worse(Counts(30, 30, 10, 2))
+    alone, shared = 21.5 * p, 42.5 * p
+    assert decide({"m": all_in}, alpha=1e-6, final_level=alone).verdict == REGRESSED
+    assert decide({"m": all_in, "n": all_in}, alpha=1e-6, final_level=alone).verdict != REGRESSED
+    assert decide({"m": all_in, "n": all_in}, alpha=1e-6, final_level=shared).verdict == REGRESSED
+
+
+def test_the_last_test_alone_seldom_raises_a_false_alarm() -> None:
+    chance = random.Random(5)
+    alarms = 0
+    for _ in range(400):
+        rates = [chance.random() for _ in range(15)]
+        counts = [[sum(chance.random() < rate for _ in range(size)) for size in (12, 12)] for rate in rates]
+        cases = suite(*((12, before, 6, min(after, 6)) for before, after in counts))
+        # only cases that look worse get further attempts, which is what could fool the test
+        topped_up = [
+            msgspec.structs.replace(case, current_passes=first, further_attempts=6, further_passes=after - first)
+            if (first := min(after, 6, chance.randint(max(0, after - 6), min(6, after)))) / 6 < before / 12
+            else case
+            for case, (before, after) in zip(cases, counts, strict=True)
+        ]
+        found = decide({"m": topped_up}, alpha=1e-9, final_level=0.05)
+        alarms += found.verdict == REGRESSED
+    assert alarms <= 34  # more than this are significantly above 5% of 400, one-sided, at 0.1%

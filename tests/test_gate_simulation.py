@@ -8,6 +8,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -127,7 +128,7 @@ def tables(before: int, after: int) -> Tables:
     return Tables(p, place, survival, sums)
 
 
-def verdicts(runs: Drawn) -> Integers:
+def verdicts(runs: Drawn, alpha: float = ALPHA, cleared: float = ALPHA) -> Integers:
     """The verdict on each row as a place in VERDICTS: the rule of the gate once more, for many comparisons at once."""
     (before, after), baseline, current = runs
     repeats, cases = baseline.shape
@@ -142,7 +143,7 @@ def verdicts(runs: Drawn) -> Integers:
     if min(before, after) < 3:
         worst, spent = np.ones(repeats), np.zeros(repeats)
     else:
-        spent = np.where(chances <= ALPHA / 2 + 1e-9, chances, 0.0).max(axis=1)
+        spent = np.where(chances <= alpha / 2 + 1e-9, chances, 0.0).max(axis=1)
 
     length = 1 << (cases * after).bit_length()
     waves = np.array([np.fft.rfft(each, length) for each in known.sums])
@@ -155,8 +156,8 @@ def verdicts(runs: Drawn) -> Integers:
     added = np.maximum((2 * rate.max(axis=1) - 1) * (1 / after - 1 / before), 0.0)
     variance = (rate * (1 - rate)).sum(axis=1) * (1 / before + 1 / after) + MARGIN * added * cases
     drop = (baseline / before - current / after).mean(axis=1)
-    within = stats.norm.sf((MARGIN - drop) * cases / np.sqrt(variance)) <= ALPHA + 1e-9
-    worse = (worst <= ALPHA / 2 + 1e-9) | (overall <= ALPHA - spent + 1e-9)
+    within = stats.norm.sf((MARGIN - drop) * cases / np.sqrt(variance)) <= cleared + 1e-9
+    worse = (worst <= alpha / 2 + 1e-9) | (overall <= alpha - spent + 1e-9)
     return np.where(worse, 0, np.where(within, 1, 2))
 
 
@@ -248,3 +249,58 @@ def test_a_pooled_baseline_finds_a_broken_case_with_five_attempts(suite: str, ca
 def test_one_attempt_per_case_cannot_see_a_broken_case() -> None:
     assert all(shares(suite, 100, (1, 1), "1 broken").regressed <= 0.1 for suite in SUITES)
     assert math.isclose(sum(shares("strong", 100, (1, 1), "1 broken")[:3]), 1)
+
+
+FEWER = 400
+TOO_MANY_OF_FEWER = int(stats.binom.isf(0.001, FEWER, ALPHA))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", SUITES)
+def test_graded_scores_seldom_raise_a_false_alarm(suite: str) -> None:
+    chance = np.random.default_rng([7, *suite.encode()])
+    alarms = cleared = 0
+    for _ in range(FEWER):
+        rate = rates(suite, 30, 1, chance)[0]
+        # the share of ten tests that pass, attempt by attempt
+        sides = chance.binomial(10, rate[:, None, None], (30, 2, 5)) / 10
+        found = decide({"model": graded(sides)}, on="score").verdict
+        alarms += found == REGRESSED
+        half = sides.copy()
+        half[:, 1] *= 1 - MARGIN / half[:, 1].mean()
+        cleared += decide({"model": graded(half)}, on="score").verdict == NOT_REGRESSED
+    assert alarms <= TOO_MANY_OF_FEWER
+    assert cleared <= TOO_MANY_OF_FEWER
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", SUITES)
+def test_several_models_with_critical_cases_seldom_raise_a_false_alarm_together(suite: str) -> None:
+    alarms = 0
+    for repeat in range(FEWER):
+        chance = np.random.default_rng([repeat, *suite.encode()])
+        rate = rates(suite, 40, 1, chance)
+        models = {}
+        for name in ("one", "two", "three"):
+            runs = Drawn((10, 10), chance.binomial(10, rate), chance.binomial(10, rate))
+            models[name] = [
+                msgspec.structs.replace(case, critical=place < 5) for place, case in enumerate(paired(runs, 0))
+            ]
+        alarms += decide(models).verdict == REGRESSED
+    assert alarms <= TOO_MANY_OF_FEWER
+
+
+def graded(sides: Floats) -> list[Paired]:
+    """Cases from scores by case, side and attempt; a score of 1 is a pass."""
+    return [
+        Paired(
+            case=f"case-{number:03}",
+            baseline_attempts=len(before),
+            baseline_passes=before.count(1),
+            current_attempts=len(after),
+            current_passes=after.count(1),
+            baseline_scores=tuple(before),
+            current_scores=tuple(after),
+        )
+        for number, (before, after) in enumerate(sides.tolist())
+    ]

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.decision import Decision
+    from steelyard.engine.rounds import Decided
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
+    from steelyard.records import Until
     from steelyard.settings import Settings
     from steelyard.standing import Standings
     from steelyard.summary import Results
@@ -112,18 +114,21 @@ def run(options: argparse.Namespace) -> int:
             price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
             print(f"{model}: {attempts} attempts at {count} cases, {price}")
         return FINE
-    output = Path(options.output) if options.output else None
-    done = engine.run(
-        cases,
-        eval_sets=loaded.files,
-        output=output,
-        seed=options.seed,
-        rule=options.rule or loaded.rule,
-        rules=loaded.rules,
-        means=means,
-        **asked,
-    )
-    return _conclude(done, options)
+    kept: dict[str, Any] = {
+        "eval_sets": loaded.files,
+        "output": Path(options.output) if options.output else None,
+        "seed": options.seed,
+        "rule": options.rule or loaded.rule,
+        "rules": loaded.rules,
+        "means": means,
+    }
+    until = _until(options)
+    if until is None:
+        return _conclude(engine.run(cases, **asked, **kept), options)
+    from steelyard.engine.rounds import run_until_decided
+
+    del asked["samples"]
+    return _conclude_decided(run_until_decided(cases, until=until, tell=_tell, **asked, **kept), options)
 
 
 def resume(options: argparse.Namespace) -> int:
@@ -131,7 +136,12 @@ def resume(options: argparse.Namespace) -> int:
     from steelyard.engine import run as engine
 
     settings, means = _means(options)
-    return _conclude(engine.resume(_find(options.run, settings), samples=options.samples, means=means), options)
+    done = engine.resume(_find(options.run, settings), samples=options.samples, means=means)
+    if done.info.until is None or options.samples is not None:
+        return _conclude(done, options)
+    from steelyard.engine.rounds import decided
+
+    return _conclude_decided(decided(done, means=means, tell=_tell), options)
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -216,15 +226,18 @@ def compare(options: argparse.Namespace) -> int:
 
 def gate(options: argparse.Namespace) -> int:
     """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
-    from steelyard.engine.gating import gated
-    from steelyard.engine.sides import run_folder, side
+    from steelyard.engine import gating
     from steelyard.reports.decision import FORMATS
 
     settings, _ = _means(options)
-    root = Path(settings.output_dir)
-    sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
-    found = gated(
-        *sides, alpha=options.alpha, margin=options.margin, on=options.on, folder=run_folder(options.current, root=root)
+    found = gating.gate(
+        options.baseline,
+        options.current,
+        alpha=options.alpha,
+        margin=options.margin,
+        on=options.on,
+        rule=options.rule,
+        root=Path(settings.output_dir),
     )
     print(FORMATS[options.format](found.decision, found.warnings), end="")
     if options.report:
@@ -235,6 +248,30 @@ def gate(options: argparse.Namespace) -> int:
 
 
 GATE_FORMATS = ((".json", "json"), (".md", "markdown"), (".txt", "text"))
+
+
+def plan(options: argparse.Namespace) -> int:
+    """How many attempts a gate needs to see a mean drop from a baseline, and what they cost; nobody is asked."""
+    from steelyard import evalsets
+    from steelyard.engine.planning import planned
+    from steelyard.engine.sides import side
+    from steelyard.prices import Prices
+    from steelyard.reports.planning import FORMATS
+
+    settings, _ = _means(options)
+    loaded = evalsets.load(options.evalset)
+    _warn(loaded.problems)
+    found = planned(
+        loaded.cases,
+        side(options.baseline, root=Path(settings.output_dir)),
+        Prices(settings.prices),
+        models=_models(options.models),
+        detect=options.detect,
+        power=options.power,
+        alpha=options.alpha,
+    )
+    print(FORMATS[options.format](found), end="")
+    return FINE
 
 
 def bless(options: argparse.Namespace) -> int:
@@ -401,6 +438,7 @@ COMMANDS = {
     "report": report,
     "compare": compare,
     "gate": gate,
+    "plan": plan,
     "bless": bless,
     "passk": passk,
     "repairs": repairs,
@@ -575,6 +613,48 @@ def _conclude(done: Run, options: argparse.Namespace) -> int:
                 _tell(f"steelyard: {model.model}: pass@{k} is {estimate.value:.1%}, under {options.fail_under:.1%}")
                 return GATE_FAILED
     return FINE
+
+
+def _until(options: argparse.Namespace) -> Until | None:
+    """When to stop asking, if a gate is to say so."""
+    from steelyard.engine.rounds import MOST
+    from steelyard.errors import InputError
+    from steelyard.records import Until
+
+    if not options.until_decided:
+        for name, given in (("--baseline", options.baseline), ("--max-samples", options.max_samples)):
+            if given is not None:
+                raise InputError(f"{name} belongs to --until-decided; a finished run is decided by: steelyard gate")
+        return None
+    if options.baseline is None:
+        raise InputError("--until-decided needs a --baseline; make one with: steelyard bless RUN --as NAME")
+    if options.samples is not None:
+        raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
+    most = MOST if options.max_samples is None else options.max_samples
+    return Until(baseline=options.baseline, most=most, alpha=options.alpha, margin=options.margin)
+
+
+def _conclude_decided(decided: Decided, options: argparse.Namespace) -> int:
+    """Print what came of a run and what was decided, and what it saved."""
+    from steelyard.reports.decision import FORMATS
+    from steelyard.reports.figures import money
+
+    code = _conclude(decided.run, options)
+    if decided.gated is None:
+        return code
+    said = FORMATS["text"](decided.gated.decision, decided.gated.warnings)
+    worth = "" if decided.saved_usd is None else f", about {money(decided.saved_usd)}"
+    said += (
+        f"\n{decided.asked:,} attempts decided; {decided.planned:,} were allowed: {decided.saved:.0%} saved{worth}\n"
+        if decided.gated.decision.verdict != "cannot tell"
+        else f"\n{decided.asked:,} of {decided.planned:,} allowed attempts did not decide\n"
+    )
+    print(f"\n{said}" if options.format == "text" else "", end="")
+    if options.format != "text":
+        _tell(said)
+    # a decision stands, whatever could not be asked any more
+    decision = _gate_code(decided.gated.decision, fail=options.on_inconclusive == "fail")
+    return decision if decided.gated.decision.verdict != "cannot tell" else decision or code
 
 
 def _next(folder: Path, done: Run | Results) -> list[str]:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.estimates import Estimate
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
@@ -49,6 +51,12 @@ class Paired(Record, frozen=True, kw_only=True):
     baseline_scores: tuple[float, ...] = ()
     """One score in [0, 1] per attempt, where scores are compared."""
     current_scores: tuple[float, ...] = ()
+    further_attempts: int | None = None
+    """Attempts beyond those that all cases got, because this one looked worse; they count only where it is named.
+
+    None while more may follow, 0 where all that were planned are among the others.
+    """
+    further_passes: int = 0
 
 
 class Change(Record, frozen=True, kw_only=True):
@@ -166,6 +174,10 @@ class Rule(Record, frozen=True, kw_only=True):
     """What is compared: `passed` or `score`."""
     seed: int
     """For the permutations of scores that are too many to count."""
+    cleared_level: float
+    """The error rate of `not regressed`; alpha unless one of several looks has another."""
+    final_level: float = 0.0
+    """What the last test of cases may spend beside alpha, where more attempts were planned for some than for all."""
 
 
 class Decision(Record, frozen=True, kw_only=True):
@@ -207,6 +219,8 @@ class _Model(NamedTuple):
     tests: _Tests
     levels: _Levels
     critical: tuple[Critical, ...]
+    final: Sequence[float | None]
+    """The p-value of each case whose attempts are all in, over all of them, adjusted for the number of cases."""
 
     @property
     def p(self) -> float:
@@ -238,6 +252,8 @@ def decide(
     attempt_cost: float | Mapping[str, float] | None = None,
     on: str = "passed",
     seed: int = 0,
+    cleared_level: float | None = None,
+    final_level: float = 0.0,
 ) -> Decision:
     """The verdict on each model and on all.
 
@@ -254,8 +270,21 @@ def decide(
 
     `unscored_share` is the share of cases without a score, `attempt_cost` what an attempt costs on average in US
     dollars; either may differ by model. A drop below `min_effect` is no regression unless a case is named or broken.
+
+    Of several looks at a growing run each has its own alpha and `cleared_level`. The last test, of cases whose attempts are
+    all in, spends `final_level` in addition: Fisher's over all of their attempts, by Bonferroni over the cases. Which of
+    them got further attempts may depend on what was seen: a case that got none is not tested, and so not named too often.
     """
-    rule = Rule(alpha=alpha, margin=margin, threshold=threshold, min_effect=min_effect, on=on, seed=seed)
+    rule = Rule(
+        alpha=alpha,
+        margin=margin,
+        threshold=threshold,
+        min_effect=min_effect,
+        on=on,
+        seed=seed,
+        cleared_level=alpha if cleared_level is None else cleared_level,
+        final_level=final_level,
+    )
     _check(rule)
     models = [_model(name, cases_by_model[name], rule, len(cases_by_model)) for name in sorted(cases_by_model)]
     adjusted = holm([model.p for model in models])
@@ -282,7 +311,8 @@ def _model(name: str, given: Sequence[Paired], rule: Rule, models: int) -> _Mode
     tests = _tests(cases, rule)
     levels = _levels(cases, tests.smallest, rule.alpha, models)
     critical = _critical(cases, levels.critical)
-    return _Model(name, cases, data, [evidence(each) for each in data], tests, levels, critical)
+    final = [_final(each, len(cases) * models) for each in cases]
+    return _Model(name, cases, data, [evidence(each) for each in data], tests, levels, critical, final)
 
 
 def _decided(
@@ -295,15 +325,16 @@ def _decided(
         worse = model.broken or any(_up_to(p, level) for p, level in alarms)
     else:
         worse = _up_to(p_adjusted, rule.alpha)
+    worse = worse or any(p is not None and p <= rule.final_level for p in model.final)
     confirmed, suspects = _changes(model, rule)
-    found = non_inferiority(model.known, margin=rule.margin, alpha=rule.alpha)
+    found = non_inferiority(model.known, margin=rule.margin, alpha=rule.cleared_level)
     drop = found.drop if found else 0.0
     diffuse = worse and not confirmed and not model.broken
     too_small = diffuse and drop < rule.min_effect - TOLERANCE
     data_missing = unscored > MOST_UNSCORED + TOLERANCE
     if worse and not too_small:
         verdict = REGRESSED
-    elif found and not data_missing and _up_to(found.p, rule.alpha):
+    elif found and not data_missing and _up_to(found.p, rule.cleared_level):
         verdict = NOT_REGRESSED
     else:
         verdict = CANNOT_TELL
@@ -345,11 +376,21 @@ def _decided(
 def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The cases that got worse, and those that only look so."""
     confirmed, suspects = [], []
-    for each, seen, p, adjusted in zip(model.cases, model.known, model.tests.cases, model.tests.adjusted, strict=True):
+    tests = model.tests
+    for each, seen, p, adjusted, last in zip(
+        model.cases, model.known, tests.cases, tests.adjusted, model.final, strict=True
+    ):
         change = Change(case=each.case, baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
         if adjusted is not None and _up_to(adjusted, model.levels.case):
             confirmed.append(change)
-        elif seen.baseline - seen.current > rule.threshold + TOLERANCE:
+            continue
+        if each.further_attempts:
+            every = _with_further(each)
+            rate = every.current_passes / every.current_attempts
+            change = replace(change, current=rate, p=fisher_worse(every), p_adjusted=last)
+        if last is not None and last <= rule.final_level:
+            confirmed.append(replace(change, p_adjusted=last))
+        elif change.baseline - change.current > rule.threshold + TOLERANCE:
             suspects.append(change)
     # equal p-values keep the order of the names
     return tuple(sorted(confirmed, key=lambda each: each.p)), tuple(sorted(suspects, key=lambda each: each.p))
@@ -357,7 +398,7 @@ def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Chang
 
 def _further(model: _Model, rule: Rule, cost: float | None) -> Further | None:
     """What would decide."""
-    more = more_attempts(model.known, margin=rule.margin, alpha=rule.alpha)
+    more = more_attempts(model.known, margin=rule.margin, alpha=rule.cleared_level)
     if not more:
         return None
     attempts = (more.baseline + more.current) * len(model.cases)
@@ -493,6 +534,19 @@ def _notes(model: _Model, rule: Rule) -> list[str]:
     return notes
 
 
+def _final(case: Paired, tests: int) -> float | None:
+    """The p-value of a case whose attempts are all in, adjusted for so many tests; None where more may follow."""
+    every = _with_further(case)
+    if case.further_attempts is None or min(every.baseline_attempts, every.current_attempts) < FEWEST:
+        return None
+    return min(1.0, tests * fisher_worse(every))
+
+
+def _with_further(case: Paired) -> Counts:
+    attempts = case.current_attempts + (case.further_attempts or 0)
+    return Counts(case.baseline_attempts, case.baseline_passes, attempts, case.current_passes + case.further_passes)
+
+
 def _counts(case: Paired) -> Counts:
     return Counts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
 
@@ -510,7 +564,7 @@ def _for_model(value: float | Mapping[str, float] | None, model: str) -> float |
 
 
 def _check(rule: Rule) -> None:
-    for name, share in (("alpha", rule.alpha), ("the margin", rule.margin)):
+    for name, share in (("alpha", rule.alpha), ("the margin", rule.margin), ("cleared_level", rule.cleared_level)):
         if not 0 < share < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {share}")
     for name, drop in (("threshold", rule.threshold), ("least effect", rule.min_effect)):

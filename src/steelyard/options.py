@@ -59,6 +59,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub = command("resume", "example:\n  steelyard resume latest --samples 20")
     _run_argument(sub)
     sub.add_argument("-n", "--samples", type=_count, help="attempts per case and model from now on")
+    _inconclusive_option(sub)
     _means_options(sub)
     _result_options(sub)
     sub = command("verify", "example:\n  steelyard verify latest --eval-set evals/fixed.toml")
@@ -82,6 +83,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _settings_option(sub)
     _compare_options(command("compare", COMPARE_EXAMPLES))
     _gate_options(command("gate", GATE_EXAMPLES))
+    _plan_options(command("plan", PLAN_EXAMPLES))
     sub = command("bless", "example:\n  steelyard bless latest --as main")
     sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
     sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="what --baseline calls it")
@@ -126,6 +128,7 @@ examples:
   steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
   steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
+  steelyard run evals/ --models openai/gpt-5-mini --baseline main --until-decided --max-cost 2
 """
 COMPARE_EXAMPLES = """\
 A side is a run folder, its name, latest, the name of a baseline, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
@@ -142,6 +145,14 @@ The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 wher
 examples:
   steelyard gate --baseline main --current latest
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
+"""
+PLAN_EXAMPLES = """\
+Nobody is asked. Cases pair with the baseline as in gate, by id and tests; a baseline is named as for gate. Costs are what attempts of
+the baseline cost on average, else at most what the price list says.
+
+examples:
+  steelyard plan evals/ --baseline main
+  steelyard plan evals/ --baseline main --detect 0.03 --power 0.9
 """
 PASSK_EXAMPLES = """\
 Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
@@ -205,6 +216,13 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
     which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
     which.add_argument("--limit", type=_count, metavar="N", help="only the first N cases")
+    decide = sub.add_argument_group("asking only until a gate can decide")
+    decide.add_argument("--baseline", metavar="A", help="what the run is held against, as for steelyard gate")
+    decide.add_argument(
+        "--until-decided", action="store_true", help="ask in rounds, and stop as soon as the gate can decide"
+    )
+    decide.add_argument("--max-samples", type=_count, metavar="N", help="attempts per case at the most (default: 20)")
+    _decision_options(decide)
     _means_options(sub)
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
@@ -228,26 +246,51 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 def _gate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--baseline", required=True, metavar="A", help="what it was; best a baseline of several runs")
     sub.add_argument("--current", required=True, metavar="B", help="what it is now")
-    sub.add_argument(
-        "--margin", type=_share, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
-    )
-    sub.add_argument(
-        "--alpha", type=_share, default=0.05, metavar="X", help="how often nothing may raise an alarm (default: 0.05)"
-    )
+    _decision_options(sub)
     sub.add_argument(
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
-    )
-    sub.add_argument(
-        "--on-inconclusive",
-        default="pass",
-        choices=["pass", "fail"],
-        help="what thin evidence means (default: pass, with a warning)",
     )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
     )
     sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .txt")
+    _settings_option(sub)
+
+
+def _decision_options(sub: Any) -> None:
+    sub.add_argument(
+        "--margin", type=_share, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
+    )
+    sub.add_argument(
+        "--alpha", type=_share, default=0.05, metavar="X", help="how often nothing may raise an alarm (default: 0.05)"
+    )
+    _inconclusive_option(sub)
+
+
+def _inconclusive_option(sub: Any) -> None:
+    sub.add_argument(
+        "--on-inconclusive",
+        default="pass",
+        choices=["pass", "fail"],
+        help="what thin evidence means (default: pass, with a warning)",
+    )
+
+
+def _plan_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    sub.add_argument("--baseline", required=True, metavar="A", help="what a run is to be held against, as for gate")
+    sub.add_argument(
+        "-m", "--models", action="append", metavar="P/M,...", help="only these models of the baseline (default: all)"
+    )
+    sub.add_argument(
+        "--detect", type=_share, default=0.05, metavar="X", help="the mean drop that is to be seen (default: 0.05)"
+    )
+    sub.add_argument("--power", type=_share, default=0.8, metavar="X", help="how likely it is to be (default: 0.8)")
+    sub.add_argument("--alpha", type=_share, default=0.05, metavar="X", help="as for gate (default: 0.05)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
     _settings_option(sub)
 
 
@@ -421,7 +464,7 @@ def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) ->
         )
     for sub in _subparsers(parser):
         for action in sub._actions:  # argparse has no public way to its own options
-            if not action.option_strings or action.dest in ("help", "config"):
+            if not action.option_strings or action.dest == "help":
                 continue
             given = os.environ.get(f"STEELYARD_{action.dest.upper()}", in_file.get(action.dest))
             if given is not None:
@@ -438,9 +481,16 @@ def _as_default(action: argparse.Action, given: Any) -> Any:
     if isinstance(action, argparse._StoreTrueAction):
         return str(given).lower() in ("1", "true", "yes", "on")
     if isinstance(action, argparse._AppendAction):
-        return [str(item) for item in given] if isinstance(given, list) else [str(given)]
+        return _TakenOver([str(item) for item in given] if isinstance(given, list) else [str(given)])
     # argparse converts a default that is text as it converts an argument
     return ",".join(map(str, given)) if isinstance(given, list) else str(given)
+
+
+class _TakenOver(list[str]):
+    """What an option that may be repeated is when it is not given: argparse adds to a copy of the default, and that is empty."""
+
+    def __copy__(self) -> list[str]:
+        return []
 
 
 def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

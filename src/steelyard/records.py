@@ -340,9 +340,19 @@ class Look(Record, frozen=True, kw_only=True):
     data: str
     """A digest of what the run had to show."""
     alpha: float
-    """What all looks together may spend."""
+    """What all looks together may spend, on alarms and on all-clears alike."""
+    level: float
+    """At which level it could raise an alarm."""
     spent: float
-    """What this one could spend."""
+    """What this adds to what alarms may have spent: nothing where an earlier look had the same attempts."""
+    cleared_level: float
+    """At which level it could give the all-clear."""
+    cleared_spent: float
+    """What this adds to what all-clears may have spent."""
+    final_level: float = 0.0
+    """What the last test of each case could spend; it is part of `spent`."""
+    attempts: int = 0
+    """At each case, where they are asked in rounds."""
     verdict: str
 
 
@@ -370,6 +380,17 @@ class EvalSetFile(Record, frozen=True, kw_only=True):
     digest: str
 
 
+class Until(Record, frozen=True, kw_only=True):
+    """When a run that asks in rounds has asked enough: as soon as a gate can decide."""
+
+    baseline: str
+    """What it is held against, as the user named it."""
+    most: int
+    """Attempts per case and model at the most."""
+    alpha: float = 0.05
+    margin: float = 0.05
+
+
 class RunInfo(Record, frozen=True, kw_only=True):
     """What a run was asked to do: the content of run.json."""
 
@@ -388,6 +409,10 @@ class RunInfo(Record, frozen=True, kw_only=True):
     tiers: tuple[str, ...] = ()
     samples: int | None = None
     """Attempts per case and model; None takes all that a replay has."""
+    until: Until | None = None
+    """Where attempts are asked in rounds: when to stop."""
+    more: dict[str, dict[str, int]] = {}
+    """By model and case, where more attempts are planned than at others, because the case looked worse."""
     k: tuple[int, ...] = (1,)
     seed: int | None = None
     rule: str = "code"

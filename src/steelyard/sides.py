@@ -20,6 +20,12 @@ class Trials(Record, frozen=True, kw_only=True):
     critical: bool = False
     cost_usd: float | None = None
     """What all these attempts cost; None where a price is unknown."""
+    further_attempts: int | None = None
+    """Attempts beyond those that all cases got, because this one looked worse; None where none were planned.
+
+    They count in no mean: that they were asked depends on what the others brought.
+    """
+    further_passes: int = 0
 
     @property
     def score(self) -> float | None:

@@ -246,18 +246,45 @@ class Judged(NamedTuple):
     """One per attempt; None where a fact is missing that the rule asks for."""
     cost_usd: float | None
     """What they cost; None where a price is unknown."""
+    further_attempts: int | None
+    """Judged attempts beyond those planned at all cases; None where none are planned at this one."""
+    further_passes: int
 
 
 def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> list[Judged]:
     """How the attempts of a run came out, by model and case; reads the facts once and keeps none of their texts."""
     chosen = scoring.rule(rule or info.rule, info.rules)
     trails = _trails(cases, facts, _answered, lambda case, verdict: _judged(case, verdict, chosen), _shortened)
-    rows = _rows(info, cases, ((place, *trail.end()) for place, trail in trails))
-    return [
-        Judged(cases[order], model, tier, row.correct, tuple(one.score for one in row.judged), row.cost)
-        for (model, tier), asked in rows.items()
-        for order, row in asked.items()
-    ]
+    ends = [(place, *trail.end()) for place, trail in trails]
+    rows = _rows(info, cases, (end for end in ends if not _is_further(info, end[0])))
+    further: dict[tuple[int, str], list[bool]] = {}
+    for place, _, verdict, _ in ends:
+        if verdict and _is_further(info, place):
+            further.setdefault((place.order, place.model), []).append(verdict.correct)
+    found = []
+    for (model, tier), asked in rows.items():
+        for order, row in asked.items():
+            beyond = further.get((order, model), [])
+            planned = (info.more.get(model, {}).get(cases[order].id, 0)) > (info.samples or 0)
+            scores = tuple(one.score for one in row.judged)
+            found.append(
+                Judged(
+                    case=cases[order],
+                    model=model,
+                    tier=tier,
+                    passes=row.correct,
+                    scores=scores,
+                    cost_usd=row.cost,
+                    further_attempts=len(beyond) if planned else None,
+                    further_passes=sum(beyond),
+                )
+            )
+    return found
+
+
+def _is_further(info: RunInfo, place: _Place) -> bool:
+    """Whether an attempt is one of those that only some cases got, because they looked worse."""
+    return bool(info.more) and place.number > (info.samples or 0)
 
 
 def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
@@ -703,6 +730,10 @@ def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: 
         replies = sum(len(row.answered) for row in asked.values())
         if largest[model.model, model.tier] == 1 and not everyone_alone:
             yield f"{name}: {alone}"
+        topped_up = [case for case, samples in info.more.get(model.model, {}).items() if samples > (info.samples or 0)]
+        if topped_up:
+            looked = "1 case that looked" if len(topped_up) == 1 else f"{len(topped_up)} cases that looked"
+            yield f"{name}: {looked} worse than before got more attempts than the others, which moves means a little"
         if 50 * model.truncated > replies:
             yield f"{name}: {model.truncated} of {replies} replies were cut off at the token limit: raise --max-tokens"
         if model.unscored:

@@ -130,8 +130,14 @@ def test_cases_with_other_tests_are_told_and_not_compared() -> None:
 
 
 def test_a_thin_baseline_is_warned_of() -> None:
-    thin = gated(side(*[(5, 5)] * 40, name="main"), side(*[(5, 5)] * 40)).warnings
-    assert any("main has as few as 5 attempts per case" in warning for warning in thin)
+    (thin,) = gated(side(*[(5, 5)] * 40, name="main"), side(*[(5, 5)] * 40)).warnings
+    assert thin == (
+        "main has as few as 5 attempts per case: one such baseline in ten, drawn too well, flags up to 29% of innocent "
+        "changes, not 5%; pool several runs with steelyard bless"
+    )
+    (one_case,) = gated(side((3, 3), *[(30, 30)] * 39, name="main"), side(*[(5, 5)] * 40)).warnings
+    assert "main has as few as 3 attempts per case" in one_case
+    assert "flags up to 15% of innocent changes, not 5%" in one_case
     assert gated(SURE, side(*[(5, 5)] * 40)).warnings == ()
 
 

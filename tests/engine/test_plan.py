@@ -56,16 +56,16 @@ def test_planning_is_lazy_so_that_a_run_may_be_of_any_length() -> None:
 
 
 def test_without_a_number_the_largest_k_is_asked_for() -> None:
-    assert expected(info(k=(1, 5)), LIVE, A) == 5
-    assert expected(info(k=(1, 5), samples=2), LIVE, A) == 2
+    assert expected(info(k=(1, 5)), "m", LIVE, A) == 5
+    assert expected(info(k=(1, 5), samples=2), "m", LIVE, A) == 2
 
 
 def test_of_recorded_replies_there_are_never_more_than_were_recorded() -> None:
     recorded = Recorded({"a": 3})
-    assert expected(info(), recorded, A) == 3
-    assert expected(info(samples=2), recorded, A) == 2
-    assert expected(info(samples=9), recorded, A) == 3
-    assert expected(info(samples=9), recorded, B) == 0
+    assert expected(info(), "m", recorded, A) == 3
+    assert expected(info(samples=2), "m", recorded, A) == 2
+    assert expected(info(samples=9), "m", recorded, A) == 3
+    assert expected(info(samples=9), "m", recorded, B) == 0
     assert places(plan(info(), [A, B], {"r": recorded})) == [(1, "a", "r"), (2, "a", "r"), (3, "a", "r")]
 
 

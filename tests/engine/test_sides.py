@@ -220,3 +220,11 @@ def test_a_file_that_is_no_baseline_is_refused_in_one_sentence(place: Path, cont
     with pytest.raises(InputError, match="not a baseline: ") as caught:
         side("main")
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_path_is_never_taken_for_the_name_of_a_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "x.json").write_text("{}")
+    with pytest.raises(InputError, match="no run"):
+        side(str(tmp_path / "runs" / "x"))

@@ -11,7 +11,15 @@ import statsmodels.api
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.stats.intervals import Interval, clopper_pearson, mean_interval, standard_error, wilson
+from steelyard.stats.intervals import (
+    MANY,
+    Interval,
+    clopper_pearson,
+    mean_interval,
+    standard_error,
+    student_quantile,
+    wilson,
+)
 from steelyard.stats.passk import pass_at_k
 
 Method = Callable[[int, int], Interval | None]
@@ -277,3 +285,11 @@ def test_groups_and_counts_that_do_not_fit_are_refused() -> None:
         mean_interval([0.1, 0.2], counts=[3, -1], attempts=3)
     with pytest.raises(ValueError, match="finite"):
         standard_error([0.1, float("inf")])
+
+
+@pytest.mark.parametrize("probability", [0.005, 0.025, 0.5, 0.9, 0.95, 0.975, 0.995, 0.9995])
+def test_students_quantile_is_that_of_scipy(probability: float) -> None:
+    for freedom in (1, 2, 19, MANY - 1, MANY, 999, 10**4, 10**7):
+        assert student_quantile(freedom, probability) == pytest.approx(
+            stats.t.ppf(probability, freedom), rel=1e-10, abs=1e-14
+        )

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]) -> Iterator[Attempt]:
     """Every attempt of a run: all first attempts, then all second ones, so that early numbers speak for all cases."""
-    counts = [(case, model, expected(info, provider, case)) for case in cases for model, provider in providers.items()]
+    counts = [
+        (case, model, expected(info, model, provider, case)) for case in cases for model, provider in providers.items()
+    ]
     for number in range(1, max((count for _, _, count in counts), default=0) + 1):
         for case, model, count in counts:
             if number <= count:
@@ -28,11 +30,12 @@ def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]
                 )
 
 
-def expected(info: RunInfo, provider: Provider, case: Case) -> int:
+def expected(info: RunInfo, model: str, provider: Provider, case: Case) -> int:
     """How many attempts at a case are planned: never more than were recorded."""
     recorded = provider.available(case.id)
     if info.samples is not None:
-        return info.samples if recorded is None else min(info.samples, recorded)
+        samples = info.more.get(model, {}).get(case.id, info.samples)
+        return samples if recorded is None else min(samples, recorded)
     return max(info.k) if recorded is None else recorded
 
 

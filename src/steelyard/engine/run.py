@@ -24,7 +24,7 @@ from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.plugins import part
 from steelyard.prices import Prices
-from steelyard.records import Case, EvalSetFile, Rule, RunInfo
+from steelyard.records import Case, EvalSetFile, Rule, RunInfo, Until
 from steelyard.scoring import rule as known_rule
 from steelyard.summary import Summary, summarise
 
@@ -42,6 +42,8 @@ class Run(NamedTuple):
     """Why attempts are still owed, where that was not their own failure."""
     notes: tuple[str, ...] = ()
     """What else went wrong, without harm to the results."""
+    out_of_budget: bool = False
+    """Whether attempts are owed for want of money."""
 
     @property
     def complete(self) -> bool:
@@ -80,6 +82,7 @@ def run(
     base_url: str = "",
     eval_sets: Sequence[EvalSetFile] = (),
     output: str | Path | None = None,
+    until: Until | None = None,
     means: Means = Means(),
 ) -> Run:
     """Ask models for attempts at each case, verify every one, and say what came of it.
@@ -109,6 +112,7 @@ def run(
         parameters=dict(parameters or {}),
         system=system,
         samples=samples if samples is not None or recorded else max(k),
+        until=until,
         k=tuple(sorted(set(k))),
         seed=seed,
         rule=rule,
@@ -152,8 +156,17 @@ def forecast(
     return forecasts
 
 
-def resume(folder: str | Path, *, samples: int | None = None, means: Means = Means()) -> Run:
-    """Carry on with what a run still owes, failures included; more samples than before extend it."""
+def resume(
+    folder: str | Path,
+    *,
+    samples: int | None = None,
+    more: Mapping[str, Mapping[str, int]] | None = None,
+    means: Means = Means(),
+) -> Run:
+    """Carry on with what a run still owes, failures included; more samples than before extend it.
+
+    `more` plans more attempts at some cases alone, by model and case.
+    """
     journal = _reopened(folder)
     try:
         info = journal.info
@@ -163,8 +176,11 @@ def resume(folder: str | Path, *, samples: int | None = None, means: Means = Mea
         providers = connect(info.models, means, info.base_url)
         _check_prices(providers, means)
         _check_verifiers(journal.cases, means)
-        if samples is not None:
-            journal.describe(msgspec.structs.replace(info, samples=samples))
+        if samples is not None or more is not None:
+            planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
+            journal.describe(
+                msgspec.structs.replace(info, samples=info.samples if samples is None else samples, more=planned)
+            )
     except BaseException:
         journal.close()
         raise
@@ -281,7 +297,8 @@ def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means
             info = msgspec.structs.replace(journal.info, ended_at=now())
             journal.describe(info)
             summary = summarise(info, sitting.cases, journal.facts())
-            return Run(journal.folder, info, summary, stopped, _copied(journal.folder))
+            notes = _copied(journal.folder)
+            return Run(journal.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:
         raise Interrupted(journal.folder) from None
     except BaseExceptionGroup as group:

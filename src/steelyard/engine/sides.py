@@ -117,11 +117,15 @@ def _joined(trials: Sequence[Trials]) -> Trials:
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),
         cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
+        # asked because of what others brought: no fair sample of the case
+        further_attempts=None,
+        further_passes=0,
     )
 
 
 def _baseline(name: str) -> Path:
-    return BASELINES / f"{name}.json"
+    """Where a baseline of this name is; a path is none, and leads nowhere here."""
+    return BASELINES / f"{name}.json" if Path(name).name == name else BASELINES / "-"
 
 
 def _of_baseline(path: Path, rule: str | None) -> Side:
@@ -156,6 +160,8 @@ def _of_run(folder: Path, rule: str | None) -> Side:
             scores=_counted(one.scores),
             critical=one.case.critical,
             cost_usd=one.cost_usd,
+            further_attempts=one.further_attempts,
+            further_passes=one.further_passes,
         )
         models.setdefault(f"{one.model} ({one.tier})" if one.tier else one.model, []).append(trials)
     every = {name: tuple(each) for name, each in models.items()}

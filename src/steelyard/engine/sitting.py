@@ -146,12 +146,19 @@ class Sitting:
         asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
         return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
 
+    @property
+    def out_of_budget(self) -> bool:
+        """Whether attempts are owed for want of money."""
+        return self._budget.exhausted
+
     async def carry_out(self) -> tuple[str, ...]:
         """Do all that is owed; returns why something is still owed, if it is."""
         self._budget = Budget(self._means.max_cost, self._budget_spent)
         self._queue = Waiting(WAITING)
         counts = sum(
-            expected(self._info, provider, case) for provider in self._providers.values() for case in self.cases
+            expected(self._info, model, provider, case)
+            for model, provider in self._providers.items()
+            for case in self.cases
         )
         asks = max(0, counts - len(self._replied))
         self.progress = Progress(asks + sum(1 for _ in self._unverified()))

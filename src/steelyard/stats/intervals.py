@@ -13,6 +13,8 @@ CARRIERS = 3
 """So many units, cases or groups, must carry the spread before the effective sample size may be twice the number of cases."""
 AGREEMENT = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
+MANY = 300
+"""Degrees of freedom from which Student's t is told by its expansion: to ten digits at any usual level."""
 
 
 class Interval(NamedTuple):
@@ -140,10 +142,27 @@ def upper_tail(level: float) -> float:
 
 
 def student_quantile(freedom: int, probability: float) -> float:
-    """The quantile of Student's t."""
-    from scipy.special import stdtrit
+    """The quantile of Student's t.
 
-    return float(stdtrit(freedom, probability))
+    With many degrees of freedom it is close to the normal one, and Fisher's expansion of their difference (Abramowitz and
+    Stegun 1964, "Handbook of Mathematical Functions", 26.7.5) is as good as any: importing scipy.special takes longer than
+    all else that a comparison of a thousand cases does.
+
+    >>> f"{student_quantile(4, 0.975):.10f} {student_quantile(999, 0.025):.10f}"
+    '2.7764451052 -1.9623414611'
+    """
+    if freedom < MANY:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(freedom, probability))
+    z = NormalDist().inv_cdf(probability)
+    terms = (
+        z * (z**2 + 1) / 4,
+        z * (5 * z**4 + 16 * z**2 + 3) / 96,
+        z * (3 * z**6 + 19 * z**4 + 17 * z**2 - 15) / 384,
+        z * (79 * z**8 + 776 * z**6 + 1482 * z**4 - 1920 * z**2 - 945) / 92160,
+    )
+    return z + math.fsum(term / freedom**order for order, term in enumerate(terms, 1))
 
 
 class _Spread(NamedTuple):

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.stats.intervals import Interval
+from steelyard.stats.intervals import Interval, student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -289,14 +289,12 @@ def difference_interval(
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     if len(current) < 2:
         return None
-    from scipy.special import stdtrit
-
     differences = [after - before for before, after in zip(baseline, current, strict=True)]
     differences += [1 / attempts, -1 / attempts]
     size = len(differences)
     mean = math.fsum(differences) / size
     variance = math.fsum((difference - mean) ** 2 for difference in differences) / size
-    half = float(stdtrit(size - 1, (1 + level) / 2)) * math.sqrt(variance / size)
+    half = student_quantile(size - 1, (1 + level) / 2) * math.sqrt(variance / size)
     return Interval(max(-1.0, mean - half), min(1.0, mean + half))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
+from functools import cache
+from itertools import accumulate
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +23,12 @@ LIKELY = 0.8
 """How likely a planned comparison is to see what it is planned for."""
 MOST_ATTEMPTS = 10_000
 """More attempts at each case than this are not advice."""
+UNLUCKY = 0.1
+"""The share of baselines that count as drawn unluckily."""
+STEPS = 1000
+"""Into so many parts these are taken to find a mean."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+"""Its multiples lie more evenly between whole numbers than those of any other number."""
 GRID = 1000
 """Scores are told apart to this share of 1 where noise is foretold."""
 
@@ -66,6 +75,15 @@ class Evidence(NamedTuple):
     def imbalance(self) -> float:
         """How much more of it the current side leaves than the baseline."""
         return 1 / self.current_attempts - 1 / self.baseline_attempts
+
+
+class Prospect(NamedTuple):
+    """What is known of one case before the current side is tried."""
+
+    attempts: int
+    """What the baseline has, or will have."""
+    rate: float
+    """How often it passes, as far as is known."""
 
 
 class Within(NamedTuple):
@@ -117,6 +135,21 @@ def evidence(case: Counts | Scores) -> Evidence:
         math.fsum(case.current) / after,
         math.fsum(score**2 for side in case for score in side) / (before + after),
     )
+
+
+def prospect(attempts: int, passes: int) -> Prospect:
+    """What a baseline lets one expect of a case: with half an attempt more that passed and half a one that failed.
+
+    A case that passed 3 times out of 3 is not known to pass always.
+
+    >>> prospect(3, 3)
+    Prospect(attempts=3, rate=0.875)
+    """
+    if not 0 <= passes <= attempts or not attempts:
+        raise ValueError(
+            f"there must be an attempt, and passes lie between 0 and the attempts, got {passes}/{attempts}"
+        )
+    return Prospect(attempts, (passes + 0.5) / (attempts + 1))
 
 
 def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.05) -> Within:
@@ -175,42 +208,119 @@ def detectable(error: float, *, alpha: float = 0.05, power: float = LIKELY) -> f
     return (NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(power)) * error
 
 
-def attempts_needed(
-    rates: Sequence[float],
-    drop: float,
-    *,
-    baseline_attempts: float | None = None,
-    alpha: float = 0.05,
-    power: float = LIKELY,
-) -> int | None:
-    """Attempts at each of these cases that find such a mean drop with this power; None when none suffice.
+def lowered(cases: Sequence[Prospect], drop: float) -> list[float]:
+    """The pass rates after such a mean drop, taken evenly from all cases; a case that would fall below 0 stays there.
 
-    `rates` are the pass rates of the cases. The baseline gets as many attempts as the current side, or has
-    `baseline_attempts` at each case already; then it may be too thin for any number on the other side. The variance of
-    a mean over a fixed suite is that of Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), without its part
-    between cases.
-
-    >>> attempts_needed([0.5] * 50 + [1.0] * 50, 0.05), attempts_needed([0.5] * 50 + [1.0] * 50, 0.05, baseline_attempts=3)
-    (7, None)
+    >>> [round(rate, 3) for rate in lowered([prospect(9, 9), prospect(9, 4), prospect(9, 0)], 0.1)]
+    [0.825, 0.325, 0.0]
     """
-    if not rates or not all(0 <= rate <= 1 for rate in rates):
-        raise ValueError("every rate must lie in [0, 1], and there must be one")
-    if not 0 < drop <= 1:
-        raise ValueError(f"a drop lies above 0 and is at most 1, got {drop}")
-    variance = math.fsum(rate * (1 - rate) for rate in rates) / len(rates) ** 2
-    if not variance:
-        return 1
-    # variance * (1 / baseline + 1 / current) must not exceed the square of the error that suffices
-    allowed = (drop / detectable(1.0, alpha=alpha, power=power)) ** 2 / variance
-    needed = 2 / allowed
-    if baseline_attempts is not None:
-        left = allowed - 1 / baseline_attempts
-        if left <= 0:
-            return None
-        needed = 1 / left
-    # a sum of floats must not ask for one more than its fraction does
-    whole = max(1, math.ceil(needed - 1e-9))
-    return whole if whole <= MOST_ATTEMPTS else None
+    if not cases or not 0 < drop <= 1:
+        raise ValueError(f"a drop of cases lies above 0 and is at most 1, got {drop} of {len(cases)} cases")
+    left, sharing, taken = drop * len(cases), len(cases), 1.0
+    for rate in sorted(case.rate for case in cases):
+        if left <= rate * sharing:
+            taken = left / sharing
+            break
+        left -= rate
+        sharing -= 1
+    return [max(0.0, case.rate - taken) for case in cases]
+
+
+def typical_passes(rates: Sequence[float], attempts: int) -> list[int]:
+    """How many of the attempts at each case pass, as it might well turn out.
+
+    Cases that are alike do not turn out alike: each has another quantile of its binomial distribution, the fractional
+    part of a multiple of the golden ratio, in the order of the rates.
+
+    >>> typical_passes([0.5] * 8, 4)
+    [1, 3, 2, 1, 3, 2, 0, 2]
+    """
+    ways = [math.log(math.comb(attempts, passes)) for passes in range(attempts + 1)]
+
+    @cache
+    def up_to(rate: float) -> list[float]:
+        if not 0 < rate < 1:
+            return [1.0 - rate] * attempts
+        won, lost = math.log(rate), math.log1p(-rate)
+        return list(accumulate(math.exp(way + k * won + (attempts - k) * lost) for k, way in enumerate(ways[:-1])))
+
+    found = [0] * len(rates)
+    for place, case in enumerate(sorted(range(len(rates)), key=lambda case: rates[case])):
+        found[case] = bisect_left(up_to(rates[case]), (place + 0.5) * GOLDEN % 1)
+    return found
+
+
+def alarm_chance(cases: Sequence[Prospect], drop: float, attempts: int, *, alpha: float) -> float:
+    """How likely so many attempts at each case let the stratified test at level alpha see such a mean drop.
+
+    A normal approximation of the power of `stratified_worse`: its statistic is a sum over the cases of the difference
+    of both sides times b * c / (b + c), for b attempts of the baseline and c of the current side; its variance under
+    the null hypothesis is that of Mantel and Haenszel 1959 at the expected margins, and half a pass is lost because
+    passes are whole. The drop is taken evenly from all cases, so that those which always passed vary once they have
+    dropped; the plain formula, as in Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), leaves that out.
+
+    >>> f"{alarm_chance([prospect(30, 15), prospect(30, 30)] * 50, 0.05, 7, alpha=0.025):.4f}"
+    '0.8736'
+    """
+    if alpha <= 0:
+        return 0.0
+    effect = null = spread = 0.0
+    for (case, lower), count in Counter(zip(cases, lowered(cases, drop), strict=True)).items():
+        before, both = case.attempts, case.attempts + attempts
+        fall, higher_variance, lower_variance = case.rate - lower, case.rate * (1 - case.rate), lower * (1 - lower)
+        weight = before * attempts / both
+        pooled = (before * higher_variance + attempts * lower_variance) / both
+        pooled += before * attempts * fall**2 / (both * (both - 1))
+        effect += count * weight * fall
+        null += count * weight * pooled
+        spread += count * weight**2 * (higher_variance / before + lower_variance / attempts)
+    beyond = effect - 0.5 - NormalDist().inv_cdf(1 - alpha) * math.sqrt(null)
+    return NormalDist().cdf(beyond / math.sqrt(spread))
+
+
+def all_clear_chance(cases: Sequence[Prospect], margin: float, attempts: int, *, alpha: float) -> float:
+    """How likely so many attempts at each case show, if nothing changed, that the drop is smaller than the margin.
+
+    That is, how likely the bound of `non_inferiority` stays below the margin.
+
+    >>> f"{all_clear_chance([prospect(30, 15), prospect(30, 30)] * 50, 0.05, 7, alpha=0.05):.4f}"
+    '0.9259'
+    """
+    _check_share("alpha", alpha)
+    variance = added = 0.0
+    for case, count in Counter(cases).items():
+        variance += count * case.rate * (1 - case.rate) * (1 / case.attempts + 1 / attempts)
+        added = max(added, (2 * case.rate - 1) * (1 / attempts - 1 / case.attempts))
+    doubt = math.sqrt(variance + margin * added * len(cases))
+    within = margin * len(cases) - NormalDist().inv_cdf(1 - alpha) * doubt
+    return NormalDist().cdf(within / math.sqrt(variance))
+
+
+def unlucky_alarms(sizes: Sequence[tuple[int, int]], *, alpha: float) -> float | None:
+    """The most innocent changes that the unluckiest tenth of such baselines flags, as a share; None without cases.
+
+    `sizes` are the attempts at each case on both sides. A test at level alpha flags a share alpha of innocent changes
+    on average over all baselines. But one baseline serves many changes: where it was drawn too well, each of them looks
+    worse than it is. With a share r of the noise in the baseline, one that is u standard errors above its true rates
+    flags a share of Phi((u * sqrt(r) - z) / sqrt(1 - r)), where Phi(z) = 1 - alpha; this is its mean over the tenth of
+    baselines with the largest u. Tests of counts spend less than their level, so the true share is rather smaller.
+
+    >>> [f"{unlucky_alarms([(before, 5)], alpha=0.05):.3f}" for before in (3, 10, 30, 1000)]
+    ['0.347', '0.228', '0.148', '0.064']
+    """
+    _check_share("alpha", alpha)
+    if not sizes:
+        return None
+    if min(map(min, sizes)) < 1:
+        raise ValueError("both sides need an attempt at every case")
+    weights = [before * after / (before + after) for before, after in sizes]
+    share = math.fsum(
+        weight * after / (before + after) for weight, (before, after) in zip(weights, sizes, strict=True)
+    ) / math.fsum(weights)
+    normal = NormalDist()
+    limit = normal.inv_cdf(1 - alpha)
+    luck = [normal.inv_cdf(1 - UNLUCKY * (place + 0.5) / STEPS) for place in range(STEPS)]
+    return math.fsum(normal.cdf((u * math.sqrt(share) - limit) / math.sqrt(1 - share)) for u in luck) / STEPS
 
 
 def more_attempts(
@@ -249,11 +359,29 @@ def more_attempts(
         wander = weights @ (variances * (more.baseline / before_then**2 + more.current / after_then**2))
         return bool(weights @ drops + probable * math.sqrt(wander) + sure * math.sqrt(doubt) < margin * len(cases))
 
-    alone = _least(lambda number: settled(More(0, number)))
-    both = _least(lambda number: settled(More(number, number)))
+    alone = least(lambda number: settled(More(0, number)))
+    both = least(lambda number: settled(More(number, number)))
     found = [More(0, alone)] if alone else []
     found += [More(both, both)] if both else []
     return min(found, key=lambda more: (more.baseline + more.current, more.baseline), default=None)
+
+
+def least(suffices: Callable[[int], bool], most: int = MOST_ATTEMPTS) -> int | None:
+    """The least number of attempts that suffices, where more of them do too; None when none does.
+
+    >>> least(lambda number: number**2 >= 50), least(lambda number: number > 10, most=10)
+    (8, None)
+    """
+    high = 1
+    while not suffices(high):
+        if high == most:
+            return None
+        high = min(2 * high, most)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def expected_flags(cases: Iterable[Counts | Scores], threshold: float) -> float:
@@ -317,20 +445,6 @@ def _flag_chance(noise: _Noise, threshold: float) -> float:
     least = (np.arange(len(current)) / after / steps + threshold + 1e-9) * before * steps
     place = np.minimum(np.floor(least).astype(int) + 1, len(above) - 1)
     return float(min(1.0, max(0.0, current @ above[np.maximum(place, 0)])))
-
-
-def _least(suffices: Callable[[int], bool]) -> int | None:
-    """The least number of attempts that suffices, where more of them do too; None when none does."""
-    high = 1
-    while not suffices(high):
-        if high == MOST_ATTEMPTS:
-            return None
-        high = min(2 * high, MOST_ATTEMPTS)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
 
 
 def _check_share(name: str, value: float) -> None:
