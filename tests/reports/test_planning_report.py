@@ -1,0 +1,110 @@
+"""A plan reads as reviewed, whatever a case is called."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from steelyard.planning import ModelPlan, Need, Once, Outlook, Plan
+from steelyard.reports.figures import UNSEEN
+from steelyard.reports.planning import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
+
+
+def model(
+    name: str, once: Once, *, seen: Need | None, seen_with_more: Need | None = None, cleared: Need | None = None
+) -> ModelPlan:
+    rows = tuple(
+        Outlook(
+            current=current,
+            attempts=40 * current,
+            cost_usd=None if once.cost_usd is None else current * once.cost_usd,
+            level=0.04,
+            drop=None if current == 1 else 0.2 / current,
+            seen=1 - 0.9 / current,
+            cleared=1 - 0.95 / current,
+        )
+        for current in (1, 3, 20)
+    )
+    return ModelPlan(
+        model=name,
+        cases=40,
+        fewest=3,
+        most=10,
+        rate=0.8125,
+        once=once,
+        seen=seen,
+        seen_with_more=seen_with_more,
+        cleared=cleared,
+        outlook=rows,
+    )
+
+
+def need(current: int, once: Once, baseline: int = 0) -> Need:
+    attempts = 40 * (current + baseline)
+    cost = None if once.cost_usd is None else once.cost_usd * attempts / 40
+    return Need(current=current, baseline=baseline, attempts=attempts, cost_usd=cost)
+
+
+KNOWN, BOUND, UNKNOWN = Once(cost_usd=0.5), Once(cost_usd=0.5, at_most=True), Once()
+
+
+def plan(*models: ModelPlan) -> Plan:
+    return Plan(
+        baseline="main",
+        detect=0.05,
+        power=0.8,
+        alpha=0.05,
+        look_alpha=0.04,
+        models=models,
+        new_cases=(HOSTILE,),
+        removed_cases=("a", "b", "c", "d", "e", "f"),
+        tests_changed=("g",),
+        unjudged=("h", "i"),
+    )
+
+
+EVERY = plan(
+    model("known", KNOWN, seen=need(24, KNOWN), seen_with_more=need(9, KNOWN, 9), cleared=need(31, KNOWN)),
+    model(HOSTILE, BOUND, seen=need(7, BOUND), cleared=need(1, BOUND)),
+    model("thin", UNKNOWN, seen=None, seen_with_more=need(61, UNKNOWN, 61)),
+)
+
+
+def headline(*models: ModelPlan) -> str:
+    return FORMATS["text"](plan(*models)).partition("\n")[0]
+
+
+def test_the_text_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
+    golden("plan.txt", FORMATS["text"](EVERY))
+
+
+def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
+    golden("plan.md", FORMATS["markdown"](EVERY))
+
+
+def test_the_headline_is_what_suffices_for_every_model() -> None:
+    known, bound, thin = EVERY.models
+    what = "to see a mean drop of 5 points from main with a chance of 80%"
+    assert headline(known, bound) == f"24 attempts per case {what}"
+    assert headline(bound, thin) == f"61 attempts per case on both sides {what}"
+    assert headline(bound, model("never", KNOWN, seen=None)) == f"More than 1,000 attempts per case {what}"
+
+
+def test_a_program_gets_every_number() -> None:
+    told = json.loads(FORMATS["json"](EVERY))
+    known, bound, thin = told["models"]
+    assert (known["seen"]["current"], known["seen"]["cost_usd"]) == (24, 12.0)
+    assert bound["once"]["at_most"] is True
+    assert "seen" not in thin
+    assert "cost_usd" not in thin["seen_with_more"]
+    assert told["unjudged"] == ["h", "i"]
+
+
+def test_no_name_commands_a_terminal() -> None:
+    for form in FORMATS.values():
+        assert UNSEEN.search(form(EVERY).replace("@\u200b", "@")) is None
