@@ -18,13 +18,14 @@ ROOMS = {
         "pairing",
         "compare",
         "decision",
+        "planning",
         "tiers",
         "suites",
         "reports",
     },
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
-    "fronts": {"cli", "options", "__init__"},
+    "fronts": {"cli", "options", "pytest_plugin", "__init__"},
 }
 MAY_IMPORT = {
     "words": {"words"},

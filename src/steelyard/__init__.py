@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.engine.gather import gather
+    from steelyard.engine.gating import Gated, gate
     from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
     from steelyard.engine.sitting import Means
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "Case": "steelyard.records",
     "Expectations": "steelyard.records",
+    "Gated": "steelyard.engine.gating",
     "Means": "steelyard.engine.sitting",
     "Message": "steelyard.records",
     "Run": "steelyard.engine.run",
     "Settings": "steelyard.settings",
     "Verify": "steelyard.records",
+    "gate": "steelyard.engine.gating",
     "gather": "steelyard.engine.gather",
     "load": "steelyard.evalsets",
     "resume": "steelyard.engine.run",
@@ -33,11 +36,13 @@ _HOMES = {
 __all__ = [
     "Case",
     "Expectations",
+    "Gated",
     "Means",
     "Message",
     "Run",
     "Settings",
     "Verify",
+    "gate",
     "gather",
     "load",
     "resume",

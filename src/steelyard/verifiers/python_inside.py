@@ -416,6 +416,9 @@ def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
         "no:cacheprovider",
         "-p",
         "no:legacypath",
+        # ours is for tests of models; here its package cannot be read
+        "-p",
+        "no:steelyard",
     ]
     status = pytest.main([*options, "--assert=plain", TESTS], plugins=[Plugin()])
     if status not in (0, 1):
