@@ -136,6 +136,8 @@ class Guest(NamedTuple):
     """The interpreter; ours when empty."""
     readable: tuple[str, ...] = ()
     """Folders that it can read besides the system's."""
+    local_sockets: bool = False
+    """Whether its processes may talk to each other over sockets; granted only where nobody else can be reached by them."""
 
 
 class Host(Protocol):
@@ -157,12 +159,13 @@ class Sandbox(Protocol):
     """How strong it is, stored with every verdict."""
 
     def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
     ) -> AbstractAsyncContextManager[Workspace]:
         """A fresh folder that holds `files`, gone afterwards with everything in it.
 
         Programs in it can read the system's folders and those in `readable`, a toolchain for example, and write
-        nowhere but in their folder.
+        nowhere but in their folder. They make no socket, unless they may talk to each other over local ones and the
+        sandbox is such that they can reach nobody else by them.
         """
         ...
 

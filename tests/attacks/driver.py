@@ -50,9 +50,9 @@ class Hasty:
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
     ) -> AsyncIterator[Workspace]:
-        async with self._sandbox.workspace(files, readable=readable) as place:
+        async with self._sandbox.workspace(files, readable=readable, local_sockets=local_sockets) as place:
             yield place
 
     @asynccontextmanager

@@ -18,7 +18,7 @@ from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import Guest, Limits, Outcome, Workspace
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import CLAIMS, LEVELS, NAMES, NEEDED, proof, strongest
-from steelyard.sandbox.worker import _family, _memory_below
+from steelyard.sandbox.worker import _family, _memory_below, interpreter
 
 Made = TypeVar("Made")
 Use = Callable[[Workspace], Awaitable[Made]]
@@ -121,6 +121,49 @@ def test_what_a_program_leaves_running_is_killed(sandbox: Contained) -> None:
     assert outcome.stdout == b"done\n"
     assert time.monotonic() - began < 5
     assert not _running(token)
+
+
+SOCKETS = """
+import socket
+families = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+for family in families:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try:
+            socket.socket(family, kind).close()
+            print(family.name, kind.name)
+        except OSError:
+            pass
+"""
+TALKING = """
+import os, socket
+listening = socket.socket(socket.AF_UNIX)
+listening.bind("line")
+listening.listen()
+if not os.fork():
+    calling = socket.socket(socket.AF_UNIX)
+    calling.connect("line")
+    calling.sendall(b"hello")
+    os._exit(0)
+print(listening.accept()[0].recv(5))
+"""
+
+
+def test_no_socket_can_be_made(sandbox: Contained) -> None:
+    assert used(sandbox, lambda place: place.run([interpreter(), "-c", SOCKETS])).stdout == b""
+
+
+def test_processes_talk_to_each_other_where_they_may_and_nobody_else_is_there(sandbox: Contained) -> None:
+    async def work() -> tuple[bytes, bytes]:
+        try:
+            async with sandbox.workspace({}, local_sockets=True) as place:
+                made = await place.run([interpreter(), "-c", SOCKETS])
+                said = await place.run([interpreter(), "-c", TALKING])
+                return made.stdout, said.stdout
+        finally:
+            await sandbox.close()
+
+    has_own_root = LEVELS[NAMES.index(sandbox.level)].own_root
+    assert asyncio.run(work()) == ((b"AF_UNIX SOCK_STREAM\n", b"b'hello'\n") if has_own_root else (b"", b""))
 
 
 def test_a_program_that_is_not_there_is_our_failure_and_no_answers(sandbox: Contained) -> None:

@@ -254,9 +254,9 @@ class Counting(Contained):
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
     ) -> AsyncIterator[Counted]:
-        async with super().workspace(files, readable=readable) as place:
+        async with super().workspace(files, readable=readable, local_sockets=local_sockets) as place:
             yield Counted(place, self)
 
 

@@ -22,9 +22,9 @@ class Contained:
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = ()
+        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
     ) -> AsyncIterator[Place]:
-        async with self.host(Guest(readable=tuple(readable))) as worker:
+        async with self.host(Guest(readable=tuple(readable), local_sockets=local_sockets)) as worker:
             place = Place(worker)
             await place.write(files)
             yield place

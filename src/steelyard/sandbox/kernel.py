@@ -253,10 +253,11 @@ LOAD, EQUAL, ABOVE, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
 STREAM, SEQUENCED = 1, 5
+UNIX = 1
 
 
-def filter_calls() -> None:
-    """From now on the system calls that no answer needs are refused."""
+def filter_calls(*, local_sockets: bool = False) -> None:
+    """From now on the system calls that no answer needs are refused; sockets within the file system are on request."""
     new = EVERY_NAMESPACE | NEW_TIME
     denied = [number(name) for name in REFUSED]
     program = [
@@ -278,6 +279,17 @@ def filter_calls() -> None:
         (RETURN, 0, 0, REFUSE | errno.EPERM),
         (RETURN, 0, 0, ALLOW),
     ]
+    if local_sockets:
+        program += [
+            (EQUAL, 0, 7, number("socket")),
+            (LOAD, 0, 0, FIRST_ARGUMENT),
+            (EQUAL, 0, 4, UNIX),
+            (LOAD, 0, 0, FIRST_ARGUMENT + 8),
+            (AND, 0, 0, 0xF),
+            (EQUAL, 0, 1, STREAM),
+            (RETURN, 0, 0, ALLOW),
+            (RETURN, 0, 0, REFUSE | errno.EPERM),
+        ]
     for name, places in ONESELF.items():
         program.append((EQUAL, 0, 3 * len(places) + 1, number(name)))
         for place in places:

@@ -167,6 +167,8 @@ class Worker:
             "landlock": enclosure.landlock,
             "filter": enclosure.filter,
             "readable": self._readable,
+            # a root of one's own comes with a network of one's own: there is nobody else to talk to
+            "local_sockets": self._guest.local_sockets and enclosure.own_root,
             "uid": uid,
             "keeps": keeps,
             "home": self._home,

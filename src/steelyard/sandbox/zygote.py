@@ -59,6 +59,7 @@ class Zygote:
         self._namespaces: bool = config["namespaces"]
         self._landlock: bool = config["landlock"]
         self._filter: bool = config["filter"]
+        self._local_sockets: bool = config["local_sockets"]
         self._readable: list[str] = config["readable"]
         self._uid: int | None = config["uid"]
         """Who the children become; None where nobody else can be become."""
@@ -283,7 +284,7 @@ class Zygote:
             everything = [*filter(os.path.exists, SYSTEM), *self._readable]
             kernel.landlock(["/"] if self._alone else [*everything, *DEVICES], [self._home, "/dev/null"])
         if self._filter:
-            kernel.filter_calls()
+            kernel.filter_calls(local_sockets=self._local_sockets)
 
     def _write(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         files = [(name, self._exactly(length)) for name, length in job["files"]]
