@@ -23,6 +23,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/passk.py
+	$(BIN)/python benchmarks/terraform.py
 	$(BIN)/python benchmarks/gate.py
 
 format: .venv/ready
@@ -47,10 +48,11 @@ pins: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture.
-# Nothing else needs it, so a demo waits for none of it.
-.venv/system: tools/system-packages | .venv/ready
+# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, and the
+# real Terraform. Nothing else needs it, so a demo waits for none of it.
+.venv/system: tools/system-packages tools/terraform tools/terraform.txt | .venv/ready
 	@tools/system-packages
+	@$(BIN)/python tools/terraform .venv/terraform
 	@touch $@
 
 clean:

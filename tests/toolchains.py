@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
+
+PROGRAMS = Path(os.environ.get("TERRAFORM_PROGRAMS") or Path(sys.prefix, "terraform"))
+"""Where `tools/terraform` put the real programs, each in a folder named after its version."""
 
 
 def needs(tool: str) -> pytest.MarkDecorator:
     """Skip where a tool is missing, except in CI: there the test runs, and fails."""
-    is_missing = shutil.which(tool) is None and not os.environ.get("CI")
-    return pytest.mark.skipif(is_missing, reason=f"{tool} is not installed")
+    return _skipped(shutil.which(tool) is None, tool)
+
+
+def terraform(version: str = "1.0.3") -> Path:
+    """The real Terraform of this version, or an emulated one."""
+    return PROGRAMS / version / "terraform"
+
+
+def needs_terraform(version: str = "1.0.3") -> pytest.MarkDecorator:
+    """The same for a version of Terraform that `make test` fetches."""
+    is_emulated = platform.machine() != "x86_64"
+    is_missing = not terraform(version).exists() or (is_emulated and not shutil.which("qemu-x86_64-static"))
+    return _skipped(is_missing, f"Terraform {version}")
+
+
+def _skipped(is_missing: bool, tool: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(is_missing and not os.environ.get("CI"), reason=f"{tool} is not installed")

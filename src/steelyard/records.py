@@ -60,6 +60,22 @@ class Pair(Record, frozen=True, kw_only=True):
     """The text on standard output; for a function what it returns."""
 
 
+class Target(Record, frozen=True, kw_only=True):
+    """A diagnostic that a repair is to make away with."""
+
+    summary: str
+    """What it says, in the words of the validator."""
+    line_start: int
+    line_end: int
+    """The lines it speaks of, from 1; both are part of it."""
+    file: str | None = None
+    """The file it speaks of, empty where it speaks of none; the answer's own when left out."""
+    detail: str = ""
+    """More of what it says, where the summary alone does not tell it from others."""
+    severity: str = "error"
+    """`error` or `warning`."""
+
+
 class Verify(Record, frozen=True, kw_only=True):
     """How an answer is verified; what is left out follows from the case."""
 
@@ -72,9 +88,15 @@ class Verify(Record, frozen=True, kw_only=True):
     python_env: str = ""
     """A virtual environment with the packages that answers and tests may import."""
     answer: str = ""
-    """For `command`: the file that the answer is written to."""
+    """For `command` and `terraform`: the file that the answer is written to."""
     files: dict[str, str] = {}
-    """For `command`: other files by name, tests for example."""
+    """For `command` and `terraform`: other files by name, tests for example; for a repair also the file to be repaired."""
+    lines: tuple[int, int] | None = None
+    """For `terraform`: the first and the last line of the file to be repaired that the answer replaces; all when left out."""
+    target: Target | None = None
+    """For `terraform`: the diagnostic that the answer is to make away with."""
+    syntax_only: bool = False
+    """For `terraform`: look at the syntax alone, by a library; that is less than validating."""
     build: str = ""
     """For `command`: the shell command that must succeed before anything is tested."""
     test: str = ""
@@ -261,6 +283,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """The verifier's own yes or no, where it has one."""
     score: float | None = None
     """The verifier's own score in [0, 1], where it has one."""
+    levels: dict[str, bool] = {}
+    """What was reached, where a verifier knows more than one level of success, such as `plausible` and `fixed`."""
     label: str = ""
     """What kind of failure this is, such as `no code` or `time limit`; empty when nothing failed."""
     reason: str = ""

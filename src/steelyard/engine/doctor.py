@@ -18,6 +18,8 @@ from steelyard.records import Case
 from steelyard.sandbox.levels import CLAIMS, NAMES, Proof, proof, strongest
 from steelyard.sandbox.worker import environment, folders_of_python, interpreter
 from steelyard.sandbox.zygote import FILES, OPEN_FILES, ROOM
+from steelyard.verifiers.terraform_program import NAMES as NAMES_OF_TERRAFORM
+from steelyard.verifiers.terraform_program import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +43,8 @@ class Wanted(NamedTuple):
     anywhere: bool = False
     """Whether it works outside the folders that a sandbox shows."""
     question: str = "--version"
+    variable: str = ""
+    """The environment variable by which the user names another one."""
 
 
 WANTED = (
@@ -54,10 +58,12 @@ WANTED = (
     Wanted(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
     Wanted(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
     Wanted(
-        ("tofu", "terraform"),
-        "Terraform by commands",
+        NAMES_OF_TERRAFORM,
+        "Terraform answers and repairs",
         brew="opentofu",
-        elsewhere="https://opentofu.org/docs/intro/install",
+        elsewhere="https://opentofu.org/docs/intro/install; for a look at syntax alone: pip install 'steelyard[hcl]'",
+        anywhere=True,
+        variable=VARIABLE,
     ),
 )
 BUBBLEWRAP = Wanted(("bwrap",), "containment where namespaces are forbidden to us", apt="bubblewrap", anywhere=True)
@@ -85,14 +91,18 @@ def examine(path: str | None = None) -> Health:
 def look_for(wanted: Wanted, path: str | None = None) -> Tool:
     """A program with its version, or how to get it."""
     seen = environment("")["PATH"] if path is None and not wanted.anywhere else path
-    for name in wanted.names:
+    named = os.environ.get(wanted.variable) if path is None else None
+    for name in (named,) if named else wanted.names:
         found = shutil.which(name, path=seen)
         if found:
             version, problem = _version(found, wanted.question)
             remedy = _remedy(wanted) if problem else ""
-            return _tool(name, wanted, version=version, path=found, problem=problem, remedy=remedy)
-    hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if path is None else ""
+            return _tool(Path(name).name, wanted, version=version, path=found, problem=problem, remedy=remedy)
+    is_hidden = path is None and not wanted.anywhere
+    hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if is_hidden else ""
     problem = f"{hidden} is not in {seen}, where a sandbox looks" if hidden else "not found"
+    if named:
+        problem = f"{wanted.variable} names {named}, which is no program"
     name = " or ".join(wanted.names)
     return _tool(name, wanted, version="", path=hidden, problem=problem, remedy=_remedy(wanted))
 
@@ -117,6 +127,8 @@ def _version(program: str, question: str) -> tuple[str, str]:
     try:
         ran = subprocess.run(
             [program, question],
+            # Terraform would go and ask for a newer version, which nobody wants to wait for
+            env={**os.environ, "CHECKPOINT_DISABLE": "1"},
             capture_output=True,
             stdin=subprocess.DEVNULL,
             text=True,

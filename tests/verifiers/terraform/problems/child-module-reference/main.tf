@@ -1,0 +1,8 @@
+module "child" {
+  source = "./child"
+  name   = "x"
+}
+
+output "label" {
+  value = module.child.label
+}

@@ -1,0 +1,7 @@
+variable "in" {
+  type = string
+}
+
+output "out" {
+  value = "<${var.in}>"
+}

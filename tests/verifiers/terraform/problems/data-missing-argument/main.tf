@@ -1,0 +1,7 @@
+data "terraform_remote_state" "dns" {
+  back = "local"
+}
+
+data "terraform_remote_state" "net" {
+  backend = "local"
+}

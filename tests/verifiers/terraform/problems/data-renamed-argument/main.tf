@@ -1,0 +1,6 @@
+data "terraform_remote_state" "dns" {
+  backend = "local"
+  config = {
+    path = var.path
+  }
+}

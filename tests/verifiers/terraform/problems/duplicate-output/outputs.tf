@@ -1,0 +1,7 @@
+output "id" {
+  value = 2
+}
+
+output "name" {
+  value = "one"
+}

@@ -1,0 +1,8 @@
+locals {
+  port  = tonumber("http")
+  ports = [local.port, 443]
+}
+
+output "ports" {
+  value = local.ports
+}

@@ -1,0 +1,11 @@
+variable "name" {
+  default = "web"
+}
+
+output "name" {
+  value = "${var.name}"
+}
+
+output "label" {
+  value = "${var.name}"
+}

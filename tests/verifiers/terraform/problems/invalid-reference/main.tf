@@ -1,0 +1,8 @@
+locals {
+  tier = "gold"
+}
+
+output "tier" {
+  value       = tier
+  description = "the tier"
+}

@@ -1,0 +1,8 @@
+variable "retries" {
+  type        = integer
+  description = "how often"
+}
+
+output "retries" {
+  value = var.retries
+}

@@ -1,0 +1,8 @@
+module "web" {
+  source = "./service"
+  port   = 80
+}
+
+output "address" {
+  value = module.web.address
+}

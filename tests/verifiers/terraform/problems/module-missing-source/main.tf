@@ -1,0 +1,7 @@
+module "queue" {
+  source = "./queues"
+}
+
+output "queue" {
+  value = module.queue.name
+}

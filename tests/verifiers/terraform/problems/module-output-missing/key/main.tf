@@ -1,0 +1,7 @@
+output "name" {
+  value = "main"
+}
+
+output "bits" {
+  value = 4096
+}

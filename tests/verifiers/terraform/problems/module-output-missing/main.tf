@@ -1,0 +1,11 @@
+module "key" {
+  source = "./key"
+}
+
+output "key" {
+  value = module.key.id
+}
+
+output "bits" {
+  value = module.key.bits
+}

@@ -1,0 +1,9 @@
+module "bucket" {
+  source = "./bucket"
+  name   = "logs"
+  public = false
+}
+
+output "bucket" {
+  value = module.bucket.url
+}

@@ -1,0 +1,5 @@
+module "pool" {
+  source = "./pool"
+  size   = "large"
+  labels = ["a"]
+}

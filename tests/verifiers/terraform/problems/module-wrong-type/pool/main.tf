@@ -1,0 +1,7 @@
+variable "size" {
+  type = number
+}
+
+variable "labels" {
+  type = list(string)
+}

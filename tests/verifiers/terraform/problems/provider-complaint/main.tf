@@ -1,0 +1,10 @@
+data "terraform_remote_state" "dns" {
+  backend = "locale"
+  config = {
+    path = "dns.tfstate"
+  }
+}
+
+output "zone" {
+  value = data.terraform_remote_state.dns.outputs
+}

@@ -1,0 +1,7 @@
+provider "terraform" {
+  version = "~> 1.0"
+}
+
+output "ok" {
+  value = true
+}

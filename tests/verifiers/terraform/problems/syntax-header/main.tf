@@ -1,0 +1,7 @@
+output "size" = {
+  value = 1
+}
+
+output "more" {
+  value = 2
+}

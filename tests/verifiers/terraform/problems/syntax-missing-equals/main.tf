@@ -1,0 +1,8 @@
+output "greeting" {
+  value       = "hello"
+  description "what to say"
+}
+
+output "farewell" {
+  value = "bye"
+}

@@ -1,0 +1,4 @@
+locals {
+  names = ["a", "b"]
+  first = local.names[0]
+}

@@ -1,0 +1,7 @@
+output "count" {
+  value = length(local.name)
+}
+
+output "first" {
+  value = local.firsts
+}

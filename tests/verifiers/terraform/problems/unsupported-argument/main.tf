@@ -1,0 +1,4 @@
+output "password" {
+  value  = "secret"
+  secret = true
+}

@@ -1,0 +1,7 @@
+variable "name" {
+  default = "web"
+}
+
+outputs "name" {
+  value = var.name
+}

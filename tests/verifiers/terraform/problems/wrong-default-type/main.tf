@@ -1,0 +1,3 @@
+output "ports" {
+  value = [for port in var.ports : port + 1]
+}

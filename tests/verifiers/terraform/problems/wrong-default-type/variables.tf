@@ -1,0 +1,4 @@
+variable "ports" {
+  type    = list(number)
+  default = "80"
+}
