@@ -11,6 +11,7 @@ import pytest
 from steelyard import records
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
+from steelyard.reports.figures import figures
 from steelyard.summary import (
     LISTED,
     CaseSummary,
@@ -651,3 +652,24 @@ def test_a_model_that_was_never_answered_is_missing_not_absent() -> None:
     assert (heard.model, heard.attempts, heard.missing) == ("m", 4, 0)
     assert (silent.model, silent.attempts, silent.missing, silent.unscored) == ("silent", 0, 4, ("a", "b"))
     assert not found.conclusive
+
+
+def test_every_level_of_success_has_its_own_pass_at_k() -> None:
+    plain = Case(id="tf", prompt="Repair it.", verify=records.Verify(kind="terraform"))
+    fixed = Finding(code="x", passed=True, levels={"plausible": True, "fixed": True})
+    plausible = Finding(code="x", passed=True, levels={"plausible": True, "fixed": False})
+    neither = Finding(code="x", passed=False, levels={"plausible": False, "fixed": False})
+    untold = Finding(code="x", passed=True, levels={"plausible": True})
+    other = Case(id="other", prompt="Write it.", verify=records.Verify(kind="terraform"))
+    facts = [*attempts(plain, fixed, plausible, neither), *attempts(other, untold, untold)]
+    model = only(summarise(info(k=(1, 2)), [plain, other], facts))
+    assert list(model.levels) == ["plausible", "fixed"]
+    assert model.levels["plausible"] == model.pass_at
+    # of the case that tells nothing of it, nothing is said
+    assert model.levels["fixed"][1].value == pytest.approx(1 / 3)
+    assert model.levels["fixed"][1].cases == 1
+    assert model.levels["fixed"][2].value == pytest.approx(2 / 3)
+    shown = {figure.name: figure.cells for figure in figures([model])}
+    assert "plausible pass@1" not in shown
+    assert shown["fixed pass@1*"][0].startswith("33.3%")
+    assert only(summarise(info(), [A], attempts(A, RIGHT))).levels == {}

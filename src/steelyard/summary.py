@@ -70,6 +70,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     pass_at: dict[int, Estimate]
     pass_hat: dict[int, Estimate] = {}
     """pass^k: how likely it is that all of k attempts succeed."""
+    levels: dict[str, dict[int, Estimate]] = {}
+    """pass@k at each level of success, where a verifier knows more than one; the level that decides is among them."""
     flaky: int = 0
     """Cases with correct attempts and others."""
     score: Estimate
@@ -343,6 +345,7 @@ class _Judged(NamedTuple):
     disagreed: int
     trust: str
     isolation: str
+    levels: tuple[tuple[str, bool], ...]
 
 
 _End = tuple[_Place, _Answered | None, _Judged | None, Failure | None]
@@ -436,6 +439,7 @@ def _judged(case: Case, verdict: Verdict, rule: Rule) -> _Judged:
         disagreed=found.disagreed,
         trust=found.trust,
         isolation=found.isolation,
+        levels=tuple(found.levels.items()),
     )
 
 
@@ -575,6 +579,7 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
         unscored=tuple(row.case for row in rows if not row.judged),
         pass_at={size: _pass_at(pass_at_k, rows, size) for size in sizes},
         pass_hat={size: _pass_at(pass_hat_k, rows, size) for size in sizes},
+        levels=_levels(rows, sizes),
         flaky=sum(0 < row.correct < len(row.judged) for row in rows),
         score=_rate(rows, lambda judged: judged.score),
         compile_rate=_rate(rows, lambda judged: judged.compiled),
@@ -620,9 +625,29 @@ def _disagreement(judged: _Judged) -> str:
     return f"{first} at first, then {later} {judged.disagreed} of {judged.rechecked} times"
 
 
-def _pass_at(of: Callable[[int, int, int], float | None], rows: Sequence[_Row], size: int) -> Estimate:
-    """The mean pass@k or pass^k of the cases with at least k judged attempts."""
-    counts = [(len(row.judged), row.correct) for row in rows]
+def _levels(rows: Sequence[_Row], sizes: Sequence[int]) -> dict[str, dict[int, Estimate]]:
+    """pass@k at each level of success that some attempt is known to have reached or not, in the verifier's order."""
+    names = dict.fromkeys(level for row in rows for one in row.judged for level, _ in one.levels)
+    found = {}
+    for level in names:
+        known = [(row, row.values(lambda one: dict(one.levels).get(level))) for row in rows]  # noqa: B023  called at once
+        reached = [(row, (len(each), round(sum(each)))) for row, each in known if each]
+        of, counts = [row for row, _ in reached], [pair for _, pair in reached]
+        found[level] = {size: _pass_at(pass_at_k, of, size, counts) for size in sizes}
+    return found
+
+
+def _pass_at(
+    of: Callable[[int, int, int], float | None],
+    rows: Sequence[_Row],
+    size: int,
+    counted: Sequence[tuple[int, int]] | None = None,
+) -> Estimate:
+    """The mean pass@k or pass^k of the cases with at least k judged attempts.
+
+    `counted` are attempts and successes of each row, where success is something else than being correct.
+    """
+    counts = [(len(row.judged), row.correct) for row in rows] if counted is None else counted
     values = {pair: of(*pair, size) for pair in set(counts)}
     usable = [(row, value) for row, pair in zip(rows, counts, strict=True) if (value := values[pair]) is not None]
     return _over_cases(

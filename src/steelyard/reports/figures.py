@@ -11,7 +11,7 @@ from steelyard.estimates import Estimate
 from steelyard.summary import CaseSummary, Doubt, ModelSummary, Tried
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from steelyard.records import Cost
 
@@ -172,6 +172,7 @@ def figures(models: Sequence[ModelSummary]) -> list[Figure]:
         estimates = [model.pass_at.get(k, nothing) for model in models]
         thin = [estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
         rows.append(_estimated(f"pass@{k}", models, estimates, tuple(map(rate, estimates)), thin))
+    rows += _levels(models)
     scores = [model.score for model in models]
     rows.append(_estimated("mean score", models, scores, tuple(map(points, scores)), _thin(models, scores)))
     for name, shares in (
@@ -302,6 +303,19 @@ def verified(models: Sequence[ModelSummary]) -> str:
     return "; ".join(
         f"{count:,} {line(way)}" for way, count in sorted(ways.items(), key=lambda item: (-item[1], item[0]))
     )
+
+
+def _levels(models: Sequence[ModelSummary]) -> Iterator[Figure]:
+    """pass@k at each level of success, except one that says what being correct says."""
+    nothing = Estimate(value=None)
+    for level in dict.fromkeys(level for model in models for level in model.levels):
+        known = [model.levels.get(level, {}) for model in models]
+        if all(each in ({}, model.pass_at) for each, model in zip(known, models, strict=True)):
+            continue
+        for k in sorted({k for each in known for k in each}):
+            estimates = [each.get(k, nothing) for each in known]
+            thin = [0 < estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
+            yield _estimated(f"{line(level)} pass@{k}", models, estimates, tuple(map(rate, estimates)), thin)
 
 
 def case_figures(case: CaseSummary, *, brief: bool = False) -> str:

@@ -133,12 +133,20 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
     return {
         "model": named(model.model, model.tier),
         "pass_at_k": {str(k): estimate.value for k, estimate in sorted(model.pass_at.items())},
+        **({"levels": _levels(model)} if model.levels else {}),
         "avg_compilation_rate": model.compile_rate.value,
         "avg_test_pass_rate": model.test_pass_rate.value,
         "avg_clippy_score": model.lint.value,
         "total_tokens": model.input_tokens + model.output_tokens,
         "total_cost_usd": model.cost_usd,
         "avg_latency_ms": None if model.latency.value is None else model.latency.value * 1000,
+    }
+
+
+def _levels(model: ModelSummary) -> dict[str, Any]:
+    """pass@k at each level of success."""
+    return {
+        level: {str(k): estimate.value for k, estimate in sorted(by_k.items())} for level, by_k in model.levels.items()
     }
 
 
