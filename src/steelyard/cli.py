@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.decision import Decision
+    from steelyard.engine.repair_judging import Progress as Judging
     from steelyard.engine.rounds import Decided
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
     from steelyard.records import Until
+    from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
     from steelyard.standing import Standings
     from steelyard.summary import Results
@@ -308,15 +310,36 @@ def passk(options: argparse.Namespace) -> int:
 
 
 def repairs(options: argparse.Namespace) -> int:
-    """pass@k of every model's recorded repairs, as evaluation_config.json says."""
+    """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
+    from steelyard.engine.repair_judging import Means
     from steelyard.engine.repairs import evaluate
+    from steelyard.reports import terminal
 
-    evaluation = evaluate(Path(options.evaluation))
+    means = Means(
+        parallelism=options.parallelism,
+        require_isolation=options.require_isolation or "",
+        allow_weak_sandbox=options.allow_weak_sandbox,
+        watch=_Watch().judging,
+    )
+    try:
+        evaluation = evaluate(Path(options.evaluation), means)
+    except KeyboardInterrupt:
+        _tell("\ninterrupted; what was judged is kept, and the same command goes on")
+        return INTERRUPTED
     _warn(evaluation.problems)
-    code = _stand(evaluation.standings, "table")
+    if evaluation.levels:
+        print("plausible")
+    _stand(evaluation.standings, "table")
+    for level, standings in evaluation.levels.items():
+        print(f"\n{level}\n{terminal.standings_text(standings, color=_color())}", end="")
+        for note in standings.notes:
+            if note not in evaluation.standings.notes:
+                _tell(f"note: {level}: {note}")
+    for line in evaluation.excuses():
+        _tell(f"steelyard: {line}")
     for path in evaluation.written:
         _tell(f"wrote {path}")
-    return code
+    return FINE if evaluation.conclusive else CANNOT_TELL
 
 
 def synth(options: argparse.Namespace) -> int:
@@ -715,13 +738,8 @@ class _Watch:
         self._last = self._started
 
     def __call__(self, progress: Progress) -> None:
-        from steelyard.reports.progress import Counts, bar, progress_line
+        from steelyard.reports.progress import Counts
 
-        now = time.monotonic()
-        ended = progress.judged + progress.failed >= progress.verdicts
-        if now - self._last < self._pause and not (ended and self._over):
-            return
-        self._last = now
         counts = Counts(
             wanted=progress.verdicts,
             replied=progress.replied,
@@ -731,6 +749,32 @@ class _Watch:
             spent=progress.spent,
             reason=progress.reason,
         )
+        self._show(counts)
+
+    def judging(self, progress: Judging) -> None:
+        """Show how far the judging of repairs is."""
+        from steelyard.reports.progress import Counts
+
+        counts = Counts(
+            wanted=progress.wanted,
+            replied=None,
+            judged=progress.judged,
+            correct=progress.plausible,
+            failed=progress.failed,
+            spent=0,
+            reason="",
+            good="plausible",
+        )
+        self._show(counts)
+
+    def _show(self, counts: Counts) -> None:
+        from steelyard.reports.progress import bar, progress_line
+
+        now = time.monotonic()
+        ended = counts.judged + counts.failed >= counts.wanted
+        if now - self._last < self._pause and not (ended and self._over):
+            return
+        self._last = now
         text = progress_line(counts, now - self._started)
         if self._over:
             text = f"{bar(counts.judged + counts.failed, counts.wanted)} {text}"

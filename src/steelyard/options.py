@@ -90,7 +90,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
     _settings_option(sub)
     _passk_options(command("passk", PASSK_EXAMPLES))
-    sub = command("repairs", "example:\n  steelyard repairs --config evaluation_config.json")
+    sub = command("repairs", REPAIRS_EXAMPLE)
     sub.add_argument(
         "--config",
         dest="evaluation",
@@ -98,6 +98,14 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         metavar="FILE",
         help="what to do (default: evaluation_config.json)",
     )
+    sub.add_argument(
+        "-j",
+        "--parallelism",
+        type=_count,
+        metavar="N",
+        help="validations at the same time (default: one per processor)",
+    )
+    _isolation_options(sub)
     _synth_options(command("synth", SYNTH_EXAMPLE))
     sub = command("query", QUERY_EXAMPLES)
     sub.add_argument("sql", metavar="SQL", help="a question to the tables runs, cases, attempts, verdicts, failures")
@@ -163,6 +171,13 @@ examples:
   steelyard passk samples.jsonl_results.jsonl --k-values 1 10 100
   steelyard passk outcomes.parquet --case task --model llm --passed ok --cost usd
   steelyard passk latest --format markdown
+"""
+REPAIRS_EXAMPLE = """\
+Fixes that hold repairs and no outcome are judged by terraform or tofu, which is on PATH or named by STEELYARD_TERRAFORM.
+Exit codes: 0 fine, 2 unreadable input or no Terraform, 3 when more than 5% of a model's problems or attempts have no outcome.
+
+example:
+  steelyard repairs --config evaluation_config.json
 """
 SYNTH_EXAMPLE = (
     "example:\n  steelyard synth --out data --problems 200 --samples 20 --models strong=0.8,weak=0.3 --seed 7"
@@ -371,6 +386,13 @@ def _means_options(sub: argparse.ArgumentParser) -> None:
 
 
 def _sandbox_options(sub: Any) -> None:
+    _isolation_options(sub)
+    sub.add_argument(
+        "--python-env", metavar="DIR", help="a virtual environment with packages for Python answers and tests"
+    )
+
+
+def _isolation_options(sub: Any) -> None:
     sub.add_argument(
         "--require-isolation",
         metavar="LEVEL",
@@ -380,9 +402,6 @@ def _sandbox_options(sub: Any) -> None:
         "--allow-weak-sandbox",
         action="store_true",
         help="run code even where it can reach network, files and secrets; see steelyard doctor",
-    )
-    sub.add_argument(
-        "--python-env", metavar="DIR", help="a virtual environment with packages for Python answers and tests"
     )
 
 

@@ -220,9 +220,9 @@ def test_an_outcome_in_the_fixes_comes_before_a_recorded_one(place: Place) -> No
     assert evaluate(place.config).standings.models[0].correct == 0
 
 
-def test_every_file_that_is_not_judged_is_named_and_nothing_is_written(place: Place) -> None:
+def test_every_file_that_is_not_judged_and_holds_no_repairs_is_named_and_nothing_is_written(place: Place) -> None:
     place.record("good_fixes.csv", p="+")
-    (place.fixes / "a_fixes.csv").write_text(UNJUDGED)
+    (place.fixes / "a_fixes.csv").write_text("oid,iteration_id,comment\np,1,x\n")
     (place.fixes / "b_fixes.csv").write_text("oid,iteration_id,plausible_fixes\np,1,True\n")
     place.out.mkdir()
     (place.out / "b_outcomes.csv").write_text("oid,iteration_id,is_fixed\np,1,True\n")
@@ -233,12 +233,12 @@ def test_every_file_that_is_not_judged_is_named_and_nothing_is_written(place: Pl
         before["evaluation_config.json"] = place.config.read_bytes()
         first, second, *rest = refused(place.config)
         assert first == (
-            f'{place.fixes}/a_fixes.csv: not judged: it has no column "plausible_fix" (known: fixed_code, iteration_id, '
-            f"oid), and there is no {place.out}/a_outcomes.csv that has one; judging repairs by Terraform is not "
-            "available yet, so add the column or that file"
+            f'{place.fixes}/a_fixes.csv: not judged: it has no column "plausible_fix" (known: comment, iteration_id, '
+            f"oid), there is no {place.out}/a_outcomes.csv that has one, and it has no repairs that could be judged; "
+            "add the column or that file, or a column fixed_file, fixed_block_content or fixed_code"
         )
         assert 'did you mean "plausible_fixes"?' in second
-        assert generate or [line for line in rest if "c_fixes.csv:2" in line]
+        assert [line for line in rest if "c_fixes.csv:2" in line]
         assert contents(place.folder) == before
 
 

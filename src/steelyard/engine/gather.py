@@ -62,9 +62,12 @@ def gather(
         with _kept(wrong):
             found.append(_of_run(run))
     if kinds["fixes"]:
-        passed = {"passed": columns.passed} if columns.passed else {}
         with _kept(wrong):
-            found.append(outcomes.fixes(kinds["fixes"], problems, **passed))
+            if columns.passed:
+                # such as the level of a success, which is told only where there is a target
+                found.append(outcomes.fixes(kinds["fixes"], problems, passed=columns.passed, may_be_unknown=True))
+            else:
+                found.append(outcomes.fixes(kinds["fixes"], problems))
     if kinds["results"]:
         with _kept(wrong):
             found.append(outcomes.results(kinds["results"]))

@@ -1,4 +1,4 @@
-"""Every model's recorded repairs, judged and added up."""
+"""Every model's repairs, judged and added up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, NamedTuple
@@ -16,21 +17,28 @@ from typing import IO, Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from steelyard import outcomes
+from steelyard.engine.repair_judging import USUAL, Means, Unjudged, needed_program
+from steelyard.engine.repair_outcomes import LEVELS, PASSED
+from steelyard.engine.repair_sources import Places, brief_name, judged, plan
 from steelyard.engine.replacing import Replacement, writing_into
 from steelyard.engine.synthetic import MODELS, PROBLEMS, TRUTH, synthesize, unchanged
 from steelyard.errors import InputError, Problem, nearest, printable, shown
 from steelyard.records import Record
-from steelyard.reports.standings import table_csv
+from steelyard.reports.standings import levels_csv, table_csv
 from steelyard.standing import Standings, standings
+from steelyard.tally import Tally
 
 DEFAULT = Path("evaluation_config.json")
-SUMMARY = "summary_pass_at_k.csv"
-PASSED = "plausible_fix"
+SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
 CSV = (".csv", ".csv.gz")
 NOT_FIXES = re.compile(rf"(?:{re.escape(PROBLEMS)}|{re.escape(TRUTH)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?")
 """Names of problems and of our own output, which are never read as fixes."""
 UNREADABLE = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 """What reading a damaged file can end in."""
+SECONDS = re.compile(r" after [\d.]+ s\b")
+"""What makes two reasons differ that are the same."""
+MOST_UNJUDGED = 0.05
+"""The share of a model's attempts beyond which nobody can tell where it stands without them."""
 RATES = (0.8, 0.6, 0.4, 0.2)
 """What made-up models achieve, one after the other, where the config names models but of course no rates."""
 
@@ -47,7 +55,7 @@ class Config(Record, frozen=True, kw_only=True):
     output_dir: Folder
     """Where the results go; made when it is not there."""
     clones_dir: Folder = "clones"
-    """The repositories that the repairs belong to; read by nothing until repairs are judged here."""
+    """The repositories that the repairs belong to, each in a folder named after the project; only read."""
     results_dir: Folder | None = None
     """Where `<model>_outcomes.csv` is looked for before output_dir."""
     k_values: Annotated[tuple[Size, ...], msgspec.Meta(min_length=1)] = (1, 5, 10)
@@ -76,24 +84,35 @@ class Evaluation(NamedTuple):
 
     standings: Standings
     """Models by name."""
+    levels: Mapping[str, Standings]
+    """The same for further levels of success, of the models whose repairs were judged here and have targets."""
+    unjudged: tuple[Unjudged, ...]
+    """Attempts about which nothing could be found out."""
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""
     written: tuple[Path, ...]
 
+    @property
+    def conclusive(self) -> bool:
+        """False when so much is missing that nobody can tell where some model stands."""
+        return self.standings.conclusive and not any(
+            model.missing > MOST_UNJUDGED * (model.attempts + model.missing) for model in self.standings.models
+        )
 
-class _Places(NamedTuple):
-    """The folders of a config, found."""
+    def excuses(self) -> list[str]:
+        """Why attempts could not be judged, each reason once with the first attempts that it concerns."""
+        concerned: dict[str, list[Unjudged]] = {}
+        for one in self.unjudged:
+            concerned.setdefault(SECONDS.sub("", one.reason), []).append(one)
+        return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
 
-    fixes: Path
-    output: Path
-    results: tuple[Path, ...]
-    """Where outcomes of fixes that carry none are looked for, in this order."""
 
-
-def evaluate(config: Path = DEFAULT) -> Evaluation:
+def evaluate(config: Path = DEFAULT, means: Means = USUAL) -> Evaluation:
     """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
 
-    Nothing is written unless everything can be read and is judged. The same input gives the same bytes, however often.
+    Repairs that nobody has judged are judged by the Terraform of this machine, and their outcomes are written as well.
+    Nothing is written unless everything can be read, and Terraform is there if it is needed. The same input gives the
+    same bytes, however often.
     """
     asked, warnings = _config(config)
     with _looking():
@@ -101,16 +120,19 @@ def evaluate(config: Path = DEFAULT) -> Evaluation:
         if asked.generate_synthetic_data:
             _make_up(places, asked)
         chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
-        sources, errors = _judged(chosen, places)
         problems = _problems_file(places)
-    try:
-        read = outcomes.fixes(sources, problems, passed=PASSED) if sources else None
-    except InputError as error:
-        errors += error.problems
-    if errors or read is None:
-        raise InputError(errors)
-    found = standings(sorted(read.tallies, key=lambda tally: tally.model), asked.k_values)
-    return Evaluation(found, (*warnings, *unmatched, *read.problems), _written(places.output, found))
+        planned = plan(chosen, places, problems)
+    own, lacking = judged(planned, places, means)
+    sources = [own.get(path) or planned.ready[path] for path in chosen]
+    read = outcomes.fixes(sources, problems, passed=PASSED)
+    tallies = _with_unjudged(chosen, read.tallies, lacking)
+    found = standings(sorted(tallies, key=lambda tally: tally.model), asked.k_values)
+    levels = _levels([path for path in chosen if path in own], own, problems, lacking, asked.k_values)
+    written = _written(places.output, found, levels)
+    tables = [path.with_name(name) for path in own.values() for name in (path.name, brief_name(path.name))]
+    return Evaluation(
+        found, levels, lacking, (*warnings, *unmatched, *planned.problems, *read.problems), (*tables, *written)
+    )
 
 
 @contextmanager
@@ -160,7 +182,7 @@ def _config(path: Path) -> tuple[Config, list[Problem]]:
     return msgspec.convert({name: table[name] for name in known if name in table}, Config), warnings
 
 
-def _places(config: Path, asked: Config) -> _Places:
+def _places(config: Path, asked: Config) -> Places:
     """Paths are taken from the working directory, or from the config's folder when only that has the fixes."""
     base = Path()
     if not Path(asked.fixes_dir).is_dir():
@@ -174,7 +196,7 @@ def _places(config: Path, asked: Config) -> _Places:
             )
     output = base / asked.output_dir
     results = (output,) if asked.results_dir is None else (base / asked.results_dir, output)
-    return _Places(base / asked.fixes_dir, output, results)
+    return Places(base / asked.fixes_dir, output, base / asked.clones_dir, results)
 
 
 def _fixes_files(folder: Path) -> list[Path]:
@@ -233,12 +255,12 @@ def _is_synthetic(path: Path) -> bool:
     return "synthetic" in path.name
 
 
-def _make_up(places: _Places, asked: Config) -> None:
+def _make_up(places: Places, asked: Config) -> None:
     """Make outcomes up in the folder of the fixes: of the problems that are known already, else of made-up ones."""
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
-    _, unjudged = _judged([path for path in real if _is_named(path, asked) and _is_of_type(path, asked)], places)
-    if unjudged:
-        raise InputError(unjudged)
+    # what cannot be read or judged is said before anything is written
+    wanted = [path for path in real if _is_named(path, asked) and _is_of_type(path, asked)]
+    needed_program(plan(wanted, places, _problems_file(places)).jobs)
     names = {name: RATES[place % len(RATES)] for place, name in enumerate(dict.fromkeys(asked.models))}
     problems = _problems_file(places)
     synthesize(
@@ -249,7 +271,7 @@ def _make_up(places: _Places, asked: Config) -> None:
     )
 
 
-def _problems_file(places: _Places) -> Path | None:
+def _problems_file(places: Places) -> Path | None:
     """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
     real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
     for folder in (places.output, places.fixes):
@@ -259,42 +281,48 @@ def _problems_file(places: _Places) -> Path | None:
     return None
 
 
-def _judged(chosen: Iterable[Path], places: _Places) -> tuple[list[Path], list[Problem]]:
-    """For each file of fixes the one that holds their outcomes, and an error for each that has none."""
-    sources, errors = [], []
-    for path in chosen:
-        columns = _columns(path)
-        # what has no header at all is for the reader of outcomes to name
-        if PASSED in columns or not columns:
-            sources.append(path)
-            continue
-        name = f"{re.sub(r'(?:_fixes)?[.]csv(?:[.]gz)?$', '', path.name)}_outcomes.csv"
-        recorded = [folder / name for folder in places.results]
-        if judged := next((place for place in recorded if PASSED in _columns(place)), None):
-            sources.append(judged)
-            continue
-        there = nearest(PASSED, [printable(column[:80]) for column in columns[:30]])
-        looked = " or ".join(printable(str(place)) for place in recorded)
-        what = (
-            f'not judged: it has no column "{PASSED}" ({there}), and there is no {looked} that has one; '
-            "judging repairs by Terraform is not available yet, so add the column or that file"
+def _counted(unjudged: Sequence[Unjudged]) -> str:
+    """How many attempts, and where the first of them stand."""
+    places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
+    more = ", ..." if len(unjudged) > len(places) else ""
+    return f"{len(unjudged)} attempt{'' if len(unjudged) == 1 else 's'} ({', '.join(places)}{more})"
+
+
+def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[Unjudged]) -> list[Tally]:
+    """The tallies of files of fixes, in which what is missing is not forgotten: neither attempts nor whole problems."""
+    missing = Counter(one.fixes for one in lacking)
+    known = set(tallies[0].cases)
+    of_oid = {one.row.oid: one.row.specific for one in lacking if one.row.specific}
+    # a problem that is listed by its oid is there already
+    unlisted = [one.row for one in lacking if one.row.oid not in known]
+    problems = dict.fromkeys(row.specific or of_oid.get(row.oid, row.oid) for row in unlisted)
+    absent = [problem for problem in problems if problem not in known]
+    return [
+        tally._replace(
+            cases=[*tally.cases, *absent],
+            tried=[*tally.tried, *(0 for _ in absent)],
+            passed=[*tally.passed, *(0 for _ in absent)],
+            missing=tally.missing + missing[path],
         )
-        errors.append(Problem(printable(str(path)), 0, what))
-    return sources, errors
+        for path, tally in zip(paths, tallies, strict=True)
+    ]
 
 
-def _columns(path: Path) -> list[str]:
-    """The header of a CSV file; empty when there is none that can be read."""
-    if not path.is_file():
-        return []
-    try:
-        with _opened(path) as file:
-            # no header is longer, and a hostile file has no second line
-            lines = iter(lambda: file.readline(1 << 20), "")
-            header = next((line for line in lines if line.strip()), "")
-        return [column.strip() for column in next(csv.reader([header]), [])]
-    except (*UNREADABLE, OSError):
-        return []
+def _levels(
+    paths: Sequence[Path],
+    own: Mapping[Path, Path],
+    problems: Path | None,
+    lacking: Sequence[Unjudged],
+    sizes: Sequence[int],
+) -> dict[str, Standings]:
+    """Where models stand at each further level; only the levels that somebody's target lets us tell of."""
+    found = {}
+    for column, level in LEVELS.items() if paths else ():
+        read = outcomes.fixes([own[path] for path in paths], problems, passed=column, may_be_unknown=True)
+        tallies = _with_unjudged(paths, read.tallies, [one for one in lacking if one.fixes in own])
+        if any(sum(tally.tried) for tally in tallies):
+            found[level] = standings(sorted(tallies, key=lambda tally: tally.model), sizes)
+    return found
 
 
 def _oids(paths: Iterable[Path]) -> list[str]:
@@ -328,15 +356,17 @@ def _opened(path: Path) -> Iterator[IO[str]]:
         yield file
 
 
-def _written(folder: Path, found: Standings) -> tuple[Path, ...]:
+def _written(folder: Path, found: Standings, levels: Mapping[str, Standings]) -> tuple[Path, ...]:
     """Write what was found, whole files or none."""
     files = {}
     for model in found.models:
         name = f"{printable(model.model).replace(os.sep, '_')}_pass_at_k.csv"
-        if name == SUMMARY or name in files:
+        if name in (SUMMARY, BY_LEVEL) or name in files:
             raise InputError(f"{printable(name)} would be written twice; rename the fixes of {shown(model.model)}")
         files[name] = table_csv(msgspec.structs.replace(found, models=(model,)))
     files[SUMMARY] = table_csv(found, brief=True)
+    if levels:
+        files[BY_LEVEL] = levels_csv(levels)
     with writing_into(folder), Replacement() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

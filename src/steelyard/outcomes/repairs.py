@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import shown
-from steelyard.outcomes.codes import EXPECTED, FALSE, Codes, outcomes
+from steelyard.outcomes.codes import EXPECTED, FALSE, MISSING, Codes, outcomes
 from steelyard.outcomes.complaints import Complaints, File, Unreadable
 from steelyard.outcomes.counting import Counting, Rows
 from steelyard.outcomes.repeats import without_repeats
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-ENDINGS = (("_fixes", "_outcomes"), ("_synthetic",))
+ENDINGS = (("_fixes_outcomes", "_fixes", "_outcomes"), ("_synthetic",))
 OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
 UNKNOWN, AMBIGUOUS = -1, -2
 
@@ -48,12 +48,17 @@ class Fixes(NamedTuple):
 
 
 def fixes(
-    paths: Sequence[str | Path], problems: str | Path | None = None, *, passed: str = "plausible_fix"
+    paths: Sequence[str | Path],
+    problems: str | Path | None = None,
+    *,
+    passed: str = "plausible_fix",
+    may_be_unknown: bool = False,
 ) -> Outcomes:
     """How repairs came out: one tally per file of fixes, in the order given, all with the same cases.
 
     The cases are the problems in the order of the problems file; without one, those that the fixes name, in the order
-    of their first appearance. Raises an InputError with all that is wrong in all files.
+    of their first appearance. An empty outcome is wrong, or a missing one where it may be unknown. Raises an InputError
+    with all that is wrong in all files.
     """
     complaints = Complaints()
     given = files(paths, complaints)
@@ -67,7 +72,8 @@ def fixes(
     read = []
     for file in given:
         with reported(file, complaints):
-            read.append(_fixes(file, passed, pairs, iterations, complaints))
+            worst = MISSING if may_be_unknown else FALSE
+            read.append(_fixes(file, passed, worst, pairs, iterations, complaints))
     cases, case_of = _cases([pair.partition("\0")[::2] for pair in pairs.numbers], listed)
     counting = Counting()
     batches = [_rows(number, one, case_of, list(pairs.numbers), listed, complaints) for number, one in enumerate(read)]
@@ -107,8 +113,8 @@ def _listed(file: File, complaints: Complaints) -> Problems:
     return Problems(file, ids, oids, is_specific)
 
 
-def _fixes(file: File, passed: str, pairs: Codes, iterations: Codes, complaints: Complaints) -> Fixes:
-    """The rows of a file of fixes."""
+def _fixes(file: File, passed: str, worst: int, pairs: Codes, iterations: Codes, complaints: Complaints) -> Fixes:
+    """The rows of a file of fixes; a row may say as little as `worst`."""
     import numpy as np
 
     sheet = Sheet(file, complaints)
@@ -120,7 +126,7 @@ def _fixes(file: File, passed: str, pairs: Codes, iterations: Codes, complaints:
             lines = part.lines
             oids, numbers, texts = part.columns[:3]
             found = outcomes(texts)
-            good = found >= FALSE
+            good = found >= worst
             if not good.all():
                 text = texts[int(np.argmin(good))].strip()
                 what = f"{passed} is {shown(text) if text else 'empty'}; expected {EXPECTED}"

@@ -12,13 +12,16 @@ class Counts(NamedTuple):
 
     wanted: int
     """Verdicts that were owed when the work began."""
-    replied: int
+    replied: int | None
+    """None where nobody is asked."""
     judged: int
     correct: int
     failed: int
     spent: float
     reason: str
     """Why the work waits, if it does."""
+    good: str = "correct"
+    """What is said of those that succeeded."""
 
 
 def progress_line(counts: Counts, elapsed: float) -> str:
@@ -28,9 +31,11 @@ def progress_line(counts: Counts, elapsed: float) -> str:
     '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
     """
     done = counts.judged + counts.failed
-    parts = [f"{done}/{counts.wanted} done", f"{counts.replied} {'reply' if counts.replied == 1 else 'replies'}"]
+    parts = [f"{done}/{counts.wanted} done"]
+    if counts.replied is not None:
+        parts.append(f"{counts.replied} {'reply' if counts.replied == 1 else 'replies'}")
     if counts.judged:
-        parts.append(f"{counts.correct / counts.judged:.0%} correct")
+        parts.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
     if counts.failed:
         parts.append(f"{counts.failed} failed")
     if counts.spent:

@@ -13,7 +13,7 @@ from steelyard.reports.figures import dollars, escaped_json, line, points
 from steelyard.reports.markdown import code, escaped, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from steelyard.estimates import Estimate
     from steelyard.standing import Standing, Standings
@@ -48,6 +48,16 @@ def table_csv(standings: Standings, *, brief: bool = False) -> str:
             row += [model.cases, model.attempts, model.correct, len(model.unscored)]
         writer.writerow([cell(value) for value in row])
     return written.getvalue()
+
+
+def levels_csv(levels: Mapping[str, Standings]) -> str:
+    """The same for several levels of success, one below the other; the first column says which."""
+    head = ""
+    rows = []
+    for level, standings in levels.items():
+        head, *lines = table_csv(standings).splitlines()
+        rows += [f"{level},{line}" for line in lines]
+    return "\n".join([f"level,{head}", *rows, ""])
 
 
 def as_json(standings: Standings) -> str:
