@@ -64,6 +64,21 @@ def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: Contai
     assert 0 < outcome.seconds < 5
 
 
+def test_what_is_readable_may_lie_anywhere(sandbox: Contained) -> None:
+    async def read(folder: str) -> Outcome:
+        try:
+            async with sandbox.workspace({}, readable=[folder]) as place:
+                return await place.run(["/bin/cat", f"{folder}/given"])
+        finally:
+            await sandbox.close()
+
+    for above in ("/tmp", "/var/tmp"):
+        with tempfile.TemporaryDirectory(dir=above) as folder:
+            Path(folder).chmod(0o755)
+            (Path(folder) / "given").write_text("found")
+            assert asyncio.run(read(folder)).stdout == b"found"
+
+
 def test_nothing_of_our_environment_is_in_it(sandbox: Contained, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET_KEY", "hidden")
     names = {line.split(b"=")[0] for line in shell(sandbox, "env").stdout.splitlines()}

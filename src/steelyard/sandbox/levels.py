@@ -55,7 +55,9 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
             command += ["--ro-bind", path, path]
     for device in DEVICES:
         command += ["--dev-bind", device, device]
-    return [*command, "--symlink", HOME, "/tmp", "--chdir", HOME, "--"]  # noqa: S108  the answer's own
+    if not any(Path(path).is_relative_to("/tmp") for path in readable):  # noqa: S108  the answer's own
+        command += ["--symlink", HOME, "/tmp"]  # noqa: S108
+    return [*command, "--chdir", HOME, "--"]
 
 
 def _seatbelt(readable: Sequence[str]) -> list[str]:
