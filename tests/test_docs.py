@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def printed(command: str, place: Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "PYTEST_"))}
     ran = subprocess.run(
         ["sh", "-c", f"{command} 2>&1"],
         cwd=place,
