@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import struct
@@ -26,16 +27,11 @@ HOME = "/steelyard"
 BOOT = """
 import json, os, socket, struct, sys, types
 control = socket.socket(fileno=0)
-def leave():
-    # whoever made our folder may be gone by now
-    try: os.rmdir(os.environ["HOME"])
-    except OSError: pass
-    os._exit(1)
 def exactly(length):
     pieces = bytearray()
     while len(pieces) < length:
         piece = control.recv(length - len(pieces))
-        if not piece: leave()
+        if not piece: os._exit(1)
         pieces += piece
     return bytes(pieces)
 def tell(**said):
@@ -58,6 +54,9 @@ try:
         tell(unshared=True)
         exactly(struct.unpack("I", exactly(4))[0])
     if start["namespaces"] or not start["own_root"]:
+        if not start["own_root"]:
+            # by the one who removes it: the engine may be killed at any moment, and would leave it behind
+            os.mkdir(start["home"], 0o700)
         first = os.fork()
         if first:
             control.close()
@@ -68,7 +67,7 @@ try:
     zygote.Zygote(control, start, guest).serve()
 except Exception as error:
     try: tell(error=f"{type(error).__name__}: {error}")
-    finally: leave()
+    finally: os._exit(1)
 """
 """What a fresh interpreter does first: our modules come over the socket, so none of our files has to be in its reach."""
 
@@ -120,7 +119,8 @@ class Worker:
         if kernel.LINUX and not enclosure.own_root:
             # what runs as the same user, beside us, must not look into our memory
             kernel.prctl(kernel.SET_DUMPABLE, 0)
-        self._home = HOME if enclosure.own_root else tempfile.mkdtemp(prefix="steelyard-")
+        unique = f"steelyard-{secrets.token_hex(8)}"
+        self._home = HOME if enclosure.own_root else str(Path(tempfile.gettempdir(), unique))
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
         self._readable = (*guest.readable, *folders_of_python())
