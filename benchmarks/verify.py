@@ -28,7 +28,7 @@ from typing import Any
 
 from steelyard import evalsets
 from steelyard.engine.pool import work_through
-from steelyard.records import Case
+from steelyard.records import Answer, Case
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, strongest
 from steelyard.scoring import correct
@@ -115,8 +115,9 @@ async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] =
 
     async def judge(attempt: tuple[Case, str]) -> None:
         nonlocal done
-        finding = await verifier.verify(*attempt)
-        assert correct(attempt[0], finding), (attempt[0].id, finding.reason)
+        case, text = attempt
+        finding = await verifier.verify(case, Answer(text=text))
+        assert correct(case, finding), (case.id, finding.reason)
         done += 1
         watch(done)
 
@@ -204,9 +205,10 @@ async def _rust(count: int, at_once: int, *, each_its_own: bool) -> None:
     idle = list(verifiers)
 
     async def judge(attempt: tuple[Case, str]) -> None:
+        case, text = attempt
         verifier = idle.pop() if each_its_own else verifiers[0]
-        finding = await verifier.verify(*attempt)
-        assert correct(attempt[0], finding), (attempt[0].id, finding.reason)
+        finding = await verifier.verify(case, Answer(text=text))
+        assert correct(case, finding), (case.id, finding.reason)
         if each_its_own:
             idle.append(verifier)
 

@@ -188,7 +188,7 @@ class Verifier(Protocol):
         """Raise VerifierError when no answer to this case could be verified: better known before answers are paid for."""
         ...
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         """What is true of this answer; raises when it could not be found out."""
         ...
 

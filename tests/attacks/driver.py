@@ -22,7 +22,7 @@ from typing import Any
 import steelyard
 from attacks.hostile import ATTACKS, CASES, HONEST, Attack
 from steelyard.protocols import Guest, Host, Limits, Outcome, Workspace
-from steelyard.records import Finding
+from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, proof
@@ -203,7 +203,7 @@ class Lane:
     async def _told(self, verifier: Python, attack: Attack, code: str) -> dict[str, Any]:
         case = CASES[attack.case]
         try:
-            finding: Finding = await verifier.verify(case, marked(code, "python"))
+            finding: Finding = await verifier.verify(case, Answer(text=marked(code, "python")))
         except Exception as error:  # what the engine would call our failure
             return {"failure": f"{type(error).__name__}: {error}"}
         return {

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from steelyard.records import Case, Expectations
+from steelyard.records import Answer, Case, Expectations
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import correct
@@ -128,7 +128,7 @@ async def attacked() -> dict[str, Any]:
         async def one(name: str, code: str) -> None:
             text = code.replace("@SECRET@", str(secret)).replace("@OUTSIDE@", str(outside))
             try:
-                found = await rust.verify(CASE, marked(text, "rust"))
+                found = await rust.verify(CASE, Answer(text=marked(text, "rust")))
             except Exception as error:
                 told[name] = {"failure": f"{type(error).__name__}: {error}"}
                 return

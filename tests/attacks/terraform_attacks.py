@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.records import Case, Verify
+from steelyard.records import Answer, Case, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import correct
@@ -149,7 +149,7 @@ async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
 
     async def told(case: Case, text: str) -> dict[str, Any]:
         try:
-            finding = await verifier.verify(case, marked(filled(text), "hcl"))
+            finding = await verifier.verify(case, Answer(text=marked(filled(text), "hcl")))
         except Exception as error:  # what the engine would call our failure
             return {"failure": f"{type(error).__name__}: {error}"}
         said = [one.message for one in finding.diagnostics]

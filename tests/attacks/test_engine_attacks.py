@@ -19,7 +19,7 @@ import pytest
 import steelyard
 from facts import Facts, facts
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Expectations
+from steelyard.records import Answer, Case, Expectations
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, proof
 from steelyard.scoring import correct
@@ -80,7 +80,7 @@ async def judged(level: str, answers: list[str]) -> list[bool | None]:
     async def one(answer: str) -> bool | None:
         for _ in range(2):
             with contextlib.suppress(VerifierError):
-                return correct(case(), await python.verify(case(), marked(answer, "python")))
+                return correct(case(), await python.verify(case(), Answer(text=marked(answer, "python"))))
         return None
 
     try:
@@ -381,7 +381,7 @@ async def main():
     looks = []
     for number in range(10_000):
         code = (RIGHT, WRONG)[number % 2]
-        finding = await python.verify(case(), marked(code, "python"))
+        finding = await python.verify(case(), Answer(text=marked(code, "python")))
         assert correct(case(), finding) == (code == RIGHT), finding
         if number in (500, 9_999):
             looks.append(seen())

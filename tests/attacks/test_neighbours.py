@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from steelyard.records import Case, Expectations, Finding, Pair, Verify
+from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.verbatim import marked
@@ -20,7 +20,7 @@ def judged(case: Case, *answers: str) -> list[Finding]:
         sandbox = Contained(strongest(allow_weak=True))
         python = Python(sandbox)
         try:
-            return [await python.verify(case, marked(answer, "python")) for answer in answers]
+            return [await python.verify(case, Answer(text=marked(answer, "python"))) for answer in answers]
         finally:
             await python.close()
             await sandbox.close()

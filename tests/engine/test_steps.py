@@ -192,7 +192,7 @@ class Judge:
     async def close(self) -> None:
         pass
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         if isinstance(self._said, Exception):
             raise self._said
         return self._said

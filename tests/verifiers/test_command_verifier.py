@@ -16,7 +16,7 @@ from steelyard import evalsets
 from steelyard.engine.prove import prove
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import Limits, Outcome, Workspace
-from steelyard.records import Case, Expectations, Finding, Verify
+from steelyard.records import Answer, Case, Expectations, Finding, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import RULES, correct, score
@@ -55,7 +55,7 @@ def _closed() -> Iterator[None]:
 
 def judge(code: str, of: Case, within: Contained | None = None) -> Finding:
     fenced = f"Here you are:\n\n```{of.language}\n{code}\n```\n"
-    return RUNNER.run(Command(within or sandbox()).verify(of, fenced))
+    return RUNNER.run(Command(within or sandbox()).verify(of, Answer(text=fenced)))
 
 
 class Watched(Contained):
@@ -130,7 +130,7 @@ def test_without_a_format_the_exit_code_is_the_one_test() -> None:
 
 
 def test_a_reply_without_code_has_failed() -> None:
-    finding = RUNNER.run(Command(sandbox()).verify(case(language="c"), "I cannot do that."))
+    finding = RUNNER.run(Command(sandbox()).verify(case(language="c"), Answer(text="I cannot do that.")))
     assert finding.label == "no code"
     assert not correct(case(), finding)
 
@@ -581,7 +581,7 @@ def test_a_tool_is_looked_up_once() -> None:
     watched = Watched()
     verifier = Command(watched)
     for _ in range(2):
-        RUNNER.run(verifier.verify(case(), "```sh\ntrue\n```"))
+        RUNNER.run(verifier.verify(case(), Answer(text="```sh\ntrue\n```")))
     RUNNER.run(watched.close())
     assert watched.workspaces == 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Finding, Verify
+from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS
 from steelyard.scoring import RULES, correct, score
@@ -61,7 +61,7 @@ def case(checks: Path, function: str) -> Case:
 
 
 def judge(checks: Path, function: str, reply: str = "hi there") -> Finding:
-    return asyncio.run(Function(NOWHERE).verify(case(checks, function), reply))
+    return asyncio.run(Function(NOWHERE).verify(case(checks, function), Answer(text=reply)))
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_check_that_hangs_is_our_failure_not_the_models(tmp_path: Path) -> Non
     (tmp_path / "checks.py").write_text("import time\ndef hangs(reply):\n    time.sleep(3600)\n")
     slow = Case(id="c", prompt="?", timeout_secs=0.2, verify=Verify(python=f"{tmp_path / 'checks.py'}:hangs"))
     with pytest.raises(VerifierError, match=r"no verdict within 0\.2 s"):
-        asyncio.run(Function(NOWHERE).verify(slow, "hi"))
+        asyncio.run(Function(NOWHERE).verify(slow, Answer(text="hi")))

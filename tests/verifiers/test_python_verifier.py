@@ -13,7 +13,7 @@ import pytest
 from steelyard import evalsets
 from steelyard.engine.prove import prove
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Expectations, Finding, Pair, Verify
+from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import RULES, correct, score
@@ -51,7 +51,7 @@ def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = 
 
 
 def judge(code: str, of: Case | None = None) -> Finding:
-    return LOOP.run(VERIFIER.verify(of or case(), f"Here you are:\n\n```python\n{code}\n```\n"))
+    return LOOP.run(VERIFIER.verify(of or case(), Answer(text=f"Here you are:\n\n```python\n{code}\n```\n")))
 
 
 def outcomes(finding: Finding) -> list[str]:
@@ -265,7 +265,7 @@ def add(a, b):
 
 @pytest.mark.parametrize("text", ["", "I cannot help with that.", "```\n```", "```python\n```"])
 def test_a_reply_without_code_is_wrong_and_says_so(text: str) -> None:
-    finding = LOOP.run(VERIFIER.verify(case(), text))
+    finding = LOOP.run(VERIFIER.verify(case(), Answer(text=text)))
     assert finding.code is None
     assert not correct(case(), finding)
     assert finding.label == "no code"

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.protocols import Outcome
-from steelyard.records import Case, Expectations, Finding
+from steelyard.records import Answer, Case, Expectations, Finding
 from steelyard.sandbox.contained import Contained, Place
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import correct
@@ -277,9 +277,9 @@ async def judged(attempts: Mapping[str, Attempt], *, together: bool) -> tuple[di
     texts = [f"```rust\n{attempt.code}\n```\n" for attempt in attempts.values()]
     try:
         if together:
-            findings = await asyncio.gather(*(rust.verify(CASE, text) for text in texts))
+            findings = await asyncio.gather(*(rust.verify(CASE, Answer(text=text)) for text in texts))
         else:
-            findings = [await rust.verify(CASE, text) for text in texts]
+            findings = [await rust.verify(CASE, Answer(text=text)) for text in texts]
     finally:
         await sandbox.close()
     return dict(zip(attempts, findings, strict=True)), sandbox.compiled

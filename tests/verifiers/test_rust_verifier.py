@@ -14,7 +14,7 @@ import pytest
 
 from steelyard import evalsets
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Dependency, Expectations, Finding
+from steelyard.records import Answer, Case, Dependency, Expectations, Finding
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import RULES, correct, score
@@ -57,7 +57,7 @@ def judge_all(pairs: list[tuple[Case, str]]) -> list[Finding]:
         rust = Rust(sandbox)
         try:
             texts = [(of, f"Here you are:\n\n```rust\n{code}```\n") for of, code in pairs]
-            return await asyncio.gather(*(rust.verify(of, text) for of, text in texts))
+            return await asyncio.gather(*(rust.verify(of, Answer(text=text)) for of, text in texts))
         finally:
             await sandbox.close()
 
@@ -93,7 +93,7 @@ def test_a_right_answer_is_found_to_be_right_in_every_respect() -> None:
 
 def test_a_reply_without_code_is_told_from_wrong_code() -> None:
     async def verify() -> Finding:
-        return await Rust(Contained(strongest(allow_weak=True))).verify(case(), "I would rather not.")
+        return await Rust(Contained(strongest(allow_weak=True))).verify(case(), Answer(text="I would rather not."))
 
     assert asyncio.run(verify()).label == "no code"
 

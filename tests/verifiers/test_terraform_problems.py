@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from steelyard.records import Case, Finding, Verify
+from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.verbatim import marked
@@ -49,7 +49,7 @@ def judged(problem: Problem, names: Sequence[str]) -> list[Finding]:
         verifier = Terraform(sandbox)
         try:
             return [
-                await verifier.verify(case(problem, name), marked(problem.repairs[name].content, "hcl"))
+                await verifier.verify(case(problem, name), Answer(text=marked(problem.repairs[name].content, "hcl")))
                 for name in names
             ]
         finally:

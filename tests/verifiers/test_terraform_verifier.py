@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Finding, Target, Verify
+from steelyard.records import Answer, Case, Finding, Target, Verify
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.scoring import correct
@@ -64,7 +64,7 @@ def judged(pairs: list[tuple[Case, str]]) -> list[Finding]:
 
         async def one(case: Case, text: str) -> Finding:
             async with turns:
-                return await verifier.verify(case, text)
+                return await verifier.verify(case, Answer(text=text))
 
         try:
             return list(await asyncio.gather(*(one(*pair) for pair in pairs)))

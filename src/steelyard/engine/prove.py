@@ -11,6 +11,7 @@ from steelyard.engine.sitting import Means
 from steelyard.engine.verifying import Verifying, in_environment, told
 from steelyard.errors import Problem
 from steelyard.plugins import names
+from steelyard.records import Answer
 from steelyard.scoring import correct
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ async def _wrong(verifying: Verifying, case: Case, text: str, *, must_pass: bool
     what = "reference" if must_pass else "counterexample"
     try:
         async with verifying.turn(case):
-            finding = await verifying.of(case).verify(case, _fenced(text, case.language))
+            finding = await verifying.of(case).verify(case, Answer(text=_fenced(text, case.language)))
     except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
         return f"its {what} could not be verified: {error}"
     if correct(case, finding) == must_pass:

@@ -93,7 +93,7 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
     """The verdict on one reply, or the reason why there is none."""
     try:
         with boundary(VerifierError):
-            found = await verifier.verify(case, reply.answer.text)
+            found = await verifier.verify(case, reply.answer)
             if case.expectations.custom_check:
                 found = _also(found, await judged_by(case.expectations.custom_check, case, reply.answer.text))
             found = _readable(found)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, nearest
 from steelyard.protocols import Limits, Outcome
-from steelyard.records import Case, Diagnostic, Finding, Span, Test
+from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
 from steelyard.verifiers.extract import canonical, extract, names_in
 from steelyard.verifiers.results import LONGEST, READERS, Forged, Unreadable, tests_in
 
@@ -63,10 +63,10 @@ class Command:
         _check_names(case)
         _check_commands(case)
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        extracted = extract(text, case.language, defines=expected)
+        extracted = extract(answer.text, case.language, defines=expected)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
         await self._need(tool for command in _commands(case) for tool in _tools(command))

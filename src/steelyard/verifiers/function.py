@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from steelyard import plugins
 from steelyard.errors import InputError, VerifierError
-from steelyard.records import Case, Finding, digest
+from steelyard.records import Answer, Case, Finding, digest
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
@@ -30,8 +30,8 @@ class Function:
     def check(self, case: Case) -> None:
         _function(case.verify.python, case)
 
-    async def verify(self, case: Case, text: str) -> Finding:
-        return await judged_by(case.verify.python, case, text)
+    async def verify(self, case: Case, answer: Answer) -> Finding:
+        return await judged_by(case.verify.python, case, answer.text)
 
     async def close(self) -> None:
         """Nothing is kept."""

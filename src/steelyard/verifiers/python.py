@@ -18,7 +18,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import Limits, Outcome
-from steelyard.records import Case, Diagnostic, Finding, Span, Test
+from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
 from steelyard.verifiers.python_guests import Referee, Talk, base, death, ended, guest
 from steelyard.verifiers.python_plan import INSIDE, Plan, plan
 from steelyard.verifiers.stitch import code_of
@@ -65,10 +65,10 @@ class Python:
             self._plans[case.tests_digest] = plan(case)
         return self._plans[case.tests_digest]
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = self._plan(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        extracted = code_of(case, text)
+        extracted = code_of(case, answer.text)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
         if tests.pairs:

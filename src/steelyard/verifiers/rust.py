@@ -21,7 +21,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import Limits, Outcome
-from steelyard.records import Case, Diagnostic, Finding, Test
+from steelyard.records import Answer, Case, Diagnostic, Finding, Test
 from steelyard.verifiers import rust_crate, rust_libraries, rust_source
 from steelyard.verifiers.rust_batch import Batches
 from steelyard.verifiers.rust_crate import Compiler
@@ -69,10 +69,10 @@ class Rust:
         if case.dependencies:
             rust_libraries.sources(case.dependencies)
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        extracted = code_of(case, text)
+        extracted = code_of(case, answer.text)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
         read = rust_source.tokens(extracted.code)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Diagnostic, Finding, Target, digest
+from steelyard.records import Answer, Case, Diagnostic, Finding, Target, digest
 from steelyard.verbatim import unmarked
 from steelyard.verifiers import terraform_syntax
 from steelyard.verifiers.extract import Extract, extract, is_prose
@@ -66,10 +66,10 @@ class Terraform:
         else:
             program()
 
-    async def verify(self, case: Case, text: str) -> Finding:
+    async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
         name, original = _answer(case), _original(case)
-        found = _code(case, text)
+        found = _code(case, answer.text)
         if not (found.code or "").strip():
             if original is None:
                 return msgspec.structs.replace(
