@@ -115,6 +115,8 @@ class Verify(Record, frozen=True, kw_only=True):
     """A function of yours that judges the answer, `checks.py:score`."""
     source: str = ""
     """A digest of that function's file, filled in by the loader, so that a changed check is a changed test."""
+    expect: dict[str, Any] = {}
+    """For `response`: the check that a right answer meets, such as `{type = "json", schema = {...}}`."""
 
 
 class Case(Record, frozen=True, kw_only=True, dict=True):
@@ -143,6 +145,11 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     """Values for `{{name}}` in the prompt; empty once the prompt is rendered."""
     weight: float = 1
     group: str = ""
+    """Cases of one group are not independent: variants of one template, for example."""
+    suite: str = ""
+    """The suite that the case belongs to; each suite has a score of its own."""
+    expected_classification: str = ""
+    """How its author expects models to come out, `pass` or `fail`: what is reported beside the score, and never is part of it."""
     critical: bool = False
     metadata: dict[str, Any] = {}
 
@@ -163,6 +170,8 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
             return self.verify.kind
         if self.verify.python:
             return "function"
+        if self.verify.expect:
+            return "response"
         return self.language or ("response" if self.target else "")
 
     @cached_property
@@ -219,7 +228,10 @@ class Answer(Record, frozen=True, kw_only=True):
 
     text: str
     finish: str = "stop"
-    """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word."""
+    """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
+    of the task also `timeout`, and in recordings `crash` and `error`."""
+    error: str = ""
+    """What went wrong instead of an answer, where that counts as an outcome."""
     reasoning: str = ""
     """What a reasoning model thought aloud, where the provider tells."""
     input_tokens: int | None = None
@@ -266,6 +278,37 @@ class Test(Record, frozen=True, kw_only=True):
     seconds: float = 0
 
 
+class Evidence(Record, frozen=True, kw_only=True):
+    """Why a response was classified as it was."""
+
+    rule: str
+    """The rule that decided: its path in the check, such as `expect.all[1]`."""
+    what: str
+    """What was found, in one sentence."""
+    matched: str = ""
+    """The text it was found in, cut to a bounded length and made harmless."""
+    position: int | None = None
+    """Where that text begins in the reply, in characters from 0."""
+    line: int | None = None
+    column: int | None = None
+    """The same place as a person counts, both from 1."""
+    schema_path: str = ""
+    """The keyword of the JSON Schema that is not met, as a pointer such as `/properties/status/enum`."""
+    value_path: str = ""
+    """The value that does not meet it, as a pointer into the reply."""
+    policy: str = ""
+    """The policy that was violated."""
+    form: str = ""
+    """The disguise in which a forbidden text was found, such as `base64`; `plain` when there was none."""
+    mended: tuple[str, ...] = ()
+    """What would have to be mended to make the format right; empty where nothing simple would do."""
+
+    @property
+    def mendable(self) -> bool:
+        """Whether the format is wrong in a way that a simple repair would mend."""
+        return bool(self.mended)
+
+
 class Finding(Record, frozen=True, kw_only=True):
     """What a verifier found out about one answer: facts, no opinion."""
 
@@ -289,6 +332,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """What kind of failure this is, such as `no code` or `time limit`; empty when nothing failed."""
     reason: str = ""
     """The failure in one line."""
+    evidence: tuple[Evidence, ...] = ()
+    """Why a response was classified as it was, what decided first."""
     output: str = ""
     """What the code printed, cut to a bounded length."""
     compile_seconds: float = 0

@@ -95,13 +95,13 @@ def test_tests_without_check_are_asserts_even_with_an_entry_point(file: Path) ->
 def test_tests_come_before_expectations_and_these_before_a_target(file: Path) -> None:
     expect = {"type": "json", "schema": {}}
     assert case(file, test=CHECK, entry_point="f", expect=expect, target="t").kind == "python"
-    assert case(file, expect=expect, target="t").verify.style == "expect"
+    assert case(file, expect=expect, target="t").verify.expect == expect
 
 
 def test_what_is_expected_of_a_response_is_part_of_its_tests(file: Path) -> None:
     one = case(file, family="json", expect={"type": "csv", "columns": ["a"]})
     other = case(file, family="json", expect={"type": "csv", "columns": ["b"]})
-    assert (one.kind, one.group, json.loads(one.tests)) == ("response", "json", {"type": "csv", "columns": ["a"]})
+    assert (one.kind, one.suite, one.verify.expect) == ("response", "json", {"type": "csv", "columns": ["a"]})
     assert one.tests_digest != other.tests_digest
 
 
@@ -112,9 +112,9 @@ def test_a_suite_of_responses_loads_without_warnings(file: Path) -> None:
     )
     loaded = load([file])
     (one,) = loaded.cases
-    assert (one.prompt, one.group, one.target, one.tags) == ("Hi Ada", "s", "^Hel+o", ("x",))
+    assert (one.prompt, one.suite, one.target, one.tags) == ("Hi Ada", "s", "^Hel+o", ("x",))
     assert (one.kind, one.verify.style) == ("response", "regex")
-    assert one.metadata == {"expected_classification": "fail"}
+    assert (one.expected_classification, one.metadata) == ("fail", {})
     assert loaded.problems == ()
 
 
@@ -164,7 +164,9 @@ def test_two_words_for_one_thing_must_agree(file: Path) -> None:
 def test_wrong_types_are_named_in_the_words_of_the_file(file: Path) -> None:
     assert wrong_case(file, ideal=["x"]) == 'case "a": ideal: expected text, got a list'
     assert wrong_case(file, test=[1]) == 'case "a": test: expected text, got a list'
-    assert wrong_case(file, expect="x").startswith("expect must be an object")
+    assert wrong_case(file, expect="x") == 'case "a": expect: expected a table, got text'
+    expected = 'case "a": expected_classification: "maybe" is neither "pass" nor "fail"'
+    assert wrong_case(file, target="t", expected_classification="maybe") == expected
     (problem,) = wrong(file, b'{"prompt": "p"}')
     assert problem.what == "a case: id (or task_id, case_id) is missing"
 

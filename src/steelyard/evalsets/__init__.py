@@ -241,9 +241,11 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
         wrong("must be a number of seconds above 0", "timeout_secs")
     if not (0 <= case.weight < math.inf):
         wrong("must be a number from 0 up", "weight")
-    for key in "metadata", "vars":
-        if _is_deeper(getattr(case, key), DEEPEST):
-            wrong(f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply", key)
+    for keys, value in (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), verify.expect):
+        if _is_deeper(value, DEEPEST):
+            wrong(f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply", *keys)
+    if case.expected_classification not in ("", "pass", "fail"):
+        wrong(f'{shown(case.expected_classification)} is neither "pass" nor "fail"', "expected_classification")
     if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
         wrong("must be a number of tokens from 1 up", "max_tokens")
     sources = []

@@ -29,12 +29,12 @@ SYNONYMS = {
     "target": ("target", "expected", "ideal", "expected_response"),
     "reference": ("reference", "canonical_solution"),
     "vars": ("vars", "prompt_vars"),
-    "group": ("group", "suite_id", "family"),
+    "suite": ("suite", "suite_id", "family"),
     "tests": ("test", "tests"),
 }
 """Our words, and those of the files."""
 ALL_WORDS = {ours: f"{ours} (or {', '.join(words[1:])})" for ours, words in SYNONYMS.items()}
-ALONE = ("entry_point", "expect", "expected_classification")
+ALONE = ("entry_point", "expect")
 KNOWN = {*Case.__struct_fields__, *ALONE, *(word for words in SYNONYMS.values() for word in words)}
 
 
@@ -152,14 +152,12 @@ def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> D
     extra = {key: value for key, value in table.items() if key not in KNOWN}
     for key in extra:
         problems.unknown(path, line, key, KNOWN)
-    if "expected_classification" in table:
-        extra["expected_classification"] = table["expected_classification"]
     if extra and isinstance(native.get("metadata", {}), dict):
         native["metadata"] = {**extra, **native.get("metadata", {})}
     if isinstance(native.get("verify", {}), dict):
         native["verify"] = _verify(native, table, path, line, problems)
     native.pop("tests", None)
-    spelled |= {"verify.tests": spelled["tests"], "verify.entry_point": "entry_point"}
+    spelled |= {"verify.tests": spelled["tests"], **{f"verify.{key}": key for key in ALONE}}
     return Draft(native, path, _subject(native.get("id")), lambda _: line, spelled=spelled)
 
 
@@ -169,7 +167,7 @@ def _subject(name: Any) -> str:
 
 def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: Problems) -> dict[str, Any]:
     """How the answer is verified: by its tests, else by what is expected of it, else by its target."""
-    flat = {"tests": native.get("tests"), "entry_point": table.get("entry_point")}
+    flat = {"tests": native.get("tests"), **{key: table.get(key) for key in ALONE}}
     flat = {key: value for key, value in flat.items() if value is not None}
     verify = {**flat, **native.get("verify", {})}
     for key in flat:
@@ -182,14 +180,10 @@ def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int,
             verify.setdefault("style", "check" if "def check(" in str(verify.get("tests")) else "asserts")
         if not is_settled and native.setdefault("language", "python") == "python":
             verify["kind"] = "python"
-    elif "expect" in table:
-        if isinstance(table["expect"], dict):
-            what = msgspec.json.encode(table["expect"], order="sorted").decode()
-            verify = {"kind": "response", "style": "expect", "tests": what, **verify}
-        else:
-            problems.error(path, line, 'expect must be an object such as {"type": "json", "schema": {...}}')
+    elif "expect" in verify:
+        verify.setdefault("kind", "response")
     elif not is_settled and ("target" in native or "expected_classification" in table):
         verify["kind"] = "response"
-        if re.search(r"[\\^$.|?*+()[\]{}]", str(table.get("expected_response", ""))):
+        if "expected_response" in table:
             verify.setdefault("style", "regex")
     return verify

@@ -43,6 +43,8 @@ class Header(Record, frozen=True, kw_only=True):
     """How long verifying one answer may take, in the cases that do not say."""
     rule: str = ""
     """The rule that scores the attempts unless --rule names another; `code` when left out."""
+    suite: str = ""
+    """The suite that all its cases belong to."""
 
 
 class EvalSet(Record, frozen=True, kw_only=True):

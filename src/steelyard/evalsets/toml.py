@@ -195,11 +195,13 @@ def _line_in(lines: Lines, table: Keys, keys: Keys) -> int:
 def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: Lines) -> Draft:
     verify = table.get("verify")
     # a case with a verifier of its own is no Rust case merely because its set names no language
-    needs_none = bool(table.get("target") or (isinstance(verify, dict) and verify.keys() & {"kind", "python"}))
+    needs_none = bool(
+        table.get("target") or (isinstance(verify, dict) and verify.keys() & {"kind", "python", "expect"})
+    )
     language = header.default_language or ("" if needs_none else LANGUAGE)
     name = table.get("id")
     return Draft(
-        {"language": language, "timeout_secs": header.default_timeout_secs, **table},
+        {"language": language, "timeout_secs": header.default_timeout_secs, "suite": header.suite, **table},
         path,
         subject=f"case {shown(name)}" if isinstance(name, str) else f"case {number + 1}",
         line=lambda keys: lines.of(("cases", number, *keys)),
