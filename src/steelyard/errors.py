@@ -6,13 +6,16 @@ SteelyardError
   StepError             a step of the road that broke: ends as a Failure beside the verdicts
     ProviderError       the question got no answer
       Unavailable       ... this time: worth asking again
+        NoAnswerInTime  ... before its deadline, though it may have been asked for in full
       Rejected          ... and asking again would not help
+        Unrecorded      ... because whoever recorded answers got none either
     VerifierError       the answer could not be verified
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
@@ -77,6 +80,17 @@ class Unavailable(ProviderError):
         """Seconds the server asked us to wait."""
 
 
+class NoAnswerInTime(Unavailable):
+    """No answer before the deadline."""
+
+    def __init__(self, message: str, *, accepted: bool, in_silence: bool) -> None:
+        super().__init__(message)
+        self.accepted = accepted
+        """Whoever was asked had the whole request, and held the line."""
+        self.in_silence = in_silence
+        """Nobody else got an answer of the same model meanwhile."""
+
+
 class Rejected(ProviderError):
     """No answer, and asking the same again would not help."""
 
@@ -84,6 +98,10 @@ class Rejected(ProviderError):
         super().__init__(message)
         self.everyone = everyone
         """The reason concerns every request to this endpoint (a wrong key), not only this one."""
+
+
+class Unrecorded(Rejected):
+    """A recording of something that went wrong instead of an answer; it says nothing about the lines beside it."""
 
 
 class VerifierError(StepError):
@@ -113,6 +131,60 @@ def nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
     listed = f"known: {', '.join(words)}"
     return f'{listed}; did you mean "{close[0]}"?' if close else listed
+
+
+HALVES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""The escapes in a JSON text; those that are half of a surrogate pair, which is no text, are group 1."""
+
+
+class Fault(NamedTuple):
+    """Where a JSON text is broken, and how."""
+
+    line: int
+    """Lines of the text before it."""
+    column: int
+    """From 1, in characters."""
+    what: str
+
+
+def json_fault(raw: bytes, error: Exception) -> Fault:
+    r"""What was wrong with a JSON text that could not be decoded, where a person would look for it.
+
+    >>> import msgspec
+    >>> for raw in (b'{"a": 1} {"b": 2}', b'{"a": 1}\n{"a"', b'["\\ud800"]'):
+    ...     try:
+    ...         msgspec.json.decode(raw)
+    ...     except msgspec.DecodeError as error:
+    ...         print(json_fault(raw, error))
+    Fault(line=0, column=10, what='a second value after the first; put each on a line of its own')
+    Fault(line=1, column=1, what='a second value after the first; put each on a line of its own')
+    Fault(line=0, column=3, what='half of a surrogate pair, which is no text')
+    """
+    import msgspec
+
+    at, what = 0, f"{str(error).partition(' - at ')[0]}; write such a number as text"
+    if isinstance(error, UnicodeDecodeError):
+        what = "not UTF-8 text; save the file as UTF-8"
+        try:
+            raw.decode()
+        except UnicodeDecodeError as invalid:
+            at = invalid.start  # that of msgspec counts from the beginning of a string within the text
+    elif isinstance(error, RecursionError):
+        what = "nested too deeply to be read; nest lists and objects less deeply"
+    elif not isinstance(error, msgspec.ValidationError):
+        place = re.search(r"\(byte (\d+)\)", str(error))
+        at = int(place[1]) if place else len(raw)
+        what = str(error).partition(" (byte ")[0]
+        if "trailing characters" in what:
+            at, what = at - 1, "a second value after the first; put each on a line of its own"
+        elif half := next((match for match in HALVES.finditer(raw) if match[1]), None):
+            at, what = half.start(), "half of a surrogate pair, which is no text"
+        elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
+            what = "NaN and Infinity are no JSON; write null, or leave the key out"
+    column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
+    return Fault(raw.count(b"\n", 0, at), column, what)
 
 
 def printable(text: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
 from steelyard.records import Answer, Attempt, Case, Finding, Record
@@ -50,7 +51,11 @@ class Provider(Protocol):
     """How many requests make sense at the same time, at the very most."""
 
     async def ask(self, attempt: Attempt) -> Answer:
-        """One answer; raises Unavailable or Rejected when there is none."""
+        """One answer; raises Unavailable or Rejected when there is none.
+
+        A provider says `accepted()` once whoever is asked has the whole request: where answering in time is part of the
+        task, not to answer is theirs from then on. One that never says so is only ever unavailable.
+        """
         ...
 
     def headroom(self) -> Headroom | None:
@@ -66,6 +71,35 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Delivery:
+    """How far one request got."""
+
+    def __init__(self) -> None:
+        self.accepted = False
+        """Whether whoever is asked has the whole of it."""
+
+
+# many requests share a provider, but each has a context of its own, which the tasks and threads it starts inherit
+_under_way: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
+
+
+@contextmanager
+def delivering() -> Iterator[Delivery]:
+    """What a provider says of the request that is made within."""
+    delivery = Delivery()
+    before = _under_way.set(delivery)
+    try:
+        yield delivery
+    finally:
+        _under_way.reset(before)
+
+
+def accepted(is_so: bool = True) -> None:
+    """Said by a provider when whoever is asked has the whole request; or that they turned it down after all."""
+    if (delivery := _under_way.get()) is not None:
+        delivery.accepted = is_so
 
 
 class Connect(Protocol):

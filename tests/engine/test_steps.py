@@ -10,9 +10,9 @@ import pytest
 from quick_loop import now, quickly
 from steelyard.engine.pace import PATIENCE, Breaker, Pace
 from steelyard.engine.steps import Persistence, ask, verify
-from steelyard.errors import Rejected, Unavailable
+from steelyard.errors import Rejected, Unavailable, Unrecorded
 from steelyard.prices import Prices
-from steelyard.protocols import Headroom, Offer
+from steelyard.protocols import Headroom, Offer, accepted
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Price, Reply, Verdict
 
 ATTEMPT = Attempt(case=Case(id="a", prompt="a?", target="x"), model="p/m", system="be brief", number=3)
@@ -114,6 +114,91 @@ def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_deadline() ->
     assert failed(outcome(provider, retries=1)) == "the endpoint: no answer within 100 s"
     assert len(provider.asked) == 2
     assert isinstance(outcome(Scripted(never, HI), retries=1), Reply)
+
+
+async def hang() -> Answer:
+    """Whoever is asked has the request, and says nothing."""
+    accepted()
+    await asyncio.sleep(1e6)
+    return HI
+
+
+async def replies(*asking: tuple[float, Callable[[], Awaitable[Answer]]], case: Case = ATTEMPT.case) -> list[str]:
+    """What comes of attempts at one model that begin at these moments: the finish of each, or `failure`."""
+    breaker, pace = Breaker(), Pace(64)
+    persistence = Persistence(retries=0, deadline=100.0)
+
+    async def one(number: int, begin: float, said: Callable[[], Awaitable[Answer]]) -> str:
+        await asyncio.sleep(begin)
+        attempt = Attempt(case=case, model="p/m", number=number)
+        fact = await ask(attempt, Scripted(said), pace, breaker, persistence, Prices({}))
+        return fact.answer.finish if isinstance(fact, Reply) else "failure" if fact else "not asked"
+
+    return list(await asyncio.gather(*(one(number, *each) for number, each in enumerate(asking, 1))))
+
+
+async def says() -> Answer:
+    return HI
+
+
+def test_no_answer_in_time_is_an_outcome_only_where_answering_in_time_is_the_task() -> None:
+    code = Case(id="a", prompt="a?", language="python")
+    assert quickly(replies((0, says), (1, hang))) == ["stop", "timeout"]
+    assert quickly(replies((0, says), (1, hang), case=code)) == ["stop", "failure"]
+
+
+def test_no_answer_in_time_from_a_model_that_has_answered_nobody_is_a_failure_also_when_it_answers_later() -> None:
+    assert quickly(replies((0, hang), (200, says))) == ["failure", "stop"]
+
+
+def test_whether_silence_is_an_outage_is_known_when_somebody_is_answered_or_enough_are_not() -> None:
+    late = [(1 + number / 10, hang) for number in range(PATIENCE - 1)]
+    # the next answer comes 150 s after the time-outs, and speaks for them
+    assert quickly(replies((0, says), *late, (250, says))) == ["stop", *["timeout"] * len(late), "stop"]
+    # another time-out instead is one too many, and speaks against them
+    assert quickly(replies((0, says), *late, (95, hang))) == ["stop", *["failure"] * PATIENCE]
+    # nobody is left who could tell
+    assert quickly(replies((0, says), *late)) == ["stop", *["timeout"] * len(late)]
+
+
+def test_time_outs_while_others_are_answered_are_no_sign_of_an_outage() -> None:
+    # the pace allows so many at once only after as many answers
+    soon, late = [(0.0, says)] * 3 * PATIENCE, [(1.0, hang)] * 2 * PATIENCE
+    told = quickly(replies(*soon, *late, (50, says)))
+    assert told == [*["stop"] * len(soon), *["timeout"] * len(late), "stop"]
+
+
+def test_whoever_stops_waiting_for_a_decision_holds_up_nobody() -> None:
+    async def go() -> None:
+        breaker = Breaker()
+        breaker.answered()
+
+        async def wait() -> bool:
+            with breaker.asking():
+                return await breaker.stayed_silent("late", in_silence=True)
+
+        async def ask_on() -> None:
+            with breaker.asking():
+                await asyncio.sleep(100)
+
+        asking = asyncio.create_task(ask_on())
+        first, second = asyncio.create_task(wait()), asyncio.create_task(wait())
+        await asyncio.sleep(1)
+        first.cancel()
+        await asyncio.sleep(1)
+        assert not second.done()
+        await asking
+        assert await second
+        assert first.cancelled()
+
+    quickly(go())
+
+
+def test_recordings_of_what_went_wrong_do_not_make_a_model_given_up() -> None:
+    breaker = Breaker()
+    for _ in range(2 * PATIENCE):
+        assert failed(outcome(Scripted(Unrecorded("no reply was recorded")), breaker=breaker))
+    assert not breaker.broken
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest
 import steelyard
 from asking import answer, offers
 from steelyard import Case, Means, Message
-from steelyard.errors import InputError, Rejected
+from steelyard.errors import InputError, Rejected, Unrecorded
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
-from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verify
+from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
 from steelyard.store import Stored
 from steelyard.verbatim import unmarked
 
@@ -127,9 +127,170 @@ def test_results_of_a_suite_bring_their_own_models(tmp_path: Path) -> None:
     )
     assert texts(replay(path), "m1") == ["hi"]
     assert texts(replay(path), "m2") == [""]
-    found = replay(path)
-    assert "m3" not in found
-    close(found)
+    assert texts(replay(path), "m3") == [""]
+
+
+RESULT = {"case_id": "greet", "suite_id": "s", "run_id": "r", "model_id": "m", "timestamp_utc": "2026-01-01T00:00:00Z"}
+
+
+def recorded(path: Path, line: Any, case: Case = CASE) -> Answer:
+    """What is replayed of one line of a file."""
+    return answer(next(iter(replay(written(path / "results.jsonl", line)).values())), attempt(case=case))
+
+
+@pytest.mark.parametrize(
+    ("line", "finish"),
+    [
+        ({"raw_response": None, "error": "x", "classification": {"primary": "timeout"}}, "timeout"),
+        ({"raw_response": None, "error": "timed out", "classification": {"primary": "crash", "details": {}}}, "crash"),
+        ({"raw_response": None, "classification": {"primary": "error"}}, "error"),
+        ({"raw_response": None, "error": "ReadTimeout", "classification": {"primary": "fail"}}, "timeout"),
+        ({"raw_response": None, "error": "request timed out"}, "timeout"),
+        ({"raw_response": None, "error": "context deadline exceeded"}, "timeout"),
+        ({"raw_response": None, "error": "connect ETIMEDOUT 10.0.0.1:443"}, "timeout"),
+        ({"raw_response": None, "error": "killed after the time-out"}, "timeout"),
+        ({"error": "thread 'main' panicked"}, "crash"),
+        ({"error": "Segmentation fault (core dumped)"}, "crash"),
+        ({"error": "exited on signal 9"}, "crash"),
+        ({"error": {"code": 500, "message": "no Hispanic model"}}, "error"),
+        ({"raw_response": "", "error": "timeout"}, "timeout"),
+        ({"raw_response": None, "error": None}, "stop"),
+        ({"raw_response": None, "error": ""}, "stop"),
+        ({}, "stop"),
+        ({"classification": None, "scores": {"accuracy": 0}}, "stop"),
+        ({"finish_reason": "length", "raw_response": ""}, "length"),
+        ({"finish_reason": "content_filter"}, "content_filter"),
+    ],
+)
+def test_what_came_instead_of_an_answer_is_told_by_its_class_and_else_by_its_words(
+    tmp_path: Path, line: dict[str, Any], finish: str
+) -> None:
+    said = recorded(tmp_path, RESULT | line)
+    assert (said.text, said.finish) == ("", finish)
+    error = line.get("error") or ""
+    assert said.error == (error if isinstance(error, str) else msgspec.json.encode(error).decode())
+
+
+@pytest.mark.parametrize(
+    ("line", "finish"),
+    [
+        ({"error": "timeout"}, "stop"),
+        ({"error": "timeout", "classification": {"primary": "fail"}}, "stop"),
+        ({"error": "lost", "classification": {"primary": "timeout"}}, "timeout"),
+        ({"classification": {"primary": "crash"}}, "crash"),
+        ({"classification": {"primary": "refusal"}}, "stop"),
+        ({"finish_reason": "max_tokens"}, "length"),
+    ],
+)
+def test_a_reply_is_judged_as_one_whatever_the_file_calls_it_unless_it_says_that_none_came(
+    tmp_path: Path, line: dict[str, Any], finish: str
+) -> None:
+    said = recorded(tmp_path, RESULT | {"raw_response": "hi"} | line)
+    assert (said.text, said.finish, said.error) == ("hi", finish, line.get("error", ""))
+
+
+def test_the_class_that_a_file_records_is_not_believed(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"raw_response": "hi", "classification": {"primary": "fail"}, "scores": {"accuracy": 0}},
+        {"raw_response": "ho", "classification": {"primary": "pass"}, "scores": {"accuracy": 1}},
+        {"raw_response": None, "error": "the request timed out", "classification": {"primary": "fail"}},
+        {"raw_response": "hi", "finish_reason": "length"},
+        {"raw_response": None},
+    ]
+    path = written(tmp_path / "results.jsonl", *(RESULT | line for line in lines))
+    done = steelyard.run([CASE], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
+    verdicts = {fact.number: fact.found for fact in Stored(done.folder).facts() if isinstance(fact, Verdict)}
+    assert [verdicts[number].label for number in range(1, 6)] == ["", "fail", "timeout", "truncated", "fail"]
+    assert "the request timed out" in verdicts[3].reason
+
+
+def test_code_that_was_never_written_is_missing_and_not_wrong(tmp_path: Path) -> None:
+    case = Case(id="greet", prompt="Write f.", language="python")
+    with pytest.raises(Unrecorded, match='for case "greet" an error was recorded and no reply: the API timed out'):
+        recorded(tmp_path, RESULT | {"raw_response": None, "error": "the API timed out"}, case)
+    # there, running out of time is something that the code did
+    said = recorded(tmp_path, RESULT | {"raw_response": "def f(): ...", "classification": {"primary": "timeout"}}, case)
+    assert (said.text, said.finish) == ("def f(): ...", "stop")
+
+
+@pytest.mark.parametrize("key", ["response", "output"])
+def test_results_in_other_words_are_read_too(tmp_path: Path, key: str) -> None:
+    assert recorded(tmp_path, {"id": "greet", "family": "s", key: "hi", "error": None}).text == "hi"
+    assert recorded(tmp_path, {"id": "greet", "family": "s", key: None, "error": "timeout"}).finish == "timeout"
+    assert recorded(tmp_path, {"id": "greet", "family": "s", "error": "crashed"}).finish == "crash"
+    assert recorded(tmp_path, {"id": "greet", "response": "hi", "output": "hi"}).text == "hi"
+    # a row's own number is not the case's
+    assert recorded(tmp_path, {"id": 17, "case_id": "greet", key: "hi"}).text == "hi"
+    assert recorded(tmp_path, RESULT | {"raw_response": "hi", key: {"tokens": 3}}).text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ({"raw_response": 3}, "raw_response is a number, not text; write the reply as a JSON string, or null"),
+        ({"raw_response": {"text": "hi"}}, "raw_response is an object, not text"),
+        ({"raw_response": ["hi"]}, "raw_response is a list, not text"),
+        ({"raw_response": False}, "raw_response is true or false, not text"),
+        ({"output": {"text": "hi"}}, "output is an object, not text"),
+        ({"response": "hi", "output": "ho"}, "response and output differ, so nobody knows which is the reply"),
+    ],
+)
+def test_a_result_that_holds_no_reply_is_named_in_one_sentence(tmp_path: Path, line: dict[str, Any], what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        replay(written(tmp_path / "results.jsonl", RESULT | {"raw_response": "x"}, RESULT | line))
+    (problem,) = caught.value.problems
+    assert problem.line == 2
+    assert problem.what.startswith(what)
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\uDE00", "\\ud83d\\ud83d", "\\ude00\\ud83d"])
+def test_half_of_a_character_is_replaced_and_nothing_else_is_touched(tmp_path: Path, half: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(
+        f'{{"case_id": "greet", "raw_response": "a{half}b", "note": "{half}"}}\n'
+        f'{{"case_id": "greet", "raw_response": "\\ud83d\\ude00 \\\\ud83d {half}"}}'
+    )
+    lost = "\ufffd" * (len(half) // 6)
+    assert texts(replay(path), "results") == [f"a{lost}b", f"\U0001f600 \\ud83d {lost}"]
+
+
+def test_a_reply_with_half_a_character_is_judged_and_stored(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"case_id": "greet", "raw_response": "hi \\ud83d"}\n')
+    done = steelyard.run([CASE], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
+    (reply,) = (fact for fact in Stored(done.folder).facts() if isinstance(fact, Reply))
+    assert reply.answer.text == "hi \ufffd"
+    assert done.summary.models[0].correct == 1
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(
+        b'\xef\xbb\xbf{"case_id": "greet", "raw_response": "one"}\r\n{"case_id": "greet", "raw_response": "two"}'
+    )
+    assert texts(replay(path), "results") == ["one", "two"]
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (b'{"case_id": "a", "raw_response": "x"} {"case_id": "b"}', "column 39: a second value after the first"),
+        (b'{"case_id": "\xc3\xa4", "raw_response": "x"}{}', "column 38: a second value after the first"),
+        (b'"{\\"case_id\\": \\"a\\"}"', "column 1: a string that holds JSON"),
+        (b'[{"case_id": "a"}]', "column 1: no JSON object"),
+    ],
+)
+def test_what_is_no_line_of_its_own_is_named_with_line_and_column(
+    tmp_path: Path, line: bytes, what: str, end: bytes
+) -> None:
+    path = written(tmp_path / "results.jsonl", RESULT)
+    path.write_bytes(path.read_bytes() + b"\n" + line + end)
+    with pytest.raises(InputError) as caught:
+        replay(path)
+    (problem,) = caught.value.problems
+    assert problem.line == 3
+    assert what in problem.what
 
 
 def test_a_packed_recording_is_unpacked(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from steelyard.protocols import Headroom
 
@@ -105,15 +106,31 @@ class Pace:
 
 
 class Breaker:
-    """Gives a model up when asking it is plainly in vain."""
+    """Gives a model up when asking it is plainly in vain, and tells its silence from that of a server that is gone."""
 
     def __init__(self) -> None:
         self._in_a_row = 0
+        self._asking = 0
+        self._overdue: list[asyncio.Future[bool]] = []
+        self.answers = 0
+        """How often the model has answered."""
         self.broken = ""
         """Why the model was given up; empty while it was not."""
 
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """One attempt, from its first try until it is known what came of it."""
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            self._settle()
+
     def answered(self) -> None:
         self._in_a_row = 0
+        self.answers += 1
+        self._decide(is_its_own=True)
 
     def failed(self, message: str, *, for_good: bool) -> None:
         self._in_a_row += 1
@@ -121,6 +138,41 @@ class Breaker:
             self.broken = self.broken or message
         elif self._in_a_row >= PATIENCE:
             self.broken = self.broken or f"{self._in_a_row} attempts in a row got no answer, the last because {message}"
+        if self.broken:
+            self._decide(is_its_own=False)
+
+    async def stayed_silent(self, message: str, *, in_silence: bool) -> bool:
+        """Whether it is the model's own doing that an attempt got no answer in time, and not an outage.
+
+        A time-out alone does not tell: a server that hangs for everybody looks the same. So it waits for what does. The next
+        answer of the model proves that it was there; attempts in a row without one, as many as it takes to give a model up,
+        prove that it was not, and then none of the time-outs before them is the model's either. Where nobody is left who
+        could bring an answer, fewer than that are the model's, if it has answered at all.
+        """
+        if not self.answers or in_silence:
+            # where others were answered meanwhile, a time-out is no sign of an outage, however many come at once
+            self.failed(message, for_good=False)
+        if not self.answers or self.broken:
+            return False
+        overdue: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._overdue.append(overdue)
+        self._settle()
+        try:
+            return await overdue
+        finally:
+            if overdue in self._overdue:
+                self._overdue.remove(overdue)
+
+    def _settle(self) -> None:
+        """Decide when everybody who asks waits for a decision: there is nobody left to wait for."""
+        if len(self._overdue) == self._asking:
+            self._decide(is_its_own=True)
+
+    def _decide(self, *, is_its_own: bool) -> None:
+        decided, self._overdue = self._overdue, []
+        for overdue in decided:
+            if not overdue.done():
+                overdue.set_result(is_its_own)
 
 
 def back_off(tries: int, first: float) -> float:

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.engine.pace import LONGEST_WAIT, back_off
-from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, VerifierError, boundary
-from steelyard.records import Attempt, Case, Failure, Finding, Reply, Verdict, digest
+from steelyard.errors import (
+    NoAnswerInTime,
+    ProviderError,
+    Rejected,
+    StepError,
+    Unavailable,
+    Unrecorded,
+    VerifierError,
+    boundary,
+)
+from steelyard.protocols import delivering
+from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
 from steelyard.scoring import correct
 from steelyard.verifiers.function import judged_by
 
@@ -19,7 +29,6 @@ if TYPE_CHECKING:
     from steelyard.engine.pace import Breaker, Pace
     from steelyard.prices import Prices
     from steelyard.protocols import Provider, Verifier
-    from steelyard.records import Answer
 
 
 Made = TypeVar("Made")
@@ -37,14 +46,21 @@ async def ask(
     attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence, prices: Prices
 ) -> Reply | Failure | None:
     """The reply to one attempt, or the reason why there is none; None when the model was given up before it was asked."""
-    try:
-        answer = await _answer(attempt, provider, pace, breaker, persistence)
-    except StepError as error:
-        breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
-        return failure(attempt, error)
-    if answer is None:
-        return None
-    breaker.answered()
+    with breaker.asking():
+        try:
+            answer = await _answer(attempt, provider, pace, breaker, persistence)
+            if answer is None:
+                return None
+            breaker.answered()
+        except NoAnswerInTime as error:
+            if (obstacle := await _obstacle(attempt, error, breaker)) is not None:
+                return failure(attempt, obstacle)
+            seconds = persistence.deadline
+            answer = Answer(text="", finish="timeout", error=f"no answer within {seconds:g} s", latency=seconds)
+        except StepError as error:
+            if not isinstance(error, Unrecorded):
+                breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
+            return failure(attempt, error)
     return Reply(
         key=attempt.key,
         at=now(),
@@ -57,6 +73,16 @@ async def ask(
     )
 
 
+async def _obstacle(attempt: Attempt, error: NoAnswerInTime, breaker: Breaker) -> ProviderError | None:
+    """Why no answer in time is not the model's own doing; None when it is, and answering in time is part of the task."""
+    if attempt.case.kind != "response" or not error.accepted:
+        breaker.failed(str(error), for_good=False)
+        return error
+    if await breaker.stayed_silent(str(error), in_silence=error.in_silence):
+        return None
+    return ProviderError(f"{error}, and nothing shows that others would have got one: taken for an outage")
+
+
 async def _answer(
     attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence
 ) -> Answer | None:
@@ -66,11 +92,17 @@ async def _answer(
         try:
             if breaker.broken:
                 break
-            async with asyncio.timeout(persistence.deadline):
-                with boundary(ProviderError):
-                    answer = _readable(await provider.ask(attempt))
+            heard = breaker.answers
+            with delivering() as delivery:
+                async with asyncio.timeout(persistence.deadline):
+                    with boundary(ProviderError):
+                        answer = _readable(await provider.ask(attempt))
         except TimeoutError:
-            error = Unavailable(f"{provider.endpoint}: no answer within {persistence.deadline:g} s")
+            error = NoAnswerInTime(
+                f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
+                accepted=delivery.accepted,
+                in_silence=breaker.answers == heard,
+            )
         except Unavailable as unavailable:
             error = unavailable
         else:

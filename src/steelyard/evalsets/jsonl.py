@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from steelyard.errors import InputError, shown
+from steelyard.errors import InputError, json_fault, shown
 from steelyard.evalsets import benchmarks
-from steelyard.evalsets.schema import Draft, Problems
+from steelyard.evalsets.schema import Draft, Header, Problems
 from steelyard.records import Case
 
 if TYPE_CHECKING:
@@ -117,28 +116,17 @@ def _decoded(raw: bytes, path: str, line: int, problems: Problems, kind: Any) ->
     try:
         raw.decode()
         return msgspec.json.decode(raw, type=kind)
-    except UnicodeDecodeError as error:
-        at, what = error.start, "not UTF-8 text; save the file as UTF-8"
-    except msgspec.ValidationError as error:
-        at, what = 0, f"{str(error).partition(' - at ')[0]}; write such a number as text"
-    except msgspec.DecodeError as error:
-        place = re.search(r"\(byte (\d+)\)", str(error))
-        at = int(place[1]) if place else len(raw)
-        what = str(error).partition(" (byte ")[0]
-        if "trailing characters" in what:
-            at, what = at - 1, "a second value after the first; put each case on a line of its own"
-        elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
-            what = "NaN and Infinity are no JSON; write null, or leave the key out"
-    except RecursionError:
-        at, what = 0, "nested too deeply to be read; nest lists and objects less deeply"
-    column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
-    problems.error(path, line + raw.count(b"\n", 0, at), f"column {column}: {what}")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        fault = json_fault(raw, error)
+        problems.error(path, line + fault.line, f"column {fault.column}: {fault.what}")
     return None
 
 
 def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> Draft:
     """The same case under our names; what we do not know is warned of, and kept with the metadata."""
-    native = {key: value for key, value in table.items() if key in Case.__struct_fields__}
+    # said here as TOML sets say it, because a case is the same wherever it is written, down to the digest of its tests
+    native: dict[str, Any] = {"timeout_secs": Header(id="", name="").default_timeout_secs}
+    native |= {key: value for key, value in table.items() if key in Case.__struct_fields__}
     spelled = dict(ALL_WORDS)
     for ours, words in SYNONYMS.items():
         given = [word for word in words if word in table]
@@ -180,9 +168,7 @@ def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int,
             verify.setdefault("style", "check" if "def check(" in str(verify.get("tests")) else "asserts")
         if not is_settled and native.setdefault("language", "python") == "python":
             verify["kind"] = "python"
-    elif "expect" in verify:
-        verify.setdefault("kind", "response")
-    elif not is_settled and ("target" in native or "expected_classification" in table):
+    elif not is_settled and "expect" not in verify and ("target" in native or "expected_classification" in table):
         verify["kind"] = "response"
         if "expected_response" in table:
             verify.setdefault("style", "regex")

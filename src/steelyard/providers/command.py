@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 
 from steelyard.errors import InputError, Rejected
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import Offer, Provider, ProviderSettings, accepted
 from steelyard.records import Answer, Attempt, Cost
 
 LARGEST = 32 << 20
@@ -66,6 +66,7 @@ class Command:
                 start_new_session=True,
                 env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
             )
+            accepted()
             try:
                 await self._ended(process, output)
             finally:

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.plugins import Function, function
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import Offer, Provider, ProviderSettings, accepted
 from steelyard.records import Answer, Attempt
 
 
@@ -24,6 +24,7 @@ class Python:
     async def ask(self, attempt: Attempt) -> Answer:
         prompt = "\n\n".join(message.content for message in attempt.messages)
         started = time.monotonic()
+        accepted()
         said = await self._model.call(prompt, attempt)
         if isinstance(said, Answer):
             return said

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 import zlib
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, Rejected
+from steelyard.errors import HALVES, InputError, Problem, Rejected, Unrecorded, json_fault
 from steelyard.protocols import Offer, Provider, ProviderSettings
-from steelyard.records import Answer, Attempt, Reply
+from steelyard.records import Answer, Attempt, Case, Reply
 from steelyard.verbatim import marked
 
 LARGEST = 4 << 30
 """Bytes a packed recording may unpack to."""
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+TEXTS = ("raw_response", "response", "output")
+"""Where results keep the reply; the first is that of suites, and stands for itself even when it is null."""
+INSTEAD = ("timeout", "crash", "error")
+"""What can have come instead of an answer, in the order in which it is told from the words of an error."""
+SIGNS = {"timeout": r"timed?[ -]?out|deadline", "crash": r"\b(?:crash|segfault|segmentation fault|killed|panic|signal)"}
+FINISH = {"max_tokens": "length", "end_turn": "stop"}
+"""Other people's words for why a model stopped."""
+KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
 class _Line(msgspec.Struct):
@@ -25,23 +36,75 @@ class _Line(msgspec.Struct):
 
     kind: str = ""
     case: str | None = None
-    case_id: str | None = None
+    case_id: str | int | None = None
     task_id: str | int | None = None
+    id: Any = None
     model: str | None = None
     model_id: str | None = None
+    run_id: Any = None
     completion: str | None = None
     solution: str | None = None
-    raw_response: str | None = None
+    raw_response: Any = msgspec.UNSET
+    response: Any = msgspec.UNSET
+    output: Any = msgspec.UNSET
+    error: Any = msgspec.UNSET
+    classification: Any = msgspec.UNSET
+    finish_reason: Any = None
 
     @property
     def about(self) -> str | None:
-        return next((str(name) for name in (self.case, self.case_id, self.task_id) if name is not None), None)
+        names = (self.case, self.case_id, self.task_id, self.id if isinstance(self.id, str | int) else None)
+        return next((str(name) for name in names if name is not None), None)
+
+    @property
+    def is_sample(self) -> bool:
+        return self.completion is not None or self.solution is not None
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a suite's runner wrote the line, be it about a reply or about what came instead."""
+        told = (*(getattr(self, name) for name in TEXTS), self.error, self.classification)
+        return any(each is not msgspec.UNSET for each in told) or (self.case_id is not None and self.run_id is not None)
 
     @property
     def answers(self) -> bool:
-        return self.kind == "reply" or not (
-            self.completion is None and self.solution is None and self.raw_response is None
-        )
+        return self.kind == "reply" or self.is_sample or self.is_result
+
+    @property
+    def texts(self) -> dict[str, Any]:
+        """What may be the reply, by its key."""
+        if self.raw_response is not msgspec.UNSET:
+            return {"raw_response": self.raw_response}
+        found = {name: getattr(self, name) for name in TEXTS}
+        return {name: text for name, text in found.items() if text is not msgspec.UNSET and text is not None}
+
+    @property
+    def text(self) -> str:
+        """The reply, once it is known to be one; empty where there is none."""
+        return next((text for text in self.texts.values() if text is not None), "")
+
+    @property
+    def said_error(self) -> str:
+        """What a result says went wrong, in whatever shape."""
+        if not self.error:  # absent, null, false or empty
+            return ""
+        return self.error if isinstance(self.error, str) else msgspec.json.encode(self.error).decode()
+
+    @property
+    def instead(self) -> str:
+        """What came instead of an answer, by the recorded class, else by the error where there is no reply; empty if one did."""
+        said = self.classification
+        primary = said.get("primary") if isinstance(said, dict) else said
+        if primary in INSTEAD:
+            return str(primary)
+        if self.text or not self.said_error:
+            return ""
+        return next((kind for kind, sign in SIGNS.items() if re.search(sign, self.said_error, re.IGNORECASE)), "error")
+
+    @property
+    def finish(self) -> str:
+        told = self.finish_reason
+        return FINISH.get(told, told) if isinstance(told, str) and told else "stop"
 
 
 _reply = msgspec.json.Decoder(Reply)
@@ -64,7 +127,7 @@ class Replay:
     async def ask(self, attempt: Attempt) -> Answer:
         start, length = self._places[attempt.case.id][attempt.number - 1]
         line = os.pread(self._file.fileno(), length, start)
-        recorded = _line.decode(line)
+        recorded = _decoded(line)
         if recorded.kind == "reply":
             reply = _reply.decode(line)
             if reply.asked != attempt.asked:
@@ -82,7 +145,21 @@ class Replay:
         if recorded.completion is not None:
             prompt = "\n\n".join(message.content for message in attempt.case.messages)
             return Answer(text=prompt + recorded.completion)
-        return Answer(text=recorded.solution or recorded.raw_response or "")
+        if recorded.solution is not None:
+            return Answer(text=recorded.solution)
+        return self._result(recorded, attempt.case)
+
+    def _result(self, recorded: _Line, case: Case) -> Answer:
+        """A line of a suite's results, judged anew: of its own classification only what came instead of an answer counts."""
+        instead, error = recorded.instead, recorded.said_error
+        if case.kind == "response":
+            return Answer(text=recorded.text, finish=instead or recorded.finish, error=error)
+        if instead and not recorded.text:
+            # whoever fails to ask says nothing about code that was never written
+            raise Unrecorded(
+                f'{self.endpoint}: for case "{case.id}" an error was recorded and no reply: {error or instead}'
+            )
+        return Answer(text=recorded.text, finish=recorded.finish, error=error)
 
     def headroom(self) -> None:
         return None
@@ -98,7 +175,11 @@ class Replay:
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a recording has no settings
-    """The models in a run folder or a JSONL file, each by the name it was recorded under."""
+    """The models in a run folder or a JSONL file, each by the name it was recorded under.
+
+    Half of a surrogate pair, which is what is left of a character where a text was cut in UTF-16, cannot be stored: it is
+    replayed as the replacement character U+FFFD, as every writer of UTF-8 does it; the recording stays as it is.
+    """
     path = Path(model)
     if path.is_dir():
         path = path / "attempts.jsonl"
@@ -119,12 +200,16 @@ def _models(model: str, path: Path, file: IO[bytes]) -> dict[str, Replay]:
     found: dict[str, Replay] = {}
     start = 0
     for number, line in enumerate(file, 1):
-        recorded = _recorded(line, path, number)
+        marks = len(BYTE_ORDER_MARK) if number == 1 and line.startswith(BYTE_ORDER_MARK) else 0
+        try:
+            recorded = _recorded(line[marks:])
+        except InputError as error:
+            raise InputError([Problem(str(path), number, str(error))]) from None
         if recorded is not None and recorded.answers:
             name = recorded.model or recorded.model_id or stem
             if recorded.about is None:
-                raise InputError([Problem(str(path), number, "a reply without case, case_id or task_id")])
-            found.setdefault(name, Replay(model, file)).add(recorded.about, start, len(line))
+                raise InputError([Problem(str(path), number, "a reply without case, case_id, task_id or id")])
+            found.setdefault(name, Replay(model, file)).add(recorded.about, start + marks, len(line) - marks)
         start += len(line)
     if not found:
         raise InputError(
@@ -133,15 +218,45 @@ def _models(model: str, path: Path, file: IO[bytes]) -> dict[str, Replay]:
     return found
 
 
-def _recorded(line: bytes, path: Path, number: int) -> _Line | None:
+def _recorded(line: bytes) -> _Line | None:
+    """What a line holds, if anything; raises InputError with what is wrong with it."""
     if not line.strip():
         return None
     try:
-        return _line.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        if not line.endswith(b"\n"):
+        recorded = _decoded(line)
+    except msgspec.ValidationError as error:
+        raise InputError(f"not a recorded reply: {_misfit(line, error)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        fault = json_fault(line, error)
+        if not line.endswith(b"\n") and "second value" not in fault.what:
             return None  # cut off while it was recorded
-        raise InputError([Problem(str(path), number, f"not a recorded reply: {error}")]) from None
+        raise InputError(f"not a recorded reply: column {fault.column}: {fault.what}") from None
+    if recorded.is_sample or not recorded.is_result:
+        return recorded
+    for name, text in recorded.texts.items():
+        if not isinstance(text, str | None):
+            raise InputError(f"{name} is {KINDS[type(text)]}, not text; write the reply as a JSON string, or null")
+    if len(set(recorded.texts.values())) > 1:
+        raise InputError(f"{' and '.join(recorded.texts)} differ, so nobody knows which is the reply; keep one of them")
+    return recorded
+
+
+def _misfit(line: bytes, error: msgspec.ValidationError) -> str:
+    """What JSON that is no line of a recording is instead."""
+    if line.lstrip().startswith(b"{"):
+        return str(error)
+    what = "a string that holds JSON" if re.match(rb'\s*"\s*\{', line) else "no JSON object"
+    return f"column 1: {what}; write each reply as an object on a line of its own"
+
+
+def _decoded(line: bytes) -> _Line:
+    try:
+        return _line.decode(line)
+    except msgspec.DecodeError:
+        if not any(match[1] for match in HALVES.finditer(line)):
+            raise
+    # as long as what it stands for, so that columns stay what they are
+    return _line.decode(HALVES.sub(lambda match: rb"\ufffd" if match[1] else match[0], line))
 
 
 def _plain(path: Path) -> IO[bytes]:

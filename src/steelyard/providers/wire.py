@@ -16,10 +16,10 @@ import httpx2
 import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
-from steelyard.protocols import Headroom
+from steelyard.protocols import Headroom, accepted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
 LARGEST = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
@@ -71,12 +71,17 @@ class Endpoint:
                 verify=_certificates(),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE),
             )
-        content = None if body is None else msgspec.json.encode(body)
-        headers = self._headers if content is None else {**self._headers, "content-type": "application/json"}
+        content, headers = None, self._headers
+        if body is not None:
+            encoded = msgspec.json.encode(body)
+            content = _sent(encoded)
+            headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
         started = time.monotonic()
         received = bytearray()
         try:
             async with self._client.stream(method, self.url + path, content=content, headers=headers) as response:
+                if not response.is_success:
+                    accepted(False)
                 async for chunk in response.aiter_bytes():
                     received += chunk
                     if len(received) > LARGEST:
@@ -124,6 +129,12 @@ class Endpoint:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+
+
+async def _sent(content: bytes) -> AsyncIterator[bytes]:
+    """The body of a request; whoever asks for more of it has sent it whole, to a server that holds the line."""
+    yield content
+    accepted()
 
 
 @cache

@@ -18,6 +18,7 @@ FORMATS: Mapping[str, str] = {
     ".csv": "csv",
     ".xml": "junit",
     ".sarif": "sarif",
+    ".jsonl": "results",
 }
 """The format that a file's suffix asks for."""
 

@@ -1,0 +1,65 @@
+"""The lines that a suite's results are exchanged as: each reply with what it was classified as."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.reports.figures import named, why
+from steelyard.reports.human_eval import TIMED_OUT
+from steelyard.suites import accuracy
+
+if TYPE_CHECKING:
+    from steelyard.records import Reply, Verdict
+    from steelyard.summary import Results, Tried
+
+INSTEAD = ("timeout", "crash", "error")
+"""What can have come instead of an answer."""
+CLASSES = (*INSTEAD, "refusal", "wrong_format", "policy_violation", "fail")
+"""The failures that this format knows; any other, such as a reply that was cut off, is a `fail` in it."""
+
+
+def report(results: Results) -> str:
+    """One JSON object per judged attempt, by case and then in the order of the attempts.
+
+    An attempt without a verdict has no line: where every line is an outcome, one about an outage of ours would be read as a
+    wrong answer, whatever it says. Such attempts are counted in the summary.
+    """
+    # ASCII, so that no terminal obeys what a model wrote, and nobody takes U+2028 for the end of a line
+    return "".join(
+        json.dumps(_result(results.info.id, tried, tried.reply, tried.verdict)) + "\n"
+        for tried in results.attempts
+        if tried.reply is not None and tried.verdict is not None
+    )
+
+
+def _result(run: str, tried: Tried, reply: Reply, verdict: Verdict) -> dict[str, Any]:
+    answer, primary = reply.answer, _primary(tried, verdict)
+    details: dict[str, Any] = {"evidence": [msgspec.to_builtins(piece) for piece in verdict.found.evidence]}
+    if not verdict.found.evidence:
+        details = {"reason": why(tried)} if why(tried) else {}
+    result = {
+        "case_id": tried.case.id,
+        "suite_id": tried.case.suite,
+        "run_id": run,
+        "model_id": named(tried.model, tried.tier),
+        "timestamp_utc": reply.at,
+        "attempt": tried.number,
+        "raw_response": None if answer.finish in INSTEAD and not answer.text else answer.text,
+        "error": answer.error or None,
+        "classification": {"primary": primary, "details": details},
+        "scores": {"accuracy": accuracy(primary)},
+    }
+    # without this a reader could not tell a reply that was cut off, or taken back, from a whole one
+    return result if answer.finish in ("stop", *INSTEAD) else result | {"finish_reason": answer.finish}
+
+
+def _primary(tried: Tried, verdict: Verdict) -> str:
+    if tried.correct:
+        return "pass"
+    label = verdict.found.label
+    if tried.case.kind == "response":
+        return label if label in CLASSES else "fail"
+    return "timeout" if label in TIMED_OUT else "fail"
