@@ -1,9 +1,11 @@
-"""How many responses per second one core judges.
+"""How many responses per second one core classifies.
 
     python benchmarks/classify.py [--responses 100000] [--kilobytes 2] [--check NAME]
 
-Five thousand different responses of about the same length, of the kind that the check asks for, are judged over and over;
-every second one is spoiled: fenced among prose, cut off, with other quotation marks, or with a leaked canary. Time is CPU time of this process, which has one thread; the bar is for each check alone.
+Five thousand different responses of about the same length, of the kind that the check asks for, are classified over and
+over; every second one is spoiled: fenced among prose, cut off, with other quotation marks, with a leaked canary, or a
+refusal. Time is CPU time of this process, which has one thread; the bar is for each check alone. The floor is splitting the
+same responses into words.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from steelyard.records import Answer
 from steelyard.verifiers.response_checks import check
+from steelyard.verifiers.response_classes import classified
 
 BAR = 5000
 SENTENCE = "the answer to your question is in this file and it was written by someone who knows about numbers"
@@ -88,6 +92,8 @@ SPOILED: list[Callable[[str], str]] = [
     lambda text: text.replace('"', "'"),
     str,
     lambda text: f"{text} {CANARY}",
+    str,
+    lambda text: f"I'm sorry, but I can't help with that. {text}",
 ]
 
 
@@ -107,14 +113,20 @@ def main() -> None:
     for name in [options.check] if options.check else CHECKS:
         maker, declared = CHECKS[name]
         texts = responses(maker, min(options.responses, 5000), options.kilobytes * 1024)
-        judge = check(declared).judge
+        answers = [Answer(text=text) for text in texts]
+        declared_check = check(declared)
         found: Counter[str] = Counter()
         began = time.process_time()
         for number in range(options.responses):
-            found[judge(texts[number % len(texts)]).primary] += 1
-        rate = options.responses / (time.process_time() - began)
+            found[classified(answers[number % len(answers)], declared_check).primary] += 1
+        ended = time.process_time()
+        for number in range(options.responses):
+            texts[number % len(texts)].split()
+        floor = time.process_time() - ended
+        rate = options.responses / (ended - began)
         verdict = "holds" if rate >= BAR else "MISSED"
-        print(f"  {name:<26}{rate:>10.0f} per second  {verdict}  {dict(sorted(found.items()))}", flush=True)
+        ratio = f"{(ended - began) / floor:.1f} x the floor"
+        print(f"  {name:<20}{rate:>8.0f} per second  {verdict}  {ratio:<18}{dict(sorted(found.items()))}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ ROOMS = {
         "planning",
         "tiers",
         "suites",
+        "suite_scores",
         "reports",
     },
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard.compare import Comparison, compare
+from steelyard.compare import Comparison, SuiteChange, compare
 from steelyard.errors import InputError
 from steelyard.reports.comparison import FORMATS
 from steelyard.reports.figures import UNSEEN
 from steelyard.sides import Side, Trials
-from steelyard.stats.paired import Counts, Scores
+from steelyard.stats.paired import Counts, Scores, difference_interval
 from steelyard.stats.power import expected_flags
 
 
@@ -191,3 +191,138 @@ def test_the_noise_that_is_told_is_the_noise_there_is() -> None:
         expected += expected_flags(cases, 0.05)
     # half an observation at each end makes it a little more than there is
     assert flags <= expected <= 1.4 * flags
+
+
+def classed(case: str, suite: str, **classes: int) -> Trials:
+    """Attempts of each class; those of `passes` are right."""
+    counted = tuple((("pass" if name == "passes" else name), count) for name, count in classes.items())
+    attempts, passes = sum(classes.values()), classes.get("passes", 0)
+    scores = tuple((score, count) for score, count in ((0.0, attempts - passes), (1.0, passes)) if count)
+    return Trials(case=case, attempts=attempts, passes=passes, scores=scores, suite=suite, classes=counted)
+
+
+BEFORE = side(
+    *(classed(f"i{number}", "injection", passes=2) for number in range(10)),
+    *(classed(f"j{number}", "json_api", passes=1, wrong_format=1) for number in range(4)),
+    name="main",
+)
+AFTER = side(
+    *(classed(f"i{number}", "injection", **({"passes": 2} if number else {"refusal": 2})) for number in range(10)),
+    *(classed(f"j{number}", "json_api", passes=1, fail=1) for number in range(4)),
+    name="pull",
+)
+
+
+def test_a_suite_changes_by_the_mean_over_its_cases_and_all_suites_count_once() -> None:
+    found = compare(BEFORE, AFTER)
+    injection, json_api = found.suites
+    assert (injection.suite, injection.cases, json_api.suite, json_api.cases) == ("injection", 10, "json_api", 4)
+    assert (injection.baseline_score, injection.current_score) == (1.0, 0.9)
+    assert injection.delta == pytest.approx(-0.1)
+    assert (json_api.baseline_score, json_api.current_score, json_api.delta) == (0.5, 0.5, 0.0)
+    (overall,) = found.overall
+    assert (overall.model, overall.suites) == ("m", 2)
+    assert overall.delta == pytest.approx(-0.05)
+    assert (overall.baseline_score, overall.current_score) == pytest.approx((0.75, 0.7))
+
+
+def test_the_interval_of_a_suite_is_that_of_paired_differences_over_cases() -> None:
+    found = compare(BEFORE, AFTER)
+    interval = difference_interval([1.0] * 10, [0.0] + [1.0] * 9, attempts=2)
+    assert (found.suites[0].low, found.suites[0].high) == pytest.approx(interval)
+    (overall,) = found.overall
+    assert overall.low is not None
+    assert overall.high is not None
+    assert overall.low < overall.delta < overall.high
+    # two suites together say more than the smaller one alone
+    assert overall.high - overall.low < (found.suites[1].high or 0) - (found.suites[1].low or 0)
+
+
+def test_a_suite_of_one_case_has_a_change_and_no_interval() -> None:
+    found = compare(side(classed("a", "s", passes=1)), side(classed("a", "s", fail=1)))
+    assert (found.suites[0].delta, found.suites[0].low, found.suites[0].high) == (-1.0, None, None)
+    assert (found.overall[0].delta, found.overall[0].low) == (-1.0, None)
+
+
+def test_a_graded_score_does_not_move_a_suite_but_a_pass_does() -> None:
+    half = msgspec.structs.replace(classed("a", "s", fail=1), scores=((0.5, 1),))
+    assert compare(side(half), side(classed("a", "s", fail=1))).suites[0].delta == 0.0
+
+
+def test_a_suite_is_known_when_one_side_knows_it_and_nothing_moves_where_a_side_does_not_tell_classes() -> None:
+    old = side(*(msgspec.structs.replace(each, suite="", classes=()) for each in BEFORE.models["m"]), name="main")
+    found = compare(old, AFTER)
+    assert [each.suite for each in found.suites] == ["injection", "json_api"]
+    assert found.suites[0].baseline_classes == {}
+    assert "refusal" not in FORMATS["text"](found)
+    # one case that does not tell keeps the others from telling half of the truth
+    silent = msgspec.structs.replace(BEFORE.models["m"][0], classes=())
+    assert compare(side(silent, *BEFORE.models["m"][1:]), AFTER).suites[0].baseline_classes == {}
+
+
+def test_cases_without_attempts_on_a_side_are_in_no_suite() -> None:
+    empty = Trials(case="i0", attempts=0, passes=0, suite="injection")
+    found = compare(side(empty, classed("i1", "injection", passes=1)), side(*AFTER.models["m"]))
+    assert [(each.suite, each.cases) for each in found.suites] == [("injection", 1)]
+
+
+def test_suites_read_as_reviewed() -> None:
+    assert FORMATS["text"](compare(BEFORE, AFTER)).splitlines()[4:10] == [
+        "",
+        "Suites",
+        "  injection  1.000 -> 0.900  -0.100 [-0.302, +0.135]  m  refusal 0 -> 2",
+        "  json_api   0.500 -> 0.500  +0.000 [-0.303, +0.303]  m  wrong_format 4 -> 0, fail 0 -> 4",
+        "  overall    0.750 -> 0.700  -0.050 [-0.199, +0.109]  m",
+        "",
+    ]
+    shown = FORMATS["markdown"](compare(BEFORE, AFTER))
+    assert "| `injection` | `m` | 1.000 → 0.900 | -0.100 [-0.302, +0.135] | refusal 0 → 2 |" in shown
+    assert "| **overall** | `m` | 0.750 → 0.700 |" in shown
+
+
+def test_counts_come_with_their_attempts_where_these_differ() -> None:
+    more = side(*(classed(f"i{number}", "injection", passes=3, refusal=1) for number in range(10)))
+    assert "refusal 0/20 -> 10/40" in FORMATS["text"](compare(BEFORE, more))
+    twice = side(*(classed(f"j{number}", "json_api", passes=2, wrong_format=2) for number in range(4)))
+    assert "wrong_format" not in FORMATS["text"](compare(BEFORE, twice))
+
+
+def test_a_program_gets_suites_with_their_classes_and_the_overall_change() -> None:
+    told = json.loads(FORMATS["json"](compare(BEFORE, AFTER)))
+    assert told["suites"][0]["current_classes"] == {"pass": 18, "refusal": 2}
+    assert told["suites"][0]["baseline_classes"] == {"pass": 20}
+    assert set(told["suites"][0]) == set(SuiteChange.__struct_fields__)
+    assert told["overall"][0]["delta"] == pytest.approx(-0.05)
+
+
+def test_without_suites_no_format_mentions_them() -> None:
+    for form in FORMATS.values():
+        assert "uites" not in form(reviewed())
+        assert "overall" not in form(reviewed())
+
+
+def test_every_model_has_its_suites_and_the_order_of_cases_changes_no_byte() -> None:
+    before = side(n=BEFORE.models["m"], m=BEFORE.models["m"])
+    after = side(m=AFTER.models["m"][::-1], n=AFTER.models["m"])
+    found = compare(before, after)
+    assert [(each.model, each.suite) for each in found.suites] == [
+        ("m", "injection"),
+        ("m", "json_api"),
+        ("n", "injection"),
+        ("n", "json_api"),
+    ]
+    assert [each.model for each in found.overall] == ["m", "n"]
+    again = compare(
+        side(m=BEFORE.models["m"][::-1], n=BEFORE.models["m"]), side(n=AFTER.models["m"], m=AFTER.models["m"])
+    )
+    for form in FORMATS.values():
+        assert form(found) == form(again)
+
+
+def test_a_hostile_suite_commands_nothing() -> None:
+    hostile = "=1+1 <b>|`\x1b]0;x\x07@octocat"
+    found = compare(side(classed("a", hostile, passes=1)), side(classed("a", hostile, **{hostile: 1})))
+    for form in FORMATS.values():
+        assert UNSEEN.search(form(found).replace("@\u200b", "@")) is None
+    # what stands in a code span is seen as it is
+    assert "<b>" not in FORMATS["markdown"](found).replace("``=1+1 <b>", "")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.settings import Settings, load, provider, read_env_file, starter
+from steelyard.records import SuiteRule
+from steelyard.settings import Settings, SuiteSettings, load, provider, read_env_file, starter
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -57,6 +58,9 @@ def test_general_keys_that_slipped_into_a_provider_are_used_with_a_warning(tmp_p
         ("[providers]\nopenai = 3", "must be a table"),
         ('[providers.x]\ntype = "opnai"', 'did you mean "openai"?'),
         ('max_retries = "three"', "max_retries"),
+        ("suites = 3", "suites must be a table, [suites]"),
+        ('[suites]\nlatency_limit = "long"', "suites.latency_limit"),
+        ('[suites]\npenalties = { refusal = "low" }', "suites.penalties"),
         ('[prices."a/b"]\ninput = "much"\noutput = 1', "prices"),
     ],
 )
@@ -104,3 +108,14 @@ def test_a_file_of_keys_does_not_override_what_is_set(tmp_path: Path) -> None:
     path.write_text("A=1\nnonsense\n")
     with pytest.raises(InputError, match=r"\.env:2: not NAME=value"):
         read_env_file(path, {})
+
+
+def test_the_file_says_how_suites_are_scored_and_leaves_the_rest_to_the_run(tmp_path: Path) -> None:
+    text = "[suites]\npenalties = { refusal = 0.25, fail = 1 }\nlatency_limit = 20\nweight = 3\n"
+    settings, problems = load(written(tmp_path, text), {})
+    assert settings.suites == SuiteSettings(penalties={"refusal": 0.25, "fail": 1.0}, latency_limit=20.0)
+    assert (settings.suites.weights, settings.suites.latency_target) == (None, None)
+    assert [str(problem).partition(": ")[2] for problem in problems] == [
+        'unknown key "weight" in [suites] (known: latency_limit, latency_target, penalties, weights; did you mean "weights"?)'
+    ]
+    assert set(SuiteSettings.__struct_fields__) == set(SuiteRule.__struct_fields__)

@@ -6,16 +6,25 @@ import math
 
 import pytest
 
+from steelyard.errors import InputError
+from steelyard.records import SuiteRule
 from steelyard.suites import (
+    CLASSES,
+    LIMIT,
+    TARGET,
     accuracy,
     case_accuracy,
+    check,
+    classified,
     credit,
+    in_order,
     latency_score,
     mean_latency_score,
     micro_rate,
     overall,
     suite_score,
 )
+from steelyard.verifiers.response_classes import ORDER
 
 FAILURES = ["fail", "error", "refusal", "wrong_format", "policy_violation", "crash", "timeout"]
 
@@ -126,3 +135,45 @@ def test_latency_of_no_attempt_is_unknown() -> None:
 def test_impossible_latencies_are_refused(seconds: float, target: float, limit: float) -> None:
     with pytest.raises(ValueError, match=r"limit|seconds"):
         latency_score(seconds, target=target, limit=limit)
+
+
+def test_classes_are_those_of_the_verifier_with_a_pass_first_and_the_others_as_they_are_decided() -> None:
+    assert ("pass", *(name for name in ORDER if name != "pass")) == CLASSES
+
+
+def test_counts_stand_in_one_order_whatever_the_order_of_attempts() -> None:
+    counts = {"time limit": 1, "fail": 2, "no code": 3, "refusal": 4, "pass": 5, "timeout": 6, "crash": 0}
+    expected = ["pass", "timeout", "refusal", "fail", "no code", "time limit"]
+    assert list(in_order(counts)) == list(in_order(dict(reversed(counts.items())))) == expected
+
+
+def test_only_a_correct_attempt_is_a_pass_whatever_its_label() -> None:
+    assert [classified(True, "fail"), classified(False, "pass"), classified(False, "")] == ["pass", "fail", "fail"]
+
+
+def test_without_a_word_from_the_user_the_rule_is_that_of_the_formulas() -> None:
+    assert (SuiteRule().latency_target, SuiteRule().latency_limit) == (TARGET, LIMIT)
+    check(SuiteRule(), suites=())
+    check(SuiteRule(penalties=dict.fromkeys(CLASSES[1:], 0.0), weights={"a": 0.0}, latency_target=0), suites=["a"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (SuiteRule(penalties={"refusl": 0.5}), 'unknown class "refusl" .*did you mean "refusal"'),
+        (SuiteRule(penalties={"pass": 0.5}), 'unknown class "pass"'),
+        (SuiteRule(penalties={"refusal": 1.5}), "refusal must cost from 0, nothing, to 1"),
+        (SuiteRule(penalties={"refusal": -0.1}), "not -0.1"),
+        (SuiteRule(penalties={"refusal": math.nan}), "not nan"),
+        (SuiteRule(weights={"injecton": 2}), 'no suite "injecton" .*did you mean "injection"'),
+        (SuiteRule(weights={"injection": -1}), "must weigh 0 or more, not -1"),
+        (SuiteRule(weights={"injection": math.inf}), "not inf"),
+        (SuiteRule(latency_target=30), "not 30 s with a limit of 30 s"),
+        (SuiteRule(latency_target=-1), "target"),
+        (SuiteRule(latency_limit=math.nan), "limit"),
+    ],
+)
+def test_a_rule_that_cannot_be_followed_is_refused_in_one_sentence(rule: SuiteRule, said: str) -> None:
+    with pytest.raises(InputError, match=said) as refused:
+        check(rule, suites=["injection", "json_api"])
+    assert "\n" not in str(refused.value)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
-    from steelyard.records import Until
+    from steelyard.records import Case, SuiteRule, Until
     from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
     from steelyard.standing import Standings
@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
     from steelyard.engine import run as engine
     from steelyard.engine.choose import choose
     from steelyard.errors import InputError
+    from steelyard.records import SuiteRule
 
     settings, means = _means(options)
     paths = [*options.evalset, *(options.eval_set or ())]
@@ -98,6 +99,7 @@ def run(options: argparse.Namespace) -> int:
     cases = choose(loaded.cases, tags=options.filter, glob=options.case, failed_in=earlier, limit=options.limit)
     models = _models(options.models) or _models([settings.default_model] if settings.default_model else None)
     parameters = _parameters(options, settings)
+    suite_rule = _suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
     if parameters.get("temperature") == 0 and (options.samples or max(k)) > 1:
         _tell(
@@ -122,15 +124,17 @@ def run(options: argparse.Namespace) -> int:
         "seed": options.seed,
         "rule": options.rule or loaded.rule,
         "rules": loaded.rules,
+        "suites": suite_rule,
         "means": means,
     }
     until = _until(options)
     if until is None:
-        return _conclude(engine.run(cases, **asked, **kept), options)
+        return _conclude(engine.run(cases, **asked, **kept), options, suite_rule)
     from steelyard.engine.rounds import run_until_decided
 
     del asked["samples"]
-    return _conclude_decided(run_until_decided(cases, until=until, tell=_tell, **asked, **kept), options)
+    decided = run_until_decided(cases, until=until, tell=_tell, **asked, **kept)
+    return _conclude_decided(decided, options, suite_rule)
 
 
 def resume(options: argparse.Namespace) -> int:
@@ -138,12 +142,14 @@ def resume(options: argparse.Namespace) -> int:
     from steelyard.engine import run as engine
 
     settings, means = _means(options)
-    done = engine.resume(_find(options.run, settings), samples=options.samples, means=means)
+    folder = _find(options.run, settings)
+    suite_rule = _suite_rule_of(folder, options, settings)
+    done = engine.resume(folder, samples=options.samples, means=means)
     if done.info.until is None or options.samples is not None:
-        return _conclude(done, options)
+        return _conclude(done, options, suite_rule)
     from steelyard.engine.rounds import decided
 
-    return _conclude_decided(decided(done, means=means, tell=_tell), options)
+    return _conclude_decided(decided(done, means=means, tell=_tell), options, suite_rule)
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -152,7 +158,8 @@ def verify(options: argparse.Namespace) -> int:
 
     settings, means = _means(options)
     folder = _find(options.run, settings)
-    return _conclude(engine.verify_again(folder, eval_sets=options.eval_set or (), means=means), options)
+    suite_rule = _suite_rule_of(folder, options, settings)
+    return _conclude(engine.verify_again(folder, eval_sets=options.eval_set or (), means=means), options, suite_rule)
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -403,6 +410,29 @@ def validate(options: argparse.Namespace) -> int:
     return BAD_INPUT if wrong else FINE
 
 
+def suites(options: argparse.Namespace) -> int:
+    """List the suites that come with steelyard, show the cases of some, or write them as JSONL to be edited."""
+    from steelyard import evalsets
+    from steelyard.engine.replacing import Replacement, writing_into
+    from steelyard.evalsets.export import lines
+    from steelyard.reports import terminal
+
+    loaded = evalsets.load(options.evalset or ["suite:all"])
+    for problem in loaded.problems:
+        _tell(f"warning: {problem}")
+    if options.report:
+        path = Path(options.report)
+        with writing_into(path.parent), Replacement() as fresh:
+            fresh.write(path, (f"{line}\n" for line in lines(loaded.cases)))
+            fresh.finish()
+        print(f"wrote {path}: {len(loaded.cases)} cases")
+    elif options.evalset:
+        print(terminal.cases_text(loaded.cases, color=_color()), end="")
+    else:
+        print(terminal.suites_text(loaded.cases, color=_color()), end="")
+    return FINE
+
+
 def models(options: argparse.Namespace) -> int:
     """What the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.offers import offers
@@ -468,6 +498,7 @@ COMMANDS = {
     "synth": synth,
     "query": query,
     "validate": validate,
+    "suites": suites,
     "models": models,
     "init": init,
     "doctor": doctor,
@@ -566,6 +597,64 @@ def _parameters(options: argparse.Namespace, settings: Settings) -> dict[str, An
     return parameters | {name: value for name, value in named.items() if value is not None}
 
 
+def _suite_rule(
+    options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
+) -> SuiteRule | None:
+    """How suites are scored where options or settings say so, the run's own where they do not; None where neither does."""
+    from msgspec.structs import asdict, replace
+
+    from steelyard.errors import InputError, nearest
+    from steelyard.suites import check
+
+    where = options.config or "steelyard.toml"
+    suites = {case.suite for case in cases if case.suite}
+    in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
+    given = {
+        "penalties": _assigned("--penalty", options.penalty, "refusal=0.25"),
+        "weights": _assigned("--suite-weight", options.suite_weight, "injection=2"),
+        "latency_target": options.latency_target,
+        "latency_limit": options.latency_limit,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not in_file and not given:
+        return None
+    rule = replace(own, **{**in_file, **given})
+    try:
+        check(rule, suites=suites if "weights" in given else None)
+    except InputError as error:
+        raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
+    # one settings file serves many runs, and not all of them have every suite
+    for suite in sorted(in_file.get("weights", {}).keys() - suites):
+        _tell(f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({nearest(suite, suites)})')
+    return rule
+
+
+def _suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings) -> SuiteRule | None:
+    from steelyard import store
+
+    stored = store.Stored(folder)
+    return _suite_rule(options, settings, stored.info.suites, stored.cases)
+
+
+def _assigned(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
+    """The numbers that NAME=NUMBER gives to names; None where nothing is given."""
+    from steelyard.errors import InputError
+
+    numbers: dict[str, float] = {}
+    for text in given or ():
+        name, equals, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InputError(f"{option} {text}: not NAME=NUMBER, such as {option} {example}")
+        if name in numbers:
+            raise InputError(f'{option}: "{name}" is named twice')
+        numbers[name] = value
+    return numbers or None
+
+
 def _text(given: str | None) -> str:
     """The text itself, or that of the file it names."""
     if not given:
@@ -588,24 +677,25 @@ def _results(options: argparse.Namespace) -> tuple[Results, Path]:
     settings, _ = _means(options)
     folder = _find(options.run, settings)
     stored = store.Stored(folder)
-    found = summary.results(stored.info, stored.cases, stored.facts(), k=options.pass_k, rule=options.rule)
+    by = {"k": options.pass_k, "rule": options.rule, "suites": _suite_rule_of(folder, options, settings)}
+    found = summary.results(stored.info, stored.cases, stored.facts(), **by)
     _warn(stored.damaged)
     return found, folder
 
 
-def _conclude(done: Run, options: argparse.Namespace) -> int:
+def _conclude(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
     """Print what came of a run, write its reports, and say how it went."""
     from steelyard import reports, store, summary
     from steelyard.reports import terminal
 
     stored = store.Stored(done.folder)
     results = None
+    by = {"k": options.pass_k, "rule": options.rule, "suites": suite_rule}
     if options.format != "text" or options.report:
-        results = summary.results(done.info, stored.cases, stored.facts(), k=options.pass_k, rule=options.rule)
+        results = summary.results(done.info, stored.cases, stored.facts(), **by)
         done = done._replace(summary=results.summary)
-    elif options.pass_k or options.rule:
-        chosen = summary.summarise(done.info, stored.cases, stored.facts(), k=options.pass_k, rule=options.rule)
-        done = done._replace(summary=chosen)
+    elif any(by.values()):
+        done = done._replace(summary=summary.summarise(done.info, stored.cases, stored.facts(), **by))
     if options.format == "text":
         print(
             terminal.summary_text(
@@ -657,12 +747,12 @@ def _until(options: argparse.Namespace) -> Until | None:
     return Until(baseline=options.baseline, most=most, alpha=options.alpha, margin=options.margin)
 
 
-def _conclude_decided(decided: Decided, options: argparse.Namespace) -> int:
+def _conclude_decided(decided: Decided, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
     """Print what came of a run and what was decided, and what it saved."""
     from steelyard.reports.decision import FORMATS
     from steelyard.reports.figures import money
 
-    code = _conclude(decided.run, options)
+    code = _conclude(decided.run, options, suite_rule)
     if decided.gated is None:
         return code
     said = FORMATS["text"](decided.gated.decision, decided.gated.warnings)

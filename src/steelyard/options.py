@@ -75,11 +75,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("number", nargs="?", type=_count, help="an attempt's number: prompt, reply, code, tests, cost")
     sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
     _view_options(sub)
+    _suite_options(sub)
     _settings_option(sub)
     sub = command("report", "example:\n  steelyard report latest -o report.html -o report.json")
     _run_argument(sub)
     _report_option(sub)
     _view_options(sub)
+    _suite_options(sub)
     _settings_option(sub)
     _compare_options(command("compare", COMPARE_EXAMPLES))
     _gate_options(command("gate", GATE_EXAMPLES))
@@ -121,6 +123,11 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     _sandbox_options(sub)
     _settings_option(sub)
+    sub = command("suites", SUITES_EXAMPLES)
+    sub.add_argument(
+        "evalset", nargs="*", metavar="EVALSET", help="suite:NAME, or any eval set (default: a list of suites)"
+    )
+    sub.add_argument("-o", "--report", metavar="FILE", help="write the cases instead, one JSON object per line")
     sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
     _settings_option(sub)
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
@@ -131,6 +138,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     return parser
 
 
+SUITES_EXAMPLES = """\
+examples:
+  steelyard suites suite:injection
+  steelyard suites suite:long_context@32000,7 -o long.jsonl
+
+suite:long_context is generated: to about 8,000 characters per prompt and from seed 0, unless @LENGTH or @LENGTH,SEED says
+otherwise."""
 RUN_EXAMPLES = """\
 examples:
   steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
@@ -431,11 +445,40 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
     result.add_argument(
         "--format",
         default="text",
-        choices=["text", "json", "markdown", "csv", "human-eval"],
+        choices=["text", "json", "markdown", "csv", "human-eval", "results"],
         help="what is printed (default: text)",
     )
     _view_options(result)
     _report_option(result)
+    _suite_options(sub)
+
+
+def _suite_options(sub: argparse.ArgumentParser) -> None:
+    suites = sub.add_argument_group("how suites are scored, beside the plain rule")
+    suites.add_argument(
+        "--penalty",
+        action="append",
+        metavar="CLASS=COST",
+        help="what a failure of this class costs, from 0 to 1; others cost 1; may be repeated",
+    )
+    suites.add_argument(
+        "--suite-weight",
+        action="append",
+        metavar="SUITE=WEIGHT",
+        help="how much this suite counts; others count 1; may be repeated",
+    )
+    suites.add_argument(
+        "--latency-target",
+        type=float,
+        metavar="SECONDS",
+        help="a reply loses nothing up to here (default: the run's own, or 2)",
+    )
+    suites.add_argument(
+        "--latency-limit",
+        type=float,
+        metavar="SECONDS",
+        help="a reply is worth nothing from here on (default: the run's own, or 30)",
+    )
 
 
 def _report_option(sub: Any) -> None:

@@ -442,6 +442,19 @@ class Rule(Record, frozen=True, kw_only=True):
     """Whether it is correct, as pass@k counts it."""
 
 
+class SuiteRule(Record, frozen=True, kw_only=True):
+    """How suites are scored beside the plain rule, under which a pass is 1, all else 0, and every suite counts once."""
+
+    penalties: dict[str, float] = {}
+    """What a failure of each class costs, from 0 to 1; a class that is not named costs 1."""
+    weights: dict[str, float] = {}
+    """How much each suite counts, 0 or more; a suite that is not named counts 1."""
+    latency_target: float = 2.0
+    """Seconds within which a reply loses nothing."""
+    latency_limit: float = 30.0
+    """Seconds after which a reply is worth nothing."""
+
+
 class EvalSetFile(Record, frozen=True, kw_only=True):
     """A file that cases came from, and a digest of what it held."""
 
@@ -487,6 +500,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     rule: str = "code"
     rules: tuple[Rule, ...] = ()
     """The rules that the eval sets bring."""
+    suites: SuiteRule = SuiteRule()
+    """How suites are scored beside the plain rule."""
     versions: dict[str, str] = {}
     prices: dict[str, Price] = {}
     unrecorded: dict[str, int] = {}

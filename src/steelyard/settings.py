@@ -17,12 +17,23 @@ from steelyard.records import Price, Record
 DEFAULT = Path("steelyard.toml")
 
 
+class SuiteSettings(Record, frozen=True, kw_only=True):
+    """How suites are scored beside the plain rule; what is left out is left to the run."""
+
+    penalties: dict[str, float] | None = None
+    weights: dict[str, float] | None = None
+    latency_target: float | None = None
+    latency_limit: float | None = None
+
+
 class Settings(Record, frozen=True, kw_only=True):
     """The settings file; what is left out keeps these values."""
 
     providers: dict[str, ProviderSettings] = {}
     prices: dict[str, Price] = {}
     """Your own prices per million tokens, by `provider/model`."""
+    suites: SuiteSettings = SuiteSettings()
+    """What failures of suites cost, what suites weigh, and how quick replies are to be."""
     default_provider: str = ""
     default_model: str = ""
     default_temperature: float | None = None
@@ -113,6 +124,13 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
         providers[name] = _converted(
             _expanded(section, where, environment), ProviderSettings, f"{where}: providers.{name}"
         )
+    suites = table.get("suites", {})
+    if not isinstance(suites, dict):
+        raise InputError(f"{where}: suites must be a table, [suites]")
+    for key in [key for key in suites if key not in SuiteSettings.__struct_fields__]:
+        suites.pop(key)
+        way_out = nearest(key, SuiteSettings.__struct_fields__)
+        problems.append(Problem(where, 0, f'unknown key "{key}" in [suites] ({way_out})', False))
     general = {key: table.pop(key) for key in list(table) if key in known}
     settings = _converted({**general, "options": {**table, **general.get("options", {})}}, Settings, where)
     return msgspec.structs.replace(settings, providers=providers), problems
@@ -231,6 +249,13 @@ deadline_secs = 600     # how long one request may take
 # api_key = "${PRODUCT_KEY}"
 # body = '{"question": "{{prompt}}"}'
 # answer = "result.text"
+
+# How suites of responses are scored beside the plain rule:
+# [suites]
+# penalties = { refusal = 0.25 }    # what a failure costs, from 0 to 1; others cost 1
+# weights = { injection = 2 }       # others weigh 1
+# latency_target = 2                # seconds within which a reply loses nothing
+# latency_limit = 30                # seconds after which it is worth nothing
 
 # Prices per million tokens, where the built-in list has none or another:
 # [prices."local/NAME-OF-THE-MODEL"]

@@ -17,6 +17,10 @@ class Trials(Record, frozen=True, kw_only=True):
     passes: int
     scores: tuple[tuple[float, int], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
+    suite: str = ""
+    """The suite that the case belongs to; empty where it belongs to none, or nobody says."""
+    classes: tuple[tuple[str, int], ...] = ()
+    """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where nobody says."""
     critical: bool = False
     cost_usd: float | None = None
     """What all these attempts cost; None where a price is unknown."""

@@ -7,12 +7,69 @@ beside the plain rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from steelyard.errors import InputError, nearest, shown
+from steelyard.records import SuiteRule
+
+CLASSES = (
+    "pass",
+    "timeout",
+    "crash",
+    "error",
+    "policy_violation",
+    "truncated",
+    "refusal",
+    "wrong_format",
+    "fail",
+)
+"""What a response can be: a pass, and then the failures, in the order in which they are decided."""
 TARGET = 2.0
 """Seconds within which a response loses nothing."""
 LIMIT = 30.0
 """Seconds after which a response is worth nothing."""
+
+
+def classified(correct: bool, label: str) -> str:
+    """The class of an attempt from whether it is correct and what its verifier calls the failure.
+
+    >>> classified(True, ""), classified(False, "refusal"), classified(False, "")
+    ('pass', 'refusal', 'fail')
+    """
+    if correct:
+        return "pass"
+    return label if label not in ("", "pass") else "fail"
+
+
+def in_order(classes: Mapping[str, int]) -> dict[str, int]:
+    """The counts of the classes that occur, a pass first, then failures as they are decided, then other labels.
+
+    >>> in_order({"no code": 1, "fail": 2, "pass": 3, "crash": 0})
+    {'pass': 3, 'fail': 2, 'no code': 1}
+    """
+    places = {name: place for place, name in enumerate(CLASSES)}
+    known = sorted(classes, key=lambda name: (places.get(name, len(places)), name))
+    return {name: classes[name] for name in known if classes[name]}
+
+
+def check(rule: SuiteRule, *, suites: Collection[str] | None = None) -> None:
+    """Raise an InputError where a rule cannot be followed; `suites` are those that may have a weight, if that is known."""
+    for category, cost in rule.penalties.items():
+        if category not in CLASSES[1:]:
+            raise InputError(f"penalty: unknown class {shown(category)} ({nearest(category[:80], CLASSES[1:])})")
+        if not 0 <= cost <= 1:
+            raise InputError(
+                f"penalty: {category} must cost from 0, nothing, to 1, as much as any failure; not {cost:g}"
+            )
+    for suite, weight in rule.weights.items():
+        if not 0 <= weight < math.inf:
+            raise InputError(f"suite weight: {shown(suite)} must weigh 0 or more, not {weight:g}")
+        if suites is not None and suite not in suites:
+            way_out = nearest(suite[:80], suites) if suites else "no case belongs to one"
+            raise InputError(f"suite weight: no suite {shown(suite)} ({way_out})")
+    target, limit = rule.latency_target, rule.latency_limit
+    if not 0 <= target < limit < math.inf:
+        raise InputError(f"the latency target must lie below the limit, not {target:g} s with a limit of {limit:g} s")
 
 
 def accuracy(primary: str) -> int:

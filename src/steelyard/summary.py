@@ -13,13 +13,15 @@ import msgspec
 
 from steelyard import scoring
 from steelyard.estimates import Estimate, mean, price_of_pass, share
-from steelyard.records import Case, Fact, Failure, Record, Reply, Rule, RunInfo, Verdict
+from steelyard.records import Answer, Case, Fact, Failure, Record, Reply, Rule, RunInfo, SuiteRule, Verdict
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.passk import pass_at_k, pass_hat_k
+from steelyard.suite_scores import SuiteCase, SuiteScores, suite_scores
+from steelyard.suites import classified, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -107,6 +109,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """The first of these, with how often they did not."""
     verified: tuple[Verified, ...] = ()
     """How the judged attempts were verified, where code was run."""
+    suites: SuiteScores | None = None
+    """What the suites score; None where no case belongs to one."""
 
 
 class CaseSummary(Record, frozen=True, kw_only=True):
@@ -174,8 +178,9 @@ def summarise(
     *,
     k: Sequence[int] | None = None,
     rule: str | None = None,
+    suites: SuiteRule | None = None,
 ) -> Summary:
-    """The numbers of a run, by its own k and rule or by others; reads the facts once and keeps none of their texts."""
+    """The numbers of a run, by its own k and rules or by others; reads the facts once and keeps none of their texts."""
     chosen = scoring.rule(rule or info.rule, info.rules)
     # most verdicts say the same as another: a million attempts share a few opinions
     shared: dict[_Judged, _Judged] = {}
@@ -186,7 +191,7 @@ def summarise(
 
     trails = _trails(cases, facts, _answered, opinion, _shortened)
     ends = ((place, *trail.end()) for place, trail in trails)
-    return _summary(info, cases, ends, info.k if k is None else k, chosen)
+    return _summary(info, cases, ends, info.k if k is None else k, chosen, suites or info.suites)
 
 
 def results(
@@ -196,6 +201,7 @@ def results(
     *,
     k: Sequence[int] | None = None,
     rule: str | None = None,
+    suites: SuiteRule | None = None,
 ) -> Results:
     """The whole run with its texts, and the summary of it."""
     chosen = scoring.rule(rule or info.rule, info.rules)
@@ -210,7 +216,7 @@ def results(
         )
         for tried in attempts
     )
-    summary = _summary(info, cases, ends, info.k if k is None else k, chosen)
+    summary = _summary(info, cases, ends, info.k if k is None else k, chosen, suites or info.suites)
     return Results(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
 
 
@@ -246,6 +252,8 @@ class Judged(NamedTuple):
     passes: int
     scores: tuple[float | None, ...]
     """One per attempt; None where a fact is missing that the rule asks for."""
+    classes: tuple[tuple[str, int], ...]
+    """How many of them are of each class, where the case belongs to a suite."""
     cost_usd: float | None
     """What they cost; None where a price is unknown."""
     further_attempts: int | None
@@ -276,6 +284,7 @@ def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule:
                     tier=tier,
                     passes=row.correct,
                     scores=scores,
+                    classes=tuple(in_order(row.classes).items()) if cases[order].suite else (),
                     cost_usd=row.cost,
                     further_attempts=len(beyond) if planned else None,
                     further_passes=sum(beyond),
@@ -325,6 +334,8 @@ class _Answered(NamedTuple):
     output_tokens: int
     usd: float | None
     latency: float
+    wait: float | None
+    """The latency where somebody told it and an answer came; infinity where none came in time."""
     truncated: bool
     empty: bool
 
@@ -333,6 +344,8 @@ class _Judged(NamedTuple):
     """What a summary keeps of a verdict."""
 
     correct: bool
+    primary: str
+    """The class of the response, or what else its verifier calls the failure."""
     score: float | None
     unknown: tuple[str, ...]
     """The facts that the rule asks for and nobody knows."""
@@ -418,9 +431,17 @@ def _answered(reply: Reply) -> _Answered:
         output_tokens=answer.output_tokens or 0,
         usd=answer.cost.usd if answer.cost else None,
         latency=answer.latency,
+        wait=_wait(answer),
         truncated=answer.finish == "length",
         empty=not answer.text or answer.text.isspace(),
     )
+
+
+def _wait(answer: Answer) -> float | None:
+    if answer.finish == "timeout":
+        return math.inf
+    # no answer takes no time at all: where a recording says so, nobody looked at a clock
+    return answer.latency if answer.latency > 0 and answer.finish not in ("crash", "error") else None
 
 
 def _judged(case: Case, verdict: Verdict, rule: Rule) -> _Judged:
@@ -428,6 +449,7 @@ def _judged(case: Case, verdict: Verdict, rule: Rule) -> _Judged:
     correct = scoring.correct(case, found)
     return _Judged(
         correct=correct,
+        primary=classified(correct, _line(found.label)),
         score=scoring.score(case, found, rule),
         unknown=scoring.unknown(case, found, rule),
         compiled=scoring.compiled(found),
@@ -460,6 +482,9 @@ class _Row:
     case: str
     group: str = ""
     """Cases of one group are not independent."""
+    suite: str = ""
+    expected: str = ""
+    """How attempts are expected to come out, where their author says so."""
     asked: bool = False
     """Whether any fact tells of it."""
     answered: list[_Answered] = field(default_factory=list)
@@ -474,6 +499,10 @@ class _Row:
     @property
     def correct(self) -> int:
         return sum(judged.correct for judged in self.judged)
+
+    @property
+    def classes(self) -> Counter[str]:
+        return Counter(judged.primary for judged in self.judged)
 
     @property
     def cost(self) -> float | None:
@@ -521,13 +550,20 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
 
 def _row(case: Case) -> _Row:
     # a case without a group is a group of its own
-    return _Row(case.id, group=f"group {case.group}" if case.group else f"case {case.id}")
+    group = f"group {case.group}" if case.group else f"case {case.id}"
+    return _Row(case.id, group, case.suite, case.expected_classification)
 
 
-def _summary(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: Rule) -> Summary:
+def _summary(
+    info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: Rule, suites: SuiteRule
+) -> Summary:
     rows = _rows(info, cases, ends)
     sizes = sorted(set(k))
-    models = tuple(_model_summary(*group, list(asked.values()), sizes) for group, asked in rows.items())
+    names = {case.suite for case in cases if case.suite}
+    models = tuple(
+        _model_summary(*group, list(asked.values()), sizes, _suites(asked.values(), suites, names))
+        for group, asked in rows.items()
+    )
     every = sorted(
         ((order, *group, row) for group, asked in rows.items() for order, row in asked.items()),
         key=lambda entry: entry[:3],
@@ -560,7 +596,26 @@ def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> Cas
     )
 
 
-def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[int]) -> ModelSummary:
+def _suites(rows: Iterable[_Row], rule: SuiteRule, names: Collection[str]) -> SuiteScores | None:
+    """What the suites of these names score; None where there are none."""
+    of_suites = [
+        SuiteCase(
+            suite=row.suite,
+            group=row.group,
+            expected=row.expected,
+            classes=row.classes,
+            missing=len(row.missing),
+            waits=[reply.wait for reply in row.answered if reply.wait is not None],
+        )
+        for row in rows
+        if row.suite
+    ]
+    return suite_scores(of_suites, rule, names=names) if names else None
+
+
+def _model_summary(
+    model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[int], suites: SuiteScores | None
+) -> ModelSummary:
     answered = [reply for row in rows for reply in row.answered]
     prices = [reply.usd for reply in answered if reply.usd is not None]
     cost = math.fsum(prices) if prices else None
@@ -604,6 +659,7 @@ def _model_summary(model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[
             Verified(trust=trust, isolation=isolation, attempts=count)
             for (trust, isolation), count in sorted(ways.items())
         ),
+        suites=suites,
     )
 
 
@@ -765,6 +821,9 @@ def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: 
             more = len(model.unscored) - 5
             listed = ", ".join(model.unscored[:5]) + (f" and {more} more" if more > 0 else "")
             yield f"{name}: {len(model.unscored)} of {len(asked)} cases have no judged attempt: {listed}"
+        empty = [each.suite for each in model.suites.suites if not each.attempts] if model.suites else []
+        if empty and model.attempts:
+            yield f"{name}: no judged attempt, and so not in the overall score: suite {', '.join(empty)}"
         if model.missing:
             planned = model.attempts + model.missing
             reason = _most_frequent(itertools.chain.from_iterable(row.missing for row in asked.values()))

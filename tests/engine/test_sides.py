@@ -12,11 +12,12 @@ from steelyard.compare import compare
 from steelyard.engine.run import run
 from steelyard.engine.sides import bless, side
 from steelyard.errors import InputError
-from steelyard.records import Case, Rule, Verify
+from steelyard.records import Case, Rule, RunInfo, Verify
 from steelyard.reports import render
 from steelyard.sides import Trials
-from steelyard.store import Stored
+from steelyard.store import Stored, create
 from steelyard.summary import results
+from suite_facts import attempt, case
 
 MODELS = """
 def right(prompt):
@@ -228,3 +229,54 @@ def test_a_path_is_never_taken_for_the_name_of_a_baseline(tmp_path: Path, monkey
     (tmp_path / "runs" / "x.json").write_text("{}")
     with pytest.raises(InputError, match="no run"):
         side(str(tmp_path / "runs" / "x"))
+
+
+def answered(folder: str, *outcomes: str) -> Path:
+    """A run over one suite with an attempt of each outcome at its case, and one case that is in no suite."""
+    cases = [case("of-a-suite", "injection"), case("alone", "")]
+    with create(Path(folder), RunInfo(id=folder, started_at="2026-01-01T00:00:00Z"), cases) as journal:
+        for number, primary in enumerate(outcomes, 1):
+            for each in cases:
+                for fact in attempt(each, primary, number):
+                    journal.append(fact)
+    return Path(folder)
+
+
+CLASSES = (("pass", 2), ("refusal", 1))
+
+
+def test_the_suite_and_the_classes_of_a_case_reach_a_side_a_baseline_and_a_report(place: Path) -> None:
+    folder = answered("runs/a", "pass", "refusal", "pass", "failure")
+    bless([str(folder)], "main")
+    for name in (str(folder), "main", str(report_of(folder))):
+        found = {trials.case: trials for trials in side(name).models["m"]}
+        assert (found["of-a-suite"].suite, found["of-a-suite"].classes) == ("injection", CLASSES)
+        assert (found["alone"].suite, found["alone"].classes) == ("", ())
+    assert '"suite"' not in (place / "steelyard-baselines" / "main.json").read_text().partition("of-a-suite")[0]
+
+
+def test_pooled_runs_add_up_their_classes(place: Path) -> None:
+    folders = [str(answered("runs/a", "pass", "refusal")), str(answered("runs/b", "fail", "refusal"))]
+    pooled = {trials.case: trials for trials in bless(folders, "main").side.models["m"]}
+    assert pooled["of-a-suite"].classes == (("pass", 1), ("refusal", 2), ("fail", 1))
+
+
+def test_a_baseline_from_before_there_were_suites_still_loads_and_compares(place: Path) -> None:
+    folder = answered("runs/a", "pass", "refusal")
+    path = bless([str(folder)], "main").path
+    old = json.loads(path.read_text())
+    for trials in old["models"]["m"]:
+        trials.pop("suite", None)
+        trials.pop("classes", None)
+    path.write_text(json.dumps(old))
+    (change,) = compare(side("main"), side(str(folder))).suites
+    assert (change.suite, change.delta, change.baseline_classes) == ("injection", 0.0, {})
+    # who does not tell its classes keeps all others from telling theirs
+    again = bless(["main", str(answered("runs/b", "pass"))], "both").side.models["m"]
+    assert {trials.case: trials.classes for trials in again} == {"of-a-suite": (), "alone": ()}
+
+
+def test_a_report_with_other_things_under_our_names_is_a_report_all_the_same(place: Path) -> None:
+    (place / "r.json").write_text(json.dumps({"results": [reported(suite=["json", 3], failure=None)]}))
+    (trials,) = side("r.json").models["gpt"]
+    assert (trials.suite, trials.classes, trials.attempts) == ("", (), 1)

@@ -170,4 +170,4 @@ def test_the_same_results_give_the_same_bytes(results: Results) -> None:
 
 def test_a_suffix_names_its_format() -> None:
     suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv", ".xml": "junit", ".sarif": "sarif"}
-    assert suffixes == FORMATS
+    assert suffixes | {".jsonl": "results"} == FORMATS

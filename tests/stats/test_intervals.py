@@ -13,13 +13,18 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.stats.intervals import (
     MANY,
+    Differences,
     Interval,
+    Stratum,
     clopper_pearson,
     mean_interval,
     standard_error,
+    stratified_difference_interval,
+    stratified_interval,
     student_quantile,
     wilson,
 )
+from steelyard.stats.paired import difference_interval
 from steelyard.stats.passk import pass_at_k
 
 Method = Callable[[int, int], Interval | None]
@@ -293,3 +298,77 @@ def test_students_quantile_is_that_of_scipy(probability: float) -> None:
         assert student_quantile(freedom, probability) == pytest.approx(
             stats.t.ppf(probability, freedom), rel=1e-10, abs=1e-14
         )
+
+
+def proportion(successes: int, trials: int, weight: float = 1.0) -> Stratum:
+    return Stratum(successes / trials, lambda level: wilson(successes, trials, level=level), weight)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10)])
+def test_strata_that_are_alike_are_as_sure_as_all_their_trials_together(successes: int, trials: int) -> None:
+    assert stratified_interval([proportion(successes, trials)] * 5) == pytest.approx(wilson(5 * successes, 5 * trials))
+
+
+def test_one_stratum_keeps_its_interval() -> None:
+    assert stratified_interval([proportion(8, 10, 3.0)]) == pytest.approx(wilson(8, 10))
+
+
+def test_where_every_stratum_is_large_the_variances_add_up() -> None:
+    strata = [proportion(60_000, 100_000, 1.0), proportion(45_000, 50_000, 3.0)]
+    interval = stratified_interval(strata)
+    assert interval is not None
+    error = np.sqrt(0.6 * 0.4 / 100_000 + 9 * 0.9 * 0.1 / 50_000) / 4
+    mean = (0.6 + 3 * 0.9) / 4
+    assert interval == pytest.approx((mean - 1.96 * error, mean + 1.96 * error), abs=2e-5)
+
+
+def test_a_stratum_without_an_interval_leaves_the_mean_without_one_unless_it_weighs_nothing() -> None:
+    alone = Stratum(1.0, lambda level: mean_interval([1.0], attempts=1, level=level))
+    assert stratified_interval([proportion(8, 10), alone]) is None
+    assert stratified_interval([proportion(8, 10), alone._replace(weight=0.0)]) == pytest.approx(wilson(8, 10))
+    assert stratified_interval([]) is None
+    assert stratified_interval([alone._replace(weight=0.0)]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_interval_over_strata_holds_the_mean_and_stays_within_bounds(seed: int) -> None:
+    chance = random.Random(seed)
+    sizes = [chance.randint(2, 40) for _ in range(chance.randint(1, 6))]
+    strata = [proportion(chance.randint(0, size), size, chance.choice([0.5, 1.0, 7.0])) for size in sizes]
+    interval = stratified_interval(strata)
+    assert interval is not None
+    mean = sum(each.mean * each.weight for each in strata) / sum(each.weight for each in strata)
+    assert 0 <= interval.low <= mean + 1e-12
+    assert mean - 1e-12 <= interval.high <= 1
+    assert stratified_interval(strata[::-1]) == pytest.approx(interval, rel=1e-14)
+
+
+def test_one_stratum_of_differences_has_the_interval_it_has_alone() -> None:
+    before, after = [1, 0.9, 1, 0.4, 0, 0.7], [1, 0.7, 0.6, 0.5, 0, 0.5]
+    values = [new - old for old, new in zip(before, after, strict=True)]
+    alone = difference_interval(before, after, attempts=10)
+    assert stratified_difference_interval([Differences(values, 10)]) == pytest.approx(alone, rel=1e-12)
+
+
+def test_where_nothing_changed_in_any_stratum_the_interval_still_has_a_width() -> None:
+    interval = stratified_difference_interval([Differences([0.0] * 10, 1), Differences([0.0] * 20, 1)])
+    assert interval is not None
+    assert interval.low == -interval.high < -0.03
+
+
+def test_differences_in_many_large_strata_have_students_interval() -> None:
+    chance = np.random.default_rng(3)
+    strata = [chance.choice([-1.0, 0.0, 1.0], p=[0.2, 0.7, 0.1], size=5000).tolist() for _ in range(3)]
+    interval = stratified_difference_interval([Differences(values, 1) for values in strata])
+    means = np.mean(strata, axis=1)
+    error = np.sqrt(sum(np.var(values, ddof=1) / 5000 for values in strata)) / 3
+    assert interval == pytest.approx((means.mean() - 1.96 * error, means.mean() + 1.96 * error), abs=1e-4)
+
+
+def test_a_change_is_not_told_from_one_case_of_a_stratum_nor_from_no_stratum() -> None:
+    assert stratified_difference_interval([Differences([0.0] * 5, 1), Differences([1.0], 1)]) is None
+    assert stratified_difference_interval([]) is None
+    with pytest.raises(ValueError, match="lie in"):
+        stratified_difference_interval([Differences([0.0, 1.5], 1)])
+    with pytest.raises(ValueError, match="1 attempt or more"):
+        stratified_difference_interval([Differences([0.0, 0.5], 0)])

@@ -24,7 +24,7 @@ from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.plugins import part
 from steelyard.prices import Prices
-from steelyard.records import Case, EvalSetFile, Rule, RunInfo, Until
+from steelyard.records import Case, EvalSetFile, Rule, RunInfo, SuiteRule, Until
 from steelyard.scoring import rule as known_rule
 from steelyard.summary import Summary, summarise
 
@@ -79,6 +79,7 @@ def run(
     seed: int | None = None,
     rule: str = "",
     rules: Sequence[Rule] = (),
+    suites: SuiteRule | None = None,
     base_url: str = "",
     eval_sets: Sequence[EvalSetFile] = (),
     output: str | Path | None = None,
@@ -117,6 +118,7 @@ def run(
         seed=seed,
         rule=rule,
         rules=own,
+        suites=suites or SuiteRule(),
         versions={
             "steelyard": version("steelyard"),
             "python": platform.python_version(),
@@ -191,7 +193,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
     """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
     journal = _reopened(folder)
     try:
-        paths = eval_sets or [file.path for file in journal.info.eval_sets if Path(file.path).exists()]
+        paths = eval_sets or [file.path for file in journal.info.eval_sets if evalsets.is_there(file.path)]
         if eval_sets or len(paths) == len(journal.info.eval_sets) > 0:
             journal.ask(_same_asks(journal.cases, (), paths))
     except BaseException:
@@ -273,7 +275,7 @@ def _same_asks(
 ) -> list[Case]:
     """The cases that were asked with the tests they have now; refuses when what was asked is no longer what stands there."""
     if paths is None:
-        paths = [file.path for file in files if Path(file.path).exists()]
+        paths = [file.path for file in files if evalsets.is_there(file.path)]
         if not paths:
             return list(asked)
     current = {case.id: case for case in evalsets.load(paths).cases}

@@ -14,6 +14,7 @@ from steelyard.engine.replacing import Replacement, writing_into
 from steelyard.errors import InputError, Problem, nearest
 from steelyard.outcomes.reported import CASE, reported
 from steelyard.sides import Side, Trials
+from steelyard.suites import classified, in_order
 from steelyard.summary import judged
 
 if TYPE_CHECKING:
@@ -108,14 +109,18 @@ def _pooled(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple
 
 def _joined(trials: Sequence[Trials]) -> Trials:
     scores: Counter[float] = Counter()
+    classes: Counter[str] = Counter()
     costs = [each.cost_usd for each in trials]
     for each in trials:
         scores.update(dict(each.scores))
+        classes.update(dict(each.classes))
     return msgspec.structs.replace(
         trials[-1],
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),
+        # where some run does not tell the classes of its attempts, nobody knows those of all
+        classes=tuple(in_order(classes).items()) if all(each.classes for each in trials if each.attempts) else (),
         cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
         # asked because of what others brought: no fair sample of the case
         further_attempts=None,
@@ -158,6 +163,8 @@ def _of_run(folder: Path, rule: str | None) -> Side:
             attempts=len(one.scores),
             passes=one.passes,
             scores=_counted(one.scores),
+            suite=one.case.suite,
+            classes=one.classes,
             critical=one.case.critical,
             cost_usd=one.cost_usd,
             further_attempts=one.further_attempts,
@@ -172,6 +179,7 @@ def _of_report(path: Path, rule: str | None) -> Side:
     report = reported(path)
     name = rule or report.rule or "code"
     chosen = None if name == report.rule else scoring.rule(name)
+    suites = _suites(path)
     found: dict[str, dict[str, list[tuple[bool, float | None]]]] = {}
     for one in report.attempts:
         correct = scoring.correct(CASE, one.found) if one.correct is None else one.correct
@@ -185,12 +193,48 @@ def _of_report(path: Path, rule: str | None) -> Side:
                 attempts=len(attempts),
                 passes=sum(correct for correct, _ in attempts),
                 scores=_counted(score for _, score in attempts),
+                suite=suites[model, case].suite if (model, case) in suites else "",
+                classes=tuple(in_order(suites[model, case].classes).items()) if (model, case) in suites else (),
             )
             for case, attempts in sorted(cases.items())
         )
         for model, cases in sorted(found.items())
     }
     return Side(name=str(path), rule=name, models=models)
+
+
+class _Result(msgspec.Struct):
+    """What a report of ours tells of an attempt at a case of a suite."""
+
+    case_id: str
+    model: str
+    suite: str = ""
+    correct: bool | None = None
+    failure: str = ""
+
+
+class _Results(msgspec.Struct):
+    results: list[_Result]
+
+
+class _Suite(NamedTuple):
+    suite: str
+    classes: Counter[str]
+
+
+def _suites(path: Path) -> dict[tuple[str, str], _Suite]:
+    """By model and case the suite and the classes of the attempts, where a report tells of them."""
+    try:
+        results = msgspec.json.decode(path.read_bytes(), type=_Results).results
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        # a report that has other things under these names is a report all the same
+        return {}
+    found: dict[tuple[str, str], _Suite] = {}
+    for one in results:
+        if one.suite and one.correct is not None:
+            suite = found.setdefault((one.model, one.case_id), _Suite(one.suite, Counter()))
+            suite.classes[classified(one.correct, one.failure)] += 1
+    return found
 
 
 def _counted(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:

@@ -7,6 +7,7 @@ import hashlib
 import math
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -16,19 +17,24 @@ from msgspec.structs import replace
 
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, nearest, printable, shown
-from steelyard.evalsets import jsonl, toml
+from steelyard.evalsets import jsonl, suites, toml
 from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked
 from steelyard.evalsets.template import rendered
 from steelyard.records import Case, EvalSetFile, Rule, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["EvalSets", "load"]
+__all__ = ["EvalSets", "is_there", "load"]
 
 DEEPEST = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
+
+
+def is_there(path: str) -> bool:
+    """Whether an eval set that a run was made from can be read again."""
+    return path.startswith(suites.PREFIX) or Path(path).exists()
 
 
 class EvalSets(NamedTuple):
@@ -62,14 +68,15 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
         rest = f"what follows here, and {max(0, len(found) - len(files) - 1)} further files, were not read"
         problems.errors.append(last._replace(what=f"stopped after {len(problems.errors)} problems; {rest}"))
     if not found and not problems.errors:
-        raise InputError("no eval set was given; name a .toml or .jsonl file, or a folder of them")
+        raise InputError("no eval set was given; name a .toml or .jsonl file, a folder of them, or suite:all")
     if problems.errors:
         raise InputError([*problems.errors, *problems.warnings()])
     rules = tuple(rule for rule, _ in scoring.rules.values())
     return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
 
 
-READERS: dict[str, Callable[[Content, str, Problems], Iterator[Draft]]] = {
+Reader = Callable[["Content", str, Problems], "Iterator[Draft]"]
+READERS: dict[str, Reader] = {
     ".toml": toml.drafts,
     ".jsonl": jsonl.drafts,
     ".jsonl.gz": jsonl.drafts,
@@ -82,11 +89,16 @@ def _files(paths: Iterable[str | Path], problems: Problems) -> Iterator[str]:
     seen = set()
     for given in (os.fspath(path) for path in paths):
         try:
-            is_folder = stat.S_ISDIR(Path(given).stat().st_mode)
+            if given.startswith(suites.PREFIX):
+                inside = list(suites.expanded(given))
+            else:
+                inside = _inside(given, problems) if stat.S_ISDIR(Path(given).stat().st_mode) else [given]
+        except InputError as error:
+            problems.error(given, 0, str(error))
+            continue
         except (OSError, ValueError) as error:
             problems.error(given, 0, f"cannot be read: {reason(error)}; name a file or folder that exists")
             continue
-        inside = _inside(given, problems) if is_folder else [given]
         if not inside:
             problems.error(given, 0, "no eval sets in this folder; it needs .toml or .jsonl files")
         for path in inside:
@@ -179,29 +191,40 @@ def _read(
     problems: Problems,
 ) -> EvalSetFile:
     """Add the cases of one file."""
-    before, suffix = len(problems.errors), _suffix(path)
+    before = len(problems.errors)
     is_any, content_digest = False, ""
     try:
-        if not Path(path).is_file():
-            problems.error(path, 0, "not a regular file; name a file or a folder")
-        elif suffix not in READERS:
-            problems.error(path, 0, f"unknown kind of file {shown(suffix)} ({nearest(suffix[:80], READERS)})")
-        else:
-            with gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb") as stream:
-                content = Content(stream)
-                for draft in READERS[suffix](content, path, problems):
-                    if not is_any:
-                        scoring.add(draft, problems)
-                    is_any = True
-                    case = _case(draft, places, companions, problems)
-                    if case:
-                        cases.append(case)
-            content_digest = content.hash.hexdigest()
+        opened, read = _opened(path)
+        with opened as stream:
+            content = Content(stream)
+            for draft in read(content, path, problems):
+                if not is_any:
+                    scoring.add(draft, problems)
+                is_any = True
+                case = _case(draft, places, companions, problems)
+                if case:
+                    cases.append(case)
+        content_digest = content.hash.hexdigest()
     except OSError as error:
         problems.error(path, 0, f"cannot be read: {reason(error)}")
+    except InputError as error:
+        problems.error(path, 0, str(error))
     if not is_any and len(problems.errors) == before:
         problems.error(path, 0, "no cases in this file; write [[cases]] tables in TOML, or one JSON object per line")
     return EvalSetFile(path=printable(path), digest=content_digest)
+
+
+def _opened(path: str) -> tuple[BinaryIO | gzip.GzipFile, Reader]:
+    """A file that can be read, and who reads its kind."""
+    if path.startswith(suites.PREFIX):
+        stream, suffix = suites.opened(path)
+        return stream, READERS[suffix]
+    suffix = _suffix(path)
+    if not Path(path).is_file():
+        raise InputError("not a regular file; name a file or a folder")
+    if suffix not in READERS:
+        raise InputError(f"unknown kind of file {shown(suffix)} ({nearest(suffix[:80], READERS)})")
+    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), READERS[suffix]
 
 
 def _case(draft: Draft, places: dict[str, str], companions: Companions, problems: Problems) -> Case | None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from steelyard.reports.figures import counted, escaped_json, line
 from steelyard.reports.markdown import code, escaped, table
+from steelyard.suites import in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.compare import Change, Comparison
+    from steelyard.compare import Change, Comparison, OverallChange, SuiteChange
 
 
 def text(comparison: Comparison) -> str:
     """What a person reads in a terminal."""
     said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *_headline(comparison)]
+    suites = _suites(comparison)
+    if suites:
+        said += ["", "Suites", *_aligned([[row.name, row.scores, row.delta, row.model, row.moved] for row in suites])]
     width = max((len(line(change.case_id)) for change in _changes(comparison)), default=0)
     for title, changes in (("Regressions", comparison.regressions), ("Improvements", comparison.improvements)):
         if changes:
@@ -34,6 +38,19 @@ def markdown(comparison: Comparison) -> str:
     """The same for a comment on a pull request."""
     parts = [f"### {code(comparison.baseline)} → {code(comparison.current)}"]
     parts.append("\n".join(f"- {escaped(said)}" for said in _headline(comparison)))
+    suites = _suites(comparison)
+    if suites:
+        cells = [
+            [
+                code(row.name) if row.is_suite else f"**{row.name}**",
+                code(row.model),
+                row.scores.replace("->", "→"),
+                row.delta,
+                escaped(row.moved).replace("-\\>", "→"),
+            ]
+            for row in suites
+        ]
+        parts += ["#### Suites", table(["suite", "model", "score", "delta", "classes that moved"], cells, "---")]
     for title, changes in (("Regressions", comparison.regressions), ("Improvements", comparison.improvements)):
         if changes:
             rows = [
@@ -54,7 +71,10 @@ def markdown(comparison: Comparison) -> str:
 
 def as_json(comparison: Comparison) -> str:
     """The same for a program."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(comparison), indent=2).decode()) + "\n"
+    whole = msgspec.to_builtins(comparison)
+    if not comparison.suites:
+        del whole["suites"], whole["overall"]
+    return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
 
 
 FORMATS: dict[str, Callable[[Comparison], str]] = {"text": text, "json": as_json, "markdown": markdown}
@@ -62,6 +82,51 @@ FORMATS: dict[str, Callable[[Comparison], str]] = {"text": text, "json": as_json
 
 def _changes(comparison: Comparison) -> tuple[Change, ...]:
     return (*comparison.regressions, *comparison.improvements)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+class _SuiteRow(NamedTuple):
+    is_suite: bool
+    """Rather than all of them together."""
+    name: str
+    scores: str
+    delta: str
+    model: str
+    moved: str
+
+
+def _suites(comparison: Comparison) -> list[_SuiteRow]:
+    """A row per suite, and one for all suites of a model after them."""
+    rows = []
+    for overall in comparison.overall:
+        of_model = [suite for suite in comparison.suites if suite.model == overall.model]
+        rows += [_SuiteRow(True, line(suite.suite), *_numbers(suite), _moved(suite)) for suite in of_model]
+        rows.append(_SuiteRow(False, "overall", *_numbers(overall), ""))
+    return rows
+
+
+def _numbers(change: SuiteChange | OverallChange) -> tuple[str, str, str]:
+    interval = "" if change.low is None or change.high is None else f" [{change.low:+.3f}, {change.high:+.3f}]"
+    scores = f"{change.baseline_score:.3f} -> {change.current_score:.3f}"
+    return scores, f"{change.delta:+.3f}{interval}", line(change.model)
+
+
+def _moved(suite: SuiteChange) -> str:
+    """The failures whose share of the attempts changed, such as `refusal 2 -> 7`, with the attempts where these differ."""
+    before, after = suite.baseline_classes, suite.current_classes
+    if not before or not after:
+        return ""
+    old, new = sum(before.values()), sum(after.values())
+    of_old, of_new = ("", "") if old == new else (f"/{old:,}", f"/{new:,}")
+    return ", ".join(
+        f"{line(name)} {before.get(name, 0):,}{of_old} -> {after.get(name, 0):,}{of_new}"
+        for name in in_order(dict.fromkeys([*before, *after], 1))
+        if name != "pass" and before.get(name, 0) * new != after.get(name, 0) * old
+    )
 
 
 def _headline(comparison: Comparison) -> list[str]:

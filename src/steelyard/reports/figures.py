@@ -8,12 +8,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.estimates import Estimate
+from steelyard.suites import classified, in_order
 from steelyard.summary import CaseSummary, Doubt, ModelSummary, Tried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.records import Cost
+    from steelyard.records import Cost, Evidence
+    from steelyard.suite_scores import SuiteScores
 
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
 
@@ -268,6 +270,64 @@ def footnotes(rows: Sequence[Figure]) -> list[str]:
     return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in told.items()]
 
 
+class SuiteTable(NamedTuple):
+    """The suites under one model."""
+
+    model: str
+    head: tuple[str, ...]
+    """What stands in the columns between the name of a suite and its counts by class."""
+    classes: tuple[str, ...]
+    """The classes that occur, a column each."""
+    rows: tuple[tuple[str, ...], ...]
+    """A row per suite, and the last one for all of them."""
+    beneath: tuple[tuple[str, str], ...]
+    """What else there is to say of all of them, by name."""
+
+
+def suite_tables(models: Sequence[ModelSummary]) -> list[SuiteTable]:
+    """What the suites score, a table per model; none where there are no suites."""
+    return [_suite_table(named(model.model, model.tier), model.suites) for model in models if model.suites]
+
+
+def _suite_table(model: str, scores: SuiteScores) -> SuiteTable:
+    together: Counter[str] = Counter()
+    for suite in scores.suites:
+        together.update(suite.classes)
+    classes = tuple(in_order(together))
+    missing = sum(suite.missing for suite in scores.suites)
+    rows = [
+        (
+            line(suite.suite),
+            rate(suite.score),
+            f"{suite.cases:,}",
+            *([f"{suite.missing:,}"] if missing else []),
+            *(f"{suite.classes.get(name, 0):,}" for name in classes),
+        )
+        for suite in scores.suites
+    ]
+    last = (
+        "overall",
+        rate(scores.overall),
+        f"{sum(suite.cases for suite in scores.suites):,}",
+        *([f"{missing:,}"] if missing else []),
+        *(f"{together[name]:,}" for name in classes),
+    )
+    beneath = [
+        ("micro pass rate", scores.micro),
+        ("weighted", scores.weighted),
+        ("penalised", scores.penalised),
+        ("latency score", scores.latency if scores.latency.value is not None else None),
+        ("as expected", scores.agreement),
+    ]
+    return SuiteTable(
+        model=model,
+        head=("score", "cases", *(["missing"] if missing else [])),
+        classes=tuple(map(line, classes)),
+        rows=(*rows, last),
+        beneath=tuple((name, rate(estimate)) for name, estimate in beneath if estimate is not None),
+    )
+
+
 class Concern(NamedTuple):
     """Attempts to look at for one reason."""
 
@@ -369,3 +429,34 @@ def tests_passed(tried: Tried) -> str:
         return "-"
     outcomes = [test.outcome for test in tried.verdict.found.tests if test.outcome != "ignored"]
     return f"{outcomes.count('passed')}/{len(outcomes)}"
+
+
+def response_class(tried: Tried) -> str:
+    """The class of a response, such as `refusal`; empty where the attempt is none or was not judged."""
+    if tried.verdict is None or tried.case.kind != "response":
+        return ""
+    return classified(bool(tried.correct), tried.verdict.found.label)
+
+
+def evidence_text(evidence: Evidence) -> str:
+    r"""Why a response was classified as it was, on one line or on several.
+
+    >>> from steelyard.records import Evidence
+    >>> evidence_text(Evidence(rule="expect", what="no JSON", matched="Sure!", position=0, line=1, column=1))
+    'expect: no JSON\n  "Sure!" at line 1, column 1'
+    """
+    said = [f"{evidence.rule}: {evidence.what}"]
+    at = "" if evidence.line is None or evidence.column is None else f"line {evidence.line}, column {evidence.column}"
+    if evidence.matched:
+        said.append(f'"{evidence.matched}"{f" at {at}" if at else ""}')
+    elif at:
+        said.append(f"at {at}")
+    told = [
+        ("schema", evidence.schema_path),
+        ("value", evidence.value_path),
+        ("policy", evidence.policy),
+        ("form", evidence.form),
+        ("would be right after mending", ", ".join(evidence.mended)),
+    ]
+    said += [f"{name}: {value}" for name, value in told if value]
+    return "\n  ".join(said)

@@ -66,6 +66,7 @@ def report(results: Results) -> str:
         figures=figures,
         footnotes=reports.footnotes(figures),
         verified=reports.verified(models),
+        suites=reports.suite_tables(models),
         concerns=[
             (
                 concern,
@@ -131,6 +132,7 @@ def _template() -> jinja2.Template:
     environment.filters |= {
         "case_figures": reports.case_figures,
         "counted": reports.counted,
+        "evidence": reports.evidence_text,
         "interval": _interval,
         "line": reports.line,
         "money": reports.money,
@@ -139,6 +141,7 @@ def _template() -> jinja2.Template:
         "percent": _percent,
         "plain": reports.plain,
         "price": reports.price,
+        "response_class": reports.response_class,
         "seconds": reports.seconds,
         "tests_passed": reports.tests_passed,
         "why": reports.why,

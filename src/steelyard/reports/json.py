@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.reports.figures import escaped_json, named, obstacle
+from steelyard.reports.figures import escaped_json, named, obstacle, response_class
+from steelyard.suites import accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
+    from steelyard.suite_scores import SuiteScores
     from steelyard.summary import CaseSummary, ModelSummary, Results, Tried
 
 
@@ -51,7 +53,7 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
     outcomes = [test.outcome for test in found.tests]
     asking = _milliseconds(answer.latency if answer else 0)
     compiling, testing = _milliseconds(found.compile_seconds), _milliseconds(found.test_seconds)
-    result = {
+    result: dict[str, Any] = {
         "case_id": tried.case.id,
         "model": named(tried.model, tried.tier),
         "provider": tried.model.partition("/")[0] if "/" in tried.model else "",
@@ -104,6 +106,12 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
         "trust": found.trust,
         "isolation": found.isolation,
     }
+    if tried.case.suite:
+        result["suite"] = tried.case.suite
+    primary = response_class(tried)
+    if primary:
+        result["classification"] = {"primary": primary, "details": found.evidence}
+        result["scores"] = {"accuracy": accuracy(primary)}
     return result | {"tier": tried.tier} if tried.tier else result
 
 
@@ -140,6 +148,24 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
         "total_tokens": model.input_tokens + model.output_tokens,
         "total_cost_usd": model.cost_usd,
         "avg_latency_ms": None if model.latency.value is None else model.latency.value * 1000,
+        **(_suites(model.suites) if model.suites else {}),
+    }
+
+
+def _suites(scores: SuiteScores) -> dict[str, Any]:
+    """What the suites score, and all of them together."""
+    return {
+        "suites": {
+            suite.suite: {
+                "score": suite.score.value,
+                "cases": suite.cases,
+                "attempts": suite.attempts,
+                "missing": suite.missing,
+                "classes": suite.classes,
+            }
+            for suite in scores.suites
+        },
+        "overall_run_score": scores.overall.value,
     }
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from steelyard.reports.figures import concerns, counted, figures, footnotes, line, named, verified
+from steelyard.reports.figures import concerns, counted, figures, footnotes, line, named, suite_tables, verified
 from steelyard.summary import Results, hardest
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ def report(results: Results) -> str:
         parts.append(
             "\\* rests on fewer cases or attempts than there are:\n" + "\n".join(f"- {escaped(note)}" for note in notes)
         )
+    for suites in suite_tables(summary.models):
+        parts.append("#### Suites" if len(summary.models) == 1 else f"#### Suites of {code(suites.model)}")
+        head = ["", *suites.head, *map(escaped, suites.classes)]
+        *every, last = suites.rows
+        cells = [[code(row[0]), *row[1:]] for row in every] + [[f"**{cell}**" for cell in last]]
+        parts.append(table(head, cells, "---:"))
+        parts.append("\n".join(f"- {name}: {value}" for name, value in suites.beneath))
     ways = verified(summary.models)
     if ways:
         parts.append(f"Verified: {escaped(ways)}")

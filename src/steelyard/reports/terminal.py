@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -12,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.reports.figures import (
+    SuiteTable,
     case_figures,
     concerns,
+    evidence_text,
     figures,
     footnotes,
     line,
@@ -24,7 +27,9 @@ from steelyard.reports.figures import (
     plain,
     price,
     rate,
+    response_class,
     seconds,
+    suite_tables,
     tests_passed,
     verified,
     why,
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from steelyard.health import Health, Level, Tool
-    from steelyard.records import Diagnostic, Price
+    from steelyard.records import Case, Diagnostic, Price
     from steelyard.standing import Standings
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
@@ -45,6 +50,8 @@ WIDEST = 10_000
 _GAP = 2
 _NAME = 20
 """A model's name is folded rather than make its column wider than this, where room is short."""
+_CLASSES = {"policy_violation": "policy", "truncated": "cut off", "wrong_format": "format"}
+"""What a column of counts is called, where that is not the class itself."""
 
 
 def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool) -> str:
@@ -56,6 +63,9 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for models in _abreast(summary.models, width):
         page.say()
         _put_models(page, models)
+    for table in suite_tables(summary.models):
+        page.head("Suites" if len(summary.models) == 1 else f"Suites of {line(table.model)}")
+        _put_suites(page, table, width)
     ways = verified(summary.models)
     if ways:
         page.say()
@@ -125,6 +135,35 @@ def _put_models(page: _Page, models: Sequence[ModelSummary]) -> None:
         page.bullet("*", Text(note, style="dim"), indent="")
 
 
+def _put_suites(page: _Page, suites: SuiteTable, width: int) -> None:
+    """The suites a row each; counts that do not fit beside the scores stand in a block of their own below."""
+    heads = ["", *suites.head, *(_CLASSES.get(name, line(name, _NAME)) for name in suites.classes)]
+    rows = [(f"  {name}", *cells) for name, *cells in suites.rows]
+    needs = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
+    # a name may be folded, a number not
+    left = width - min(needs[0], _NAME)
+    blocks: list[list[int]] = [[]]
+    room = left
+    for place, need in enumerate(needs[1:], 1):
+        if blocks[-1] and _GAP + need > room:
+            blocks.append([])
+            room = left
+        blocks[-1].append(place)
+        room -= _GAP + need
+    for number, block in enumerate(blocks):
+        if number:
+            page.say()
+        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        table.add_column("", overflow="fold")
+        for place in block:
+            table.add_column(heads[place], no_wrap=True, justify="left" if heads[place] == "score" else "right")
+        for row in rows:
+            strong = "bold" if row is rows[-1] else ""
+            table.add_row(*(Text(row[place], style=strong) for place in (0, *block)))
+        page.say(table)
+    _put_grid(page, suites.beneath)
+
+
 def case_text(attempts: Sequence[Tried], summary: Summary, *, width: int, color: bool) -> str:
     """One case: a line per attempt, with the reason where it is not correct."""
     page = _Page(width, color)
@@ -178,7 +217,12 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
             page.section("Reasoning", answer.reasoning)
         page.section("Reply", answer.text, nothing="(empty)")
     found = tried.verdict.found if tried.verdict else None
-    if found is not None:
+    primary = response_class(tried)
+    if found is not None and primary:
+        page.head(f"Classification  {line(primary)}")
+        for evidence in found.evidence:
+            page.verbatim(evidence_text(evidence), indent="  ")
+    elif found is not None:
         page.section("Code", found.code or "", nothing="(none found in the reply)")
         if found.missing:
             page.section("Not defined", ", ".join(found.missing))
@@ -207,12 +251,12 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
             if tokens is not None or not name.startswith("of"):
                 facts.append((name, "-" if tokens is None else f"{tokens:,}"))
         facts.append(("latency", seconds(answer.latency)))
-    if found is not None:
+    if found is not None and not primary:
         facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
         facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
         facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
-        if found.rechecked:
-            facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
+    if found is not None and found.rechecked:
+        facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
     if facts:
         page.head("Numbers")
     for name, value in facts:
@@ -254,6 +298,27 @@ def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: b
     page = _Page(WIDEST, color)
     head = [line(column) for column in columns]
     _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
+    return page.text()
+
+
+def suites_text(cases: Sequence[Case], *, color: bool) -> str:
+    """The suites that some cases belong to, a row each."""
+    page = _Page(WIDEST, color)
+    counts = Counter(case.suite for case in cases if case.suite)
+    tags = {suite: Counter(tag for case in cases if case.suite == suite for tag in case.tags) for suite in counts}
+    rows = [
+        (line(f"suite:{suite}"), f"{count:,}", line(", ".join(tag for tag, _ in tags[suite].most_common(8))))
+        for suite, count in sorted(counts.items())
+    ]
+    _put_rows(page, ("suite", "cases", "most frequent tags"), rows, nothing="no suites")
+    return page.text()
+
+
+def cases_text(cases: Sequence[Case], *, color: bool) -> str:
+    """Some cases, a row each."""
+    page = _Page(WIDEST, color)
+    rows = [(line(case.id), line(case.name), line(", ".join(case.tags))) for case in cases]
+    _put_rows(page, ("case", "name", "tags"), rows, nothing="no cases")
     return page.text()
 
 

@@ -29,6 +29,9 @@ LONG = 12
 """Letters and digits from which prose does not hold a text by chance, wherever its words begin and end."""
 
 INVISIBLE = frozenset(map(ord, BIDI + ZERO_WIDTH)) | frozenset(chain(range(0xFE00, 0xFE10), range(0xE0000, 0xE0200)))
+TAG = 0xE0000
+TAGS = re.compile("[\U000e0020-\U000e007e]")
+"""Invisible doubles of the printable signs of ASCII (Unicode Standard, section 23.9)."""
 HIDDEN = "\x01"
 """Stands in folded text for what cannot be seen."""
 LOOKALIKES = {
@@ -198,7 +201,7 @@ class NoneOf:
                 start = start if is_placed else min(start, len(text))
                 return self._leaked(text, number, "changed case", start, min(start + len(wanted), len(text)))
         if self.disguised:
-            return self._undisguised(text) or self._decoded(text) or self._kept()
+            return self._undisguised(text) or self._decoded(text) or self._smuggled(text) or self._kept()
         return self._kept()
 
     def _kept(self) -> Judged:
@@ -238,6 +241,15 @@ class NoneOf:
                 if (at := signs.find(key)) >= 0:
                     span = _span(re.compile(r"([A-Za-z0-9+/_-])"), text, at, len(key))
                     return self._leaked(text, number, "base64", *span)
+        return None
+
+    def _smuggled(self, text: str) -> Judged | None:
+        """What is written in tags, characters that no screen shows and many models read."""
+        tags = list(TAGS.finditer(text))
+        spelled = "".join(chr(ord(tag[0]) - TAG) for tag in tags).translate(FOLDING).translate(KEPT) if tags else ""
+        for number, secret in enumerate(self.secrets):
+            if len(secret.key) >= SHORTEST_DISGUISED and secret.key in spelled:
+                return self._leaked(text, number, "tag characters", tags[0].start(), tags[-1].end())
         return None
 
 

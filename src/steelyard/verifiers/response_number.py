@@ -62,7 +62,14 @@ class Number:
 
 def _last(text: str) -> re.Match[str]:
     """The last number of a text that has one."""
-    return deque(LIKE_A_NUMBER.finditer(text), maxlen=1)[0]
+    size = 256
+    while True:
+        # from the end: no number goes on over a blank, so what begins after one is read as it would be in the whole
+        start = max(text.rfind(blank, 0, max(0, len(text) - size)) for blank in " \n") + 1
+        found = deque(LIKE_A_NUMBER.finditer(text, start), maxlen=1)
+        if found or not start:
+            return found[0]
+        size *= 8
 
 
 def read(text: str, decimal: str = ".") -> Fraction | None:

@@ -131,7 +131,8 @@ _QUOTED = re.compile(
     r"|```.*?(?:```|$)|`[^`\n]*`",
     re.DOTALL,
 )
-_WRAPPED = re.compile(r"(?<=[\w,])\n(?=\w)")
+_WRAPPED = re.compile(r"\n(?<=[\w,]\n)(?=\w)")
+_QUOTES = re.compile('["“„«「『`]')
 _VISIBLE = re.compile(
     r"[^\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x1a\x1c-\x1f\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]"
 )
@@ -216,7 +217,8 @@ def refusal(text: str, rules: tuple[Rule, ...] = RULES) -> Refusal | None:
         return None
     raw = text[visible.start() : visible.start() + LOOKED_AT]
     letters, places = folded(raw)
-    window = _WRAPPED.sub(" ", _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), letters))
+    window = _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), letters) if _QUOTES.search(letters) else letters
+    window = _WRAPPED.sub(" ", window)
     found = _denial(window, rules)
     if found is None:
         return None
