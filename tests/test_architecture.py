@@ -26,7 +26,7 @@ ROOMS = {
     },
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
-    "fronts": {"cli", "options", "pytest_plugin", "__init__"},
+    "fronts": {"cli", "meaning", "options", "pytest_plugin", "__init__"},
 }
 MAY_IMPORT = {
     "words": {"words"},

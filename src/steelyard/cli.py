@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard import meaning
 from steelyard.options import parsed, parser, take_over_defaults
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
-    from steelyard.records import Case, SuiteRule, Until
+    from steelyard.records import SuiteRule, Until
     from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
     from steelyard.standing import Standings
@@ -97,9 +98,11 @@ def run(options: argparse.Namespace) -> int:
     _warn(loaded.problems)
     earlier = store.Stored(_find(options.failed_in, settings)) if options.failed_in else None
     cases = choose(loaded.cases, tags=options.filter, glob=options.case, failed_in=earlier, limit=options.limit)
-    models = _models(options.models) or _models([settings.default_model] if settings.default_model else None)
-    parameters = _parameters(options, settings)
-    suite_rule = _suite_rule(options, settings, SuiteRule(), loaded.cases)
+    models = meaning.models(options.models) or meaning.models(
+        [settings.default_model] if settings.default_model else None
+    )
+    parameters = meaning.parameters(options, settings)
+    suite_rule = meaning.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
     if parameters.get("temperature") == 0 and (options.samples or max(k)) > 1:
         _tell(
@@ -110,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
         "samples": options.samples,
         "k": k,
         "parameters": parameters,
-        "system": _text(options.system),
+        "system": meaning.text(options.system),
         "base_url": options.base_url or "",
     }
     if options.dry_run:
@@ -143,7 +146,7 @@ def resume(options: argparse.Namespace) -> int:
 
     settings, means = _means(options)
     folder = _find(options.run, settings)
-    suite_rule = _suite_rule_of(folder, options, settings)
+    suite_rule = meaning.suite_rule_of(folder, options, settings)
     done = engine.resume(folder, samples=options.samples, means=means)
     if done.info.until is None or options.samples is not None:
         return _conclude(done, options, suite_rule)
@@ -158,7 +161,7 @@ def verify(options: argparse.Namespace) -> int:
 
     settings, means = _means(options)
     folder = _find(options.run, settings)
-    suite_rule = _suite_rule_of(folder, options, settings)
+    suite_rule = meaning.suite_rule_of(folder, options, settings)
     return _conclude(engine.verify_again(folder, eval_sets=options.eval_set or (), means=means), options, suite_rule)
 
 
@@ -274,7 +277,7 @@ def plan(options: argparse.Namespace) -> int:
         loaded.cases,
         side(options.baseline, root=Path(settings.output_dir)),
         Prices(settings.prices),
-        models=_models(options.models),
+        models=meaning.models(options.models),
         detect=options.detect,
         power=options.power,
         alpha=options.alpha,
@@ -423,7 +426,7 @@ def suites(options: argparse.Namespace) -> int:
     if options.report:
         path = Path(options.report)
         with writing_into(path.parent), Replacement() as fresh:
-            fresh.write(path, (f"{line}\n" for line in lines(loaded.cases)))
+            fresh.write(path, lines(loaded.cases))
             fresh.finish()
         print(f"wrote {path}: {len(loaded.cases)} cases")
     elif options.evalset:
@@ -506,24 +509,7 @@ COMMANDS = {
 
 
 def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
-    from steelyard import settings as settings_module
-    from steelyard.engine.sitting import Means
-
-    if getattr(options, "env_file", None):
-        settings_module.read_env_file(Path(options.env_file), os.environ)
-    settings, problems = settings_module.load(Path(options.config) if options.config else None, os.environ)
-    _warn(problems)
-    watch = _Watch() if hasattr(options, "parallelism") else None
-    return settings, Means(
-        settings=settings,
-        parallelism=getattr(options, "parallelism", None),
-        max_cost=getattr(options, "max_cost", None),
-        watch=watch,
-        require_isolation=getattr(options, "require_isolation", None) or "",
-        allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
-        recheck=getattr(options, "recheck", None) or 0,
-        python_env=getattr(options, "python_env", None) or "",
-    )
+    return meaning.means(options, _Watch() if hasattr(options, "parallelism") else None)
 
 
 def _gate_code(decision: Decision, *, fail: bool) -> int:
@@ -571,100 +557,6 @@ def _sizes(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
     return [size for piece in given for size in ([piece] if isinstance(piece, int) else piece)]
 
 
-def _models(given: Sequence[str] | None) -> list[str]:
-    import re
-
-    # a comma inside a command or a path does not part two models: the next one names its provider first
-    return [model.strip() for text in given or () for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
-
-
-def _parameters(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
-    import msgspec
-
-    from steelyard.errors import InputError
-
-    parameters: dict[str, Any] = {}
-    for text in options.param:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InputError(f"--param {text}: not NAME=VALUE, such as --param top_p=0.9")
-        try:
-            parameters[name] = msgspec.json.decode(value)
-        except msgspec.MsgspecError:
-            parameters[name] = value
-    temperature = settings.default_temperature if options.temperature is None else options.temperature
-    named = {"temperature": temperature, "max_tokens": options.max_tokens}
-    return parameters | {name: value for name, value in named.items() if value is not None}
-
-
-def _suite_rule(
-    options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
-) -> SuiteRule | None:
-    """How suites are scored where options or settings say so, the run's own where they do not; None where neither does."""
-    from msgspec.structs import asdict, replace
-
-    from steelyard.errors import InputError, nearest
-    from steelyard.suites import check
-
-    where = options.config or "steelyard.toml"
-    suites = {case.suite for case in cases if case.suite}
-    in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
-    given = {
-        "penalties": _assigned("--penalty", options.penalty, "refusal=0.25"),
-        "weights": _assigned("--suite-weight", options.suite_weight, "injection=2"),
-        "latency_target": options.latency_target,
-        "latency_limit": options.latency_limit,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if not in_file and not given:
-        return None
-    rule = replace(own, **{**in_file, **given})
-    try:
-        check(rule, suites=suites if "weights" in given else None)
-    except InputError as error:
-        raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
-    # one settings file serves many runs, and not all of them have every suite
-    for suite in sorted(in_file.get("weights", {}).keys() - suites):
-        _tell(f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({nearest(suite, suites)})')
-    return rule
-
-
-def _suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings) -> SuiteRule | None:
-    from steelyard import store
-
-    stored = store.Stored(folder)
-    return _suite_rule(options, settings, stored.info.suites, stored.cases)
-
-
-def _assigned(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
-    """The numbers that NAME=NUMBER gives to names; None where nothing is given."""
-    from steelyard.errors import InputError
-
-    numbers: dict[str, float] = {}
-    for text in given or ():
-        name, equals, number = text.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            equals = ""
-        if not equals or not name:
-            raise InputError(f"{option} {text}: not NAME=NUMBER, such as {option} {example}")
-        if name in numbers:
-            raise InputError(f'{option}: "{name}" is named twice')
-        numbers[name] = value
-    return numbers or None
-
-
-def _text(given: str | None) -> str:
-    """The text itself, or that of the file it names."""
-    if not given:
-        return ""
-    try:
-        return Path(given).read_text("utf-8") if Path(given).is_file() else given
-    except (OSError, ValueError):
-        return given
-
-
 def _find(name: str, settings: Settings) -> Path:
     from steelyard import store
 
@@ -677,7 +569,7 @@ def _results(options: argparse.Namespace) -> tuple[Results, Path]:
     settings, _ = _means(options)
     folder = _find(options.run, settings)
     stored = store.Stored(folder)
-    by = {"k": options.pass_k, "rule": options.rule, "suites": _suite_rule_of(folder, options, settings)}
+    by = {"k": options.pass_k, "rule": options.rule, "suites": meaning.suite_rule_of(folder, options, settings)}
     found = summary.results(stored.info, stored.cases, stored.facts(), **by)
     _warn(stored.damaged)
     return found, folder
@@ -749,6 +641,7 @@ def _until(options: argparse.Namespace) -> Until | None:
 
 def _conclude_decided(decided: Decided, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
     """Print what came of a run and what was decided, and what it saved."""
+    from steelyard.decision import CANNOT_TELL as UNDECIDED
     from steelyard.reports.decision import FORMATS
     from steelyard.reports.figures import money
 
@@ -759,7 +652,7 @@ def _conclude_decided(decided: Decided, options: argparse.Namespace, suite_rule:
     worth = "" if decided.saved_usd is None else f", about {money(decided.saved_usd)}"
     said += (
         f"\n{decided.asked:,} attempts decided; {decided.planned:,} were allowed: {decided.saved:.0%} saved{worth}\n"
-        if decided.gated.decision.verdict != "cannot tell"
+        if decided.gated.decision.verdict != UNDECIDED
         else f"\n{decided.asked:,} of {decided.planned:,} allowed attempts did not decide\n"
     )
     print(f"\n{said}" if options.format == "text" else "", end="")
@@ -767,7 +660,7 @@ def _conclude_decided(decided: Decided, options: argparse.Namespace, suite_rule:
         _tell(said)
     # a decision stands, whatever could not be asked any more
     decision = _gate_code(decided.gated.decision, fail=options.on_inconclusive == "fail")
-    return decision if decided.gated.decision.verdict != "cannot tell" else decision or code
+    return decision if decided.gated.decision.verdict != UNDECIDED else decision or code
 
 
 def _next(folder: Path, done: Run | Results) -> list[str]:

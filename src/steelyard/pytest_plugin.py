@@ -174,7 +174,7 @@ def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, An
     """The arguments of the run: what was given, and for the rest what a bare `steelyard run` would take."""
     import inspect
 
-    from steelyard import cli
+    from steelyard import cli, meaning
     from steelyard.engine import run as engine
     from steelyard.errors import InputError, nearest
     from steelyard.options import parsed, parser, take_over_defaults
@@ -185,23 +185,24 @@ def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, An
     commands = parser(cli.COMMANDS)
     take_over_defaults(commands, ["run"])
     options = parsed(commands, ["run"])
-    settings, means = cli._means(options)
-    asking = cli._models([models] if isinstance(models, str) else models or options.models or [settings.default_model])
+    settings, means = meaning.means(options)
+    asking = meaning.models(
+        [models] if isinstance(models, str) else models or options.models or [settings.default_model]
+    )
     if not asking:
         raise InputError(
             "no model to ask; name one in the test, with --steelyard-models or as models in steelyard.toml"
         )
-    parameters = cli._parameters(options, settings) | dict(given.get("parameters") or {})
+    parameters = meaning.parameters(options, settings) | dict(given.get("parameters") or {})
     defaults = {
         "models": asking,
         "samples": options.samples if samples is None else samples,
         "k": options.pass_k or (1,),
-        "system": cli._text(options.system),
+        "system": meaning.text(options.system),
         "seed": options.seed,
         "rule": options.rule or "",
         "base_url": options.base_url or "",
-        # progress would only stand between a test and what it has to say
-        "means": means._replace(watch=None),
+        "means": means,
     }
     return defaults | given | {"parameters": parameters}
 

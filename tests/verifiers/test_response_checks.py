@@ -674,6 +674,8 @@ def test_an_expected_response_is_an_expression_or_else_plain_text() -> None:
     assert expected("4[0-9]").judge("it is 42").passed
     assert expected("f(x").judge("call f(x) now").passed
     assert not expected("f(x").judge("call fx").passed
+    assert expected("C++").judge("in C++ it is").passed
+    assert not expected("C++").judge("in CC it is").passed
     with pytest.raises(VerifierError, match="RE2 cannot"):
         expected("(?=a)a")
 
