@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.evalsets.suites import NAMES
-from steelyard.records import Answer, Case
+from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS
 from steelyard.verifiers.response import Response
@@ -101,3 +102,29 @@ def test_suites_and_files_are_read_together(tmp_path: Path) -> None:
     own = tmp_path / "own.jsonl"
     own.write_text('{"case_id": "a", "suite_id": "s", "prompt": "p", "expected_response": "x"}\n')
     assert {case.suite for case in load([own, "suite:json_api"]).cases} == {"s", "json_api"}
+
+
+PIECES = [
+    *('{"', '"}', "[", "]", "<p>", "</p>", "```json\n", "```", "a,b\n", "42", "-1,5", "I can't help with that. ", "Es tut mir leid, "),
+    *("\0", "\x1b[2J", "\u202e", "\u200b", "\ud800", "\U000e0041", "e\u0301", "\ufeff", "\r\n", "NaN", "<think>", "</think>", "ß", "İ"),
+]  # fmt: skip
+
+
+def test_no_text_whatever_breaks_the_classification_of_any_case() -> None:
+    chance = random.Random(7)
+
+    async def every() -> list[tuple[str, Finding]]:
+        verifier = Response(NOWHERE)
+        found = []
+        for case in ALL.cases:
+            texts = ["".join(chance.choices(PIECES, k=chance.randrange(40))) for _ in range(8)]
+            texts += [chance.randbytes(300).decode("utf-8", "surrogateescape"), "[" * 5_000, case.reference[:7]]
+            for text in texts:
+                finish = chance.choice(["stop", "stop", "length", "content_filter"])
+                found.append((case.id, await verifier.verify(case, Answer(text=text, finish=finish))))
+        return found
+
+    for case, finding in asyncio.run(every()):
+        assert (finding.label or "pass") in ORDER, case
+        assert finding.passed == (not finding.label), case
+        assert finding.evidence, case
