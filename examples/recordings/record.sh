@@ -1,9 +1,10 @@
 #!/bin/sh
-# Records the replies of two small open models to the shipped Python and Rust cases, for `make demo`.
+# Records the replies of two small open models to the shipped Python and Rust cases, for `make demo`, and those of one of them to
+# the suites that come with steelyard.
 #
 #   examples/recordings/record.sh [WORK-FOLDER]
 #
-# Needs a C++ compiler, rustc, about 2 GB of disk and two hours of two cores. Both models come as data inside Python packages and
+# Needs a C++ compiler, rustc, about 2 GB of disk and three hours of two cores. Both models come as data inside Python packages and
 # are served by llama.cpp on loopback, one thread each; `steelyard run` asks them as it would ask anyone. Nothing in the
 # recording is edited: what is kept are the reply lines of the run's own journal, packed.
 set -eu
@@ -48,7 +49,7 @@ PYTHON
 
 serve() {
     "$work/venv/bin/python" -m llama_cpp.server --model "$1" --model_alias "$2" --host 127.0.0.1 --port "$3" \
-        --n_ctx 2048 --n_threads 1 --n_threads_batch 1 >"$work/$2.log" 2>&1 &
+        --n_ctx 4096 --n_threads 1 --n_threads_batch 1 >"$work/$2.log" 2>&1 &
     servers="${servers:-} $!"
 }
 trap 'kill $servers 2>/dev/null' EXIT
@@ -81,3 +82,12 @@ for set in python-basics rust-basics; do
     fi
     grep '^{"kind":"reply"' "$work/$set/attempts.jsonl" | gzip -9n >"$here/$set.jsonl.gz"
 done
+
+if [ -d "$work/suites" ]; then
+    .venv/bin/steelyard resume "$work/suites" --config "$work/servers.toml" -j 1
+else
+    .venv/bin/steelyard run suite:contradictions suite:injection suite:json_api suite:long_context@2000 suite:unicode_locale \
+        --config "$work/servers.toml" -j 1 --output "$work/suites" --models qwen/qwen2.5-coder-0.5b --samples 1 \
+        --temperature 0.8 --seed 1
+fi
+grep '^{"kind":"reply"' "$work/suites/attempts.jsonl" | gzip -9n >"$here/suites.jsonl.gz"

@@ -216,7 +216,9 @@ def report(options: argparse.Namespace) -> int:
     from steelyard.errors import InputError
 
     if not options.report:
-        raise InputError("nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif)")
+        raise InputError(
+            "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl)"
+        )
     results, _ = _results(options)
     _write(options.report, results)
     return FINE

@@ -487,7 +487,7 @@ def _report_option(sub: Any) -> None:
         "--report",
         action="append",
         metavar="FILE",
-        help="write a report, by suffix: .json .md .csv .html .xml .sarif",
+        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl",
     )
 
 
