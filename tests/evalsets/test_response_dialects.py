@@ -53,13 +53,13 @@ def test_an_expected_response_is_searched_as_a_regular_expression(tmp_path: Path
     assert (loaded.prompt, loaded.suite) == ("Hi Ada", "s")
 
 
-@pytest.mark.parametrize("expected", ["f(x = (1", "[sic", "*bold*"])
+@pytest.mark.parametrize("expected", ["f(x = (1", "[sic", "*bold*", "C++"])
 def test_an_expected_response_that_is_no_regular_expression_is_plain_text(tmp_path: Path, expected: str) -> None:
     found = outcomes(tmp_path, CASE | {"expected_response": expected}, f"so: {expected}!", expected[1:])
     assert found == ["pass", "fail"]
 
 
-@pytest.mark.parametrize("expected", [r"(?<=a)b", r"(a)\1", r"a(?=b)", "C++"])
+@pytest.mark.parametrize("expected", [r"(?<=a)b", r"(a)\1", r"a(?=b)"])
 def test_an_expression_that_cannot_be_searched_in_bounded_time_is_refused_before_anything_is_asked(
     tmp_path: Path, expected: str
 ) -> None:
