@@ -491,3 +491,11 @@ def test_sets_must_not_contradict_each_other_about_rules(tmp_path: Path) -> None
 
 def test_no_set_can_take_the_name_of_a_built_in_rule() -> None:
     assert set(BUILT_IN) == set(scoring.RULES)
+
+
+def test_a_settings_file_beside_eval_sets_is_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(
+        '[eval_set]\nid = "s"\nname = "S"\n\n[[cases]]\nid = "a"\nname = "A"\nprompt = "p"\ntarget = "t"\n'
+    )
+    (tmp_path / "steelyard.toml").write_text('models = ["openai/gpt-5"]\n')
+    assert [case.id for case in load([tmp_path]).cases] == ["a"]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EvalSets", "is_there", "load"]
 
+SETTINGS = "steelyard.toml"
+"""The settings file, which often stands beside eval sets and is none."""
 DEEPEST = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
 
@@ -114,7 +116,8 @@ def _inside(folder: str, problems: Problems) -> list[str]:
         problems.error(str(error.filename), 0, f"cannot be read: {reason(error)}")
 
     # links to folders are not followed, so a loop of links has an end
-    below = sorted(Path(root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
+    walked = ((root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
+    below = sorted(Path(root, name) for root, name in walked if name != SETTINGS)
     kinds = [".toml"], [".jsonl", ".jsonl.gz"]
     toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
     return toml_files or jsonl_files
