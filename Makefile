@@ -25,6 +25,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/passk.py
 	$(BIN)/python benchmarks/terraform.py
 	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/classify.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs
