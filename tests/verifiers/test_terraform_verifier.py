@@ -242,7 +242,6 @@ def test_the_verifiers_version_names_the_terraform_it_asks(silent: Path) -> None
 def test_syntax_alone_is_judged_without_terraform_and_never_called_plausible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("hcl2")
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     case = changed(CALL, syntax_only=True)

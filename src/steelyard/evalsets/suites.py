@@ -25,13 +25,12 @@ def expanded(given: str) -> Iterator[str]:
     >>> list(expanded("suite:long_context@32000,7"))
     ['suite:long_context@32000,7']
     """
-    name, at, size = given.removeprefix(PREFIX).partition("@")
+    name, at, _ = given.removeprefix(PREFIX).partition("@")
     if at and name != GENERATED:
         raise InputError(f"only suite:{GENERATED} is made to a length; write suite:{name}")
     if name == "all":
         yield from (PREFIX + each for each in NAMES)
     elif name in NAMES:
-        _size(size)
         yield given
     else:
         raise InputError(f"no suite {shown(name)} comes with steelyard ({nearest(name[:80], (*NAMES, 'all'))})")
@@ -53,7 +52,7 @@ def _size(text: str) -> tuple[int, ...]:
     parts = text.split(",") if text else []
     if len(parts) > 2 or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
         raise InputError(
-            f"suite:{GENERATED}@{shown(text)[1:-1]}: after the @ come a length in characters and a seed, "
+            "after the @ come a length in characters and, if you like, a seed, "
             f"such as suite:{GENERATED}@32000 or suite:{GENERATED}@32000,7"
         )
     return tuple(map(int, parts))
