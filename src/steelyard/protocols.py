@@ -15,7 +15,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     """How one provider is reached: a `[providers.NAME]` table of the settings file, or what the environment says."""
 
     type: str
-    """The wire format: openai, anthropic, ollama, http, command, python or replay."""
+    """The wire format: openai, anthropic, ollama, http, command, agent, python or replay."""
     api_key: str = ""
     base_url: str = ""
     org_id: str = ""
@@ -24,6 +24,10 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     """For `http`: the JSON body, with `{{prompt}}`, `{{system}}`, `{{model}}` and parameters filled in."""
     answer: str = ""
     """For `http`: the path to the text in the response, such as `choices.0.text`."""
+    environment: dict[str, str] = {}
+    """For `agent`: what its program finds in its environment, besides ours."""
+    time_limit_secs: float = 540
+    """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked anew."""
 
 
 class Offer(NamedTuple):

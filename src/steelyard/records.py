@@ -8,6 +8,9 @@ from typing import Any
 
 import msgspec
 
+JUDGES_ALONE = "judge"
+"""The kind of a case without tests: whether an answer to it is right is for a panel of judges to say."""
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Plain data that does not change; what is left at its default is not written."""
@@ -80,7 +83,7 @@ class Verify(Record, frozen=True, kw_only=True):
     """How an answer is verified; what is left out follows from the case."""
 
     kind: str = ""
-    """The verifier's name; the case's language when left out."""
+    """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""
     style: str = ""
     """How the tests are written, for example `asserts` or `check`."""
     pairs: tuple[Pair, ...] = ()
@@ -115,6 +118,10 @@ class Verify(Record, frozen=True, kw_only=True):
     """A function of yours that judges the answer, `checks.py:score`."""
     source: str = ""
     """A digest of that function's file, filled in by the loader, so that a changed check is a changed test."""
+    fixes: tuple[str, ...] = ()
+    """For cases with a workspace: the tests that a right change makes pass; no other test that failed before has to."""
+    workspace_digest: str = ""
+    """A digest of the workspace's files, filled in by the loader, so that a changed workspace is a changed test."""
     expect: dict[str, Any] = {}
     """For `response`: the check that a right answer meets, such as `{type = "json", schema = {...}}`."""
 
@@ -129,6 +136,8 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     description: str = ""
     language: str = ""
     tags: tuple[str, ...] = ()
+    workspace: str = ""
+    """The files that an agent works on: a folder beside the eval set, or `FOLDER@COMMIT` of a git repository."""
     timeout_secs: float = 60
     """How long verifying one answer may take."""
     max_tokens: int | None = None
@@ -174,6 +183,11 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
             return "response"
         return self.language or ("response" if self.target else "")
 
+    @property
+    def by_judges(self) -> bool:
+        """Whether no verifier can tell if an answer is right, only judges."""
+        return self.kind == JUDGES_ALONE
+
     @cached_property
     def tests_digest(self) -> str:
         """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
@@ -205,12 +219,18 @@ class Attempt(Record, frozen=True, kw_only=True):
     @property
     def asked(self) -> str:
         """A digest of what is asked, whoever is asked."""
-        return digest(self.messages)
+        return digest(self.messages, *self._workspace)
 
     @property
     def key(self) -> str:
         """The ask key: two attempts with the same key are the same asking."""
-        return digest(self.case.id, self.messages, self.model, self.parameters, self.tier, self.number)
+        asked = self.case.id, self.messages, self.model, self.parameters, self.tier, self.number
+        return digest(*asked, *self._workspace)
+
+    @property
+    def _workspace(self) -> tuple[str, ...]:
+        """The files to work on are a part of the question."""
+        return (self.case.verify.workspace_digest,) if self.case.verify.workspace_digest else ()
 
 
 class Cost(Record, frozen=True, kw_only=True):
@@ -227,11 +247,12 @@ class Answer(Record, frozen=True, kw_only=True):
     """What came back from a model."""
 
     text: str
+    """What it said; of an agent a git patch, what it changed in its workspace."""
     finish: str = "stop"
     """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
-    of the task also `timeout`, and in recordings `crash` and `error`."""
+    of the task, and for agents, also `timeout`, and in recordings `crash` and `error`."""
     error: str = ""
-    """What went wrong instead of an answer, where that counts as an outcome."""
+    """What went wrong instead of an answer, where that counts as an outcome; what an answer lacks."""
     reasoning: str = ""
     """What a reasoning model thought aloud, where the provider tells."""
     input_tokens: int | None = None
@@ -243,8 +264,12 @@ class Answer(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None when no price is known: unknown is not free."""
     latency: float = 0
-    """Seconds from sending the request that was answered to its last byte."""
+    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end."""
     request_id: str = ""
+    transcript: str = ""
+    """What an agent printed: the beginning and the end of it."""
+    exit_code: int | None = None
+    """How an agent ended; negative: the signal that ended it."""
 
 
 class Span(Record, frozen=True, kw_only=True):
@@ -385,8 +410,27 @@ class Failure(Fact, tag="failure", frozen=True, kw_only=True):
     """A step of ours that broke; never the model's fault, and owed again. `key` is the ask key."""
 
     stage: str
-    """`ask` or `verify`."""
+    """`ask`, `verify` or `judge`."""
     message: str
+
+
+class Appraisal(Fact, tag="appraisal", frozen=True, kw_only=True):
+    """What one judge said of one reply; `key` is the appraisal key."""
+
+    ask: str
+    """The ask key of the reply that was judged."""
+    judge: str
+    """Provider and model of the judge."""
+    repeat: int = 1
+    """Which asking of this judge about this reply it is."""
+    rubric: str
+    """The digest of the rubric."""
+    answer: Answer
+    """The judge's last reply, as it came; what it cost, all requests for it together."""
+    requests: int = 1
+    """How often the judge was asked for it."""
+    unusable: str = ""
+    """Why it is no judgment, if it is none: then it has no score, and is owed again."""
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -473,6 +517,61 @@ class Until(Record, frozen=True, kw_only=True):
     margin: float = 0.05
 
 
+class Tier(Record, frozen=True, kw_only=True):
+    """One set-up that is compared with others: how a case is put, and to whom."""
+
+    name: str
+    """What tables call it, such as `T0`."""
+    title: str = ""
+    """What it is, in a few words."""
+    model: str = ""
+    """Provider and model; for an agent the name of the model it uses, if it is to be told."""
+    system: str = ""
+    prompt: str = ""
+    """A template around the case's own prompt, `{{prompt}}`; the prompt alone when left out."""
+    parameters: dict[str, Any] = {}
+    """Sent with each request, after those of the whole experiment."""
+    files: dict[str, str] = {}
+    """Put into an agent's workspace beside the case's own: skills, notes, tools."""
+    agent: str = ""
+    """The command line of a program that works in a copy of the case's workspace; a model is asked when left out."""
+    environment: dict[str, str] = {}
+    """For an agent: what it finds in its environment besides ours."""
+    timeout_secs: float = 600
+    """For an agent: how long one attempt may take."""
+
+
+class Panel(Record, frozen=True, kw_only=True):
+    """Who judges answers, by what, and how often."""
+
+    judges: tuple[str, ...]
+    """Provider and model of each."""
+    rubric: dict[str, Any]
+    """What they look for, whole, so that a judgment can be read without the file."""
+    digest: str
+    """Equal for rubrics that ask the same."""
+    repeats: int = 1
+    """How often each judge is asked about the same answer."""
+    parameters: dict[str, Any] = {}
+    """Sent with each request to a judge."""
+    allow_self: bool = False
+    """Whether a model may judge its own answers."""
+
+
+class Experiment(Record, frozen=True, kw_only=True):
+    """The same cases under several tiers."""
+
+    id: str
+    name: str = ""
+    tiers: tuple[Tier, ...]
+    """The first is what the others are held against."""
+    pass_weight: float = 0.5
+    impl_weight: float = 0.5
+    """How much passing, and the judges' score, weigh in the composite."""
+    budget_usd: float | None = None
+    """The most that may be spent on it, judges included, unless somebody says otherwise when it is carried on."""
+
+
 class RunInfo(Record, frozen=True, kw_only=True):
     """What a run was asked to do: the content of run.json."""
 
@@ -481,7 +580,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     ended_at: str | None = None
     eval_sets: tuple[EvalSetFile, ...] = ()
     models: tuple[str, ...] = ()
-    """As they were asked for; a replay stands for the models it recorded."""
+    """As they were asked for, where tiers are compared one for each tier; a replay stands for the models it recorded."""
     names: tuple[str, ...] = ()
     """The same models by the names that facts carry."""
     parameters: dict[str, Any] = {}
@@ -489,6 +588,10 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Where every provider was reached, if the user said so."""
     system: str = ""
     tiers: tuple[str, ...] = ()
+    experiment: Experiment | None = None
+    """Where tiers are compared: what each of them is."""
+    panel: Panel | None = None
+    """Who judges the answers besides their verifiers."""
     samples: int | None = None
     """Attempts per case and model; None takes all that a replay has."""
     until: Until | None = None

@@ -1,4 +1,4 @@
-"""The files that cases refer to: prompts, tests, and checks of the user's own."""
+"""The files that cases refer to: prompts, tests, workspaces, and checks of the user's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from steelyard import workspaces
 from steelyard.errors import InputError, nearest, printable, shown
 from steelyard.records import digest
 
@@ -21,6 +22,7 @@ class Companions:
 
     _read: dict[Path, bytes] = field(default_factory=dict)
     _checks: dict[Path, tuple[set[str], str]] = field(default_factory=dict)
+    _workspaces: dict[str, str] = field(default_factory=dict)
 
     def text(self, path: Path) -> str:
         """The text of a file, a prompt for example."""
@@ -43,6 +45,16 @@ class Companions:
             way_out = nearest(function[:80], defined)
             raise InputError(f"{printable(str(path))} does not define {shown(function)} ({way_out})")
         return f"{path}:{function}", source_digest
+
+    def workspace(self, folder: Path, name: str) -> tuple[str, str]:
+        """A workspace with its absolute path and its full commit, and a digest of its files."""
+        try:
+            located = workspaces.located(name, folder)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{shown(name)} cannot be read: {reason(error)}") from None
+        if located not in self._workspaces:
+            self._workspaces[located] = workspaces.digest(workspaces.files(located))
+        return located, self._workspaces[located]
 
     def _bytes(self, path: Path) -> bytes:
         if path not in self._read:

@@ -196,7 +196,9 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
     verify = table.get("verify")
     # a case with a verifier of its own is no Rust case merely because its set names no language
     needs_none = bool(
-        table.get("target") or (isinstance(verify, dict) and verify.keys() & {"kind", "python", "expect"})
+        table.get("target")
+        or table.get("workspace")
+        or (isinstance(verify, dict) and verify.keys() & {"kind", "python", "expect"})
     )
     language = header.default_language or ("" if needs_none else LANGUAGE)
     name = table.get("id")
@@ -211,18 +213,25 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
 
 
 def _with_files(draft: Draft, companions: Companions, problems: Problems) -> Draft:
-    """The draft with the content of the files that its verifier names as `file://tests/sum.c`."""
-    verify = draft.table.get("verify")
-    files = verify.get("files") if isinstance(verify, dict) else None
-    if not isinstance(verify, dict) or not isinstance(files, dict):
-        return draft
+    """The draft with the content of the files that its verifier names as `file://tests/sum.c`, and of its patches."""
     folder = Path(draft.path).absolute().parent
-    contents = dict(files)
-    for name, content in files.items():
-        if isinstance(content, str) and content.startswith("file://"):
-            try:
-                contents[name] = companions.text(folder / content.removeprefix("file://"))
-            except InputError as error:
-                line = draft.line(("verify", "files", name))
-                problems.error(draft.path, line, f"{draft.subject}: verify.files: {error}")
-    return draft._replace(table={**draft.table, "verify": {**verify, "files": contents}})
+
+    def content(given: Any, what: str, *keys: str) -> Any:
+        if not isinstance(given, str) or not given.startswith("file://"):
+            return given
+        try:
+            return companions.text(folder / given.removeprefix("file://"))
+        except InputError as error:
+            problems.error(draft.path, draft.line(keys), f"{draft.subject}: {what}: {error}")
+            return given
+
+    table = dict(draft.table)
+    if table.get("workspace"):
+        answers = [key for key in ("reference", "counterexample") if key in table]
+        table |= {key: content(table[key], key, key) for key in answers}
+    verify = table.get("verify")
+    files = verify.get("files") if isinstance(verify, dict) else None
+    if isinstance(verify, dict) and isinstance(files, dict):
+        contents = {name: content(given, "verify.files", "verify", "files", name) for name, given in files.items()}
+        table["verify"] = {**verify, "files": contents}
+    return draft._replace(table=table)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
+import shutil
 import signal
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.errors import VerifierError, nearest
+from steelyard import workspaces
+from steelyard.errors import InputError, VerifierError, nearest
 from steelyard.protocols import Limits, Outcome
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
+from steelyard.verifiers.before_after import blamed
 from steelyard.verifiers.extract import canonical, extract, names_in
+from steelyard.verifiers.patches import added_in, patch_in
 from steelyard.verifiers.results import LONGEST, READERS, Forged, Unreadable, tests_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from steelyard.protocols import Sandbox, Workspace
 
@@ -29,6 +34,12 @@ KEPT = 64 << 10
 """Characters of output that are kept."""
 LINES = 10_000
 """Lines of a compiler or linter that are looked at."""
+PACKED = 4
+"""Workspaces that are kept for further answers."""
+DOES_NOT_APPLY = "does not apply"
+APPLY = ("git", "apply", "--whitespace=nowarn", "-")
+ALONE = {**workspaces.CLEAN, "GIT_DIR": "/nonexistent"}
+"""The environment in which a patch is applied: no repository, and none of the settings that a workspace may bring along."""
 
 MISSING = 'for tool; do command -v "$tool" >/dev/null || echo "$tool"; done'
 """Prints the tools that are not there."""
@@ -48,8 +59,19 @@ done
 """Makes a way and room for files: whatever stands in their place goes, a link for example, and a full disk is noticed."""
 
 
+class Packed(NamedTuple):
+    """A workspace on its way into sandboxes."""
+
+    archive: bytes
+    is_replaced: bool
+    """Whether a file of the case stands in the place of one of the workspace's, and says something else."""
+
+
 class Command:
-    """Writes an answer beside the eval set's files into a sandbox, and builds, lints and tests it there."""
+    """Writes an answer beside the eval set's files into a sandbox, and builds, lints and tests it there.
+
+    The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
+    """
 
     version = "command 1"
     at_once = os.cpu_count() or 2
@@ -58,13 +80,23 @@ class Command:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._is_there: dict[str, bool] = {}
+        self._packed: dict[str, Packed] = {}
+        self._before: dict[str, Finding] = {}
+        """What was found in each workspace before anybody changed it."""
+        self._turns: dict[str, asyncio.Lock] = {}
 
     def check(self, case: Case) -> None:
         _check_names(case)
         _check_commands(case)
+        if case.workspace:
+            _check_change(case)
+            _pack(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
-        self.check(case)
+        _check_names(case)
+        _check_commands(case)
+        if case.workspace:
+            return await self._change(case, answer)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = extract(answer.text, case.language, defines=expected)
         if extracted.code is None:
@@ -82,9 +114,42 @@ class Command:
         )
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing is kept that would have to be ended."""
 
-    async def _need(self, tools: Iterator[str]) -> None:
+    async def _change(self, case: Case, answer: Answer) -> Finding:
+        """What the patch in an answer makes of the workspace."""
+        patch = patch_in(answer.text)
+        if not patch.strip():
+            return _refused("no change", answer.error or "the answer is no patch, or an empty one")
+        await self._need(("git", "tar", *(tool for command in _commands(case) for tool in _tools(command))))
+        packed, before = await self._untouched(case)
+        async with self._sandbox.workspace({}) as place:
+            finding = await _changed(place, case, packed, patch)
+        if finding.label != DOES_NOT_APPLY:
+            finding = blamed(before, finding, case.verify.fixes, replaced=packed.is_replaced)
+        expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
+        return replace(
+            finding,
+            code=patch,
+            missing=_missing(added_in(patch), case.language, expected),
+            trust="in-process",
+            isolation=self._sandbox.level,
+        )
+
+    async def _untouched(self, case: Case) -> tuple[Packed, Finding]:
+        """A workspace, and what its own tests say of it: found out once, however many answers wait for it."""
+        key = f"{case.tests_digest} {case.workspace}"
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            packed = self._packed.pop(key) if key in self._packed else await asyncio.to_thread(_pack, case)
+            self._packed[key] = packed
+            while len(self._packed) > PACKED:
+                del self._packed[next(iter(self._packed))]
+            if key not in self._before:
+                async with self._sandbox.workspace({}) as place:
+                    self._before[key] = await _found_before(place, case, packed)
+            return packed, self._before[key]
+
+    async def _need(self, tools: Iterable[str]) -> None:
         """Raise when a tool is not there: looked up before an answer runs, so that none can feign an outage."""
         needed = dict.fromkeys(tools)
         unknown = [tool for tool in needed if tool not in self._is_there]
@@ -96,6 +161,8 @@ class Command:
             missing = outcome.stdout.decode("utf-8", "replace").split("\n")
             self._is_there |= {tool: tool not in missing for tool in unknown}
         absent = [tool for tool in needed if not self._is_there[tool]]
+        if "git" in absent:
+            raise VerifierError(f"not found in the sandbox: git, which applies patches; {workspaces.NO_GIT}")
         if absent:
             raise VerifierError(f"not found in the sandbox: {', '.join(absent)}; install it, or correct the command")
 
@@ -104,11 +171,12 @@ class Command:
 
 
 def _check_names(case: Case) -> None:
-    if not case.verify.answer:
+    if not case.verify.answer and not case.workspace:
         raise VerifierError('no file for the answer; write for example answer = "answer.c"')
-    report = _report(case)
+    if case.verify.answer and case.workspace:
+        raise VerifierError("with a workspace the answer is a patch, so no file for the answer is wanted; leave it out")
     taken: dict[str, str] = {}
-    for name in (case.verify.answer, *case.verify.files, *([report] if report else [])):
+    for name in filter(None, (case.verify.answer, *case.verify.files, _report(case))):
         path = PurePosixPath(name)
         if str(path) != name or name == "." or path.is_absolute() or ".." in path.parts or not name.isprintable():
             raise VerifierError(f"{name!r:.200} is no plain path below the folder; write it like tests/sum.c")
@@ -138,6 +206,29 @@ def _check_commands(case: Case) -> None:
             list(_tools(command))
         except ValueError as error:
             raise VerifierError(f"{command!r:.200} is no shell command: {error}") from None
+
+
+def _check_change(case: Case) -> None:
+    if shutil.which("git") is None:
+        raise VerifierError(workspaces.NO_GIT)
+    if not case.expectations.should_compile:
+        raise VerifierError("with a workspace an answer that must not build makes no sense; leave should_compile out")
+
+
+def _pack(case: Case) -> Packed:
+    """The workspace of a case, as it was when the case was loaded."""
+    try:
+        files = workspaces.files(case.workspace)
+    except InputError as error:
+        raise VerifierError(f"workspace: {error}") from None
+    if case.verify.workspace_digest and workspaces.digest(files) != case.verify.workspace_digest:
+        raise VerifierError(
+            f"workspace {case.workspace} changed since the case was loaded; "
+            "ask again with the new one, or put the old one back: FOLDER@COMMIT never changes"
+        )
+    own = case.verify.files
+    is_replaced = any(name in own and own[name].encode() != file.content for name, file in files.items())
+    return Packed(workspaces.archive(files), is_replaced)
 
 
 def _is_tested(case: Case) -> bool:
@@ -186,6 +277,45 @@ def _missing(code: str, language: str, expected: tuple[str, ...]) -> tuple[str, 
     )
 
 
+# ---- what a patch does
+
+
+async def _found_before(place: Workspace, case: Case, packed: Packed) -> Finding:
+    """What the workspace's own tests say before any change, without those that the case adds."""
+    await _unpack(place, packed)
+    found = await _judged(place, case, {})
+    if found.tampered:
+        raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
+    if found.compiled is False and case.verify.lint:
+        warnings = _warnings(await _run(place, case.verify.lint, case), case)
+        found = replace(found, warnings=len(warnings), diagnostics=tuple(warnings))
+    return found
+
+
+async def _changed(place: Workspace, case: Case, packed: Packed, patch: str) -> Finding:
+    """What is true of the workspace with the patch in it, and the case's own files on top of that."""
+    await _unpack(place, packed)
+    applied = await place.run(APPLY, stdin=patch.encode(), environment=ALONE)
+    if applied.exit_code or applied.limit:
+        said = _ended(applied) if applied.limit else _headline(_said(applied)) or _ended(applied)
+        return _refused(DOES_NOT_APPLY, said.removeprefix("error: "))
+    obstacle = await _put_back(place, case.verify.files, "the patch")
+    if obstacle:
+        return _refused(DOES_NOT_APPLY, obstacle)
+    return await _judged(place, case, case.verify.files)
+
+
+async def _unpack(place: Workspace, packed: Packed) -> None:
+    unpacked = await place.run(["tar", "-xf", "-"], stdin=packed.archive)
+    if unpacked.exit_code or unpacked.limit:
+        raise VerifierError(f"the workspace does not fit into the sandbox: {_headline(_said(unpacked))}")
+
+
+def _refused(label: str, reason: str) -> Finding:
+    """An answer that left nothing to judge: it scores as one that does not build, whatever else may speak for it."""
+    return Finding(compiled=False, label=label, reason=reason)
+
+
 # ---- what an answer does
 
 
@@ -197,7 +327,7 @@ async def _judged(place: Workspace, case: Case, files: Mapping[str, str]) -> Fin
         if built.exit_code or built.limit:
             return _unbuilt(built, case)
         finding = Finding(compiled=True, compile_seconds=built.seconds)
-        obstacle = await _put_back(place, files)
+        obstacle = await _put_back(place, files, "the build")
         if obstacle:
             return replace(finding, tests=_failed(verify.test or verify.build, obstacle), label="died", reason=obstacle)
     if verify.lint:
@@ -208,7 +338,7 @@ async def _judged(place: Workspace, case: Case, files: Mapping[str, str]) -> Fin
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
-        obstacle = await _put_back(place, {report: ""})
+        obstacle = await _put_back(place, {report: ""}, "the build")
         if obstacle:
             return replace(finding, tests=_failed(verify.test, obstacle), label="died", reason=obstacle)
     outcome = await _run(place, verify.test, case)
@@ -235,14 +365,14 @@ async def _run(place: Workspace, command: str, case: Case) -> Outcome:
     return await place.run(["/bin/sh", "-c", command], limits=limits)
 
 
-async def _put_back(place: Workspace, files: Mapping[str, str]) -> str:
+async def _put_back(place: Workspace, files: Mapping[str, str], after: str) -> str:
     """Write files anew, whatever stands in their place by now; says what the answer did to prevent it."""
     folders = {f"{above}/": None for name in files for above in reversed(PurePosixPath(name).parents[:-1])}
     sizes = [f"{len(content.encode())} {name}" for name, content in files.items()]
     # a sandbox that cannot write is our failure, so a full disk must show before
     cleared = await place.run(["/bin/sh", "-c", CLEARED, "sh", *folders, *sizes])
     if cleared.exit_code or cleared.limit:
-        return f"the build left no way or room for the tests: {_headline(_said(cleared)) or _ended(cleared)}"
+        return f"{after} left no way or room for the tests: {_headline(_said(cleared)) or _ended(cleared)}"
     await place.write(files)
     return ""
 
@@ -381,8 +511,10 @@ def _unbuilt(built: Outcome, case: Case) -> Finding:
     found = [diagnostic for diagnostic in _diagnostics(said, case, "error") if diagnostic.level == "error"]
     limit = _limit(built)
     reason = _ended(built) if limit else (found[0].message if found else _headline(said)) or _ended(built)
-    if not found and (
-        place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", said, re.MULTILINE)
+    if (
+        not found
+        and case.verify.answer
+        and (place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", said, re.MULTILINE))
     ):
         # node names the place on a line of its own
         found = [Diagnostic(level="error", message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),))]
@@ -432,7 +564,7 @@ def _diagnostics(said: str, case: Case, otherwise: str) -> Iterator[Diagnostic]:
 
 def _own_name(path: str, case: Case) -> str:
     """The name of a file as the eval set has it."""
-    known = (case.verify.answer, *case.verify.files)
+    known = filter(None, (case.verify.answer, *case.verify.files))
     return next((name for name in known if f"/{path}".endswith(f"/{name}")), path)
 
 
