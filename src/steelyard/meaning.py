@@ -17,14 +17,19 @@ if TYPE_CHECKING:
 
 def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Settings, Means]:
     """The settings, and what a run is carried out with; what is odd about the settings is told on standard error."""
+    from msgspec.structs import replace
+
     from steelyard import settings as settings_module
     from steelyard.engine.sitting import Means
+    from steelyard.prices import table
 
     if getattr(options, "env_file", None):
         settings_module.read_env_file(Path(options.env_file), os.environ)
     settings, problems = settings_module.load(Path(options.config) if options.config else None, os.environ)
     for problem in problems:
         _tell(f"warning: {problem}")
+    if settings.price_table:
+        settings = replace(settings, prices={**table(settings.price_table), **settings.prices})
     return settings, Means(
         settings=settings,
         parallelism=getattr(options, "parallelism", None),

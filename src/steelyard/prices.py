@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.errors import InputError, nearest
 from steelyard.records import Answer, Cost, Price
 
 if TYPE_CHECKING:
@@ -15,8 +16,25 @@ if TYPE_CHECKING:
 
 ALIASES = {"xai": "x-ai"}
 """Providers that the price list knows by another name."""
-UNLISTED = frozenset({"command", "http", "ollama", "python", "replay", "vllm"})
+UNLISTED = frozenset({"agent", "command", "http", "ollama", "python", "replay", "vllm"})
 """Providers without list prices: the list is not even imported for them, it costs a quarter of a CPU second."""
+
+_DOCUMENT = "Metrics Formulas Documentation, examples"
+TABLES = {
+    "seed-002": {
+        "anthropic/claude-opus-4-5": Price(input=15, output=75, source=_DOCUMENT),
+        "anthropic/claude-sonnet-4": Price(input=3, output=15, source=_DOCUMENT),
+        "openai/gpt-4o": Price(input=5, output=15, source=_DOCUMENT),
+    }
+}
+"""Prices that a document works its examples with, by the name that `price_table` gives; none of them need be what is paid today."""
+
+
+def table(name: str) -> dict[str, Price]:
+    """The prices of a table of ours; an empty name stands for none."""
+    if name and name not in TABLES:
+        raise InputError(f'unknown price_table "{name[:80]}" ({nearest(name[:80], TABLES)})')
+    return TABLES[name] if name else {}
 
 
 class Prices:

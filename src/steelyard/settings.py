@@ -32,6 +32,8 @@ class Settings(Record, frozen=True, kw_only=True):
     providers: dict[str, ProviderSettings] = {}
     prices: dict[str, Price] = {}
     """Your own prices per million tokens, by `provider/model`."""
+    price_table: str = ""
+    """A table of ours that is looked into after your own prices: `seed-002`, the example prices of a document."""
     suites: SuiteSettings = SuiteSettings()
     """What failures of suites cost, what suites weigh, and how quick replies are to be."""
     default_provider: str = ""
@@ -63,6 +65,7 @@ BUILT_IN = {
     "anthropic": _BuiltIn(
         type="anthropic", url="https://api.anthropic.com", key="ANTHROPIC_API_KEY", urls=("ANTHROPIC_BASE_URL",)
     ),
+    "agent": _BuiltIn(type="agent"),
     "ollama": _BuiltIn(
         type="ollama", url="http://127.0.0.1:11434", urls=("OLLAMA_HOST", "OLLAMA_BASE_URL", "OLLAMA_API_BASE")
     ),

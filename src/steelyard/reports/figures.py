@@ -406,7 +406,9 @@ def obstacle(tried: Tried) -> tuple[str, str]:
     """The stage an attempt without a verdict is at, and what stands in the way."""
     if tried.failure is not None:
         return tried.failure.stage, tried.failure.message
-    return ("ask", "not asked yet") if tried.reply is None else ("verify", "not verified yet")
+    if tried.reply is None:
+        return "ask", "not asked yet"
+    return ("judge", "only judges can tell") if tried.case.by_judges else ("verify", "not verified yet")
 
 
 def why(tried: Tried) -> str:

@@ -15,13 +15,16 @@ class Counts(NamedTuple):
     replied: int | None
     """None where nobody is asked."""
     judged: int
-    correct: int
+    correct: int | None
+    """None where nobody looks for that."""
     failed: int
     spent: float
     reason: str
     """Why the work waits, if it does."""
     good: str = "correct"
     """What is said of those that succeeded."""
+    done: str = "done"
+    """What is said of those that have ended."""
 
 
 def progress_line(counts: Counts, elapsed: float) -> str:
@@ -29,12 +32,15 @@ def progress_line(counts: Counts, elapsed: float) -> str:
 
     >>> progress_line(Counts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
     '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
+    >>> heard = Counts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
+    >>> progress_line(heard, 31.0)
+    '31/240 judgments · 1 failed · $1.50 · about 209 s left'
     """
     done = counts.judged + counts.failed
-    parts = [f"{done}/{counts.wanted} done"]
+    parts = [f"{done}/{counts.wanted} {counts.done}"]
     if counts.replied is not None:
         parts.append(f"{counts.replied} {'reply' if counts.replied == 1 else 'replies'}")
-    if counts.judged:
+    if counts.judged and counts.correct is not None:
         parts.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
     if counts.failed:
         parts.append(f"{counts.failed} failed")

@@ -1,0 +1,334 @@
+"""Experiments in tiers that another tool ran, and what its judges said of the runs."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.errors import InputError, Problem, printable, shown
+from steelyard.outcomes import cells
+from steelyard.outcomes.codes import EXPECTED, MISSING, TRUE, UNCLEAR, Codes, outcomes
+from steelyard.outcomes.complaints import Complaints, File, Unreadable
+from steelyard.outcomes.sheet import Sheet
+from steelyard.outcomes.source import files, reported
+from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+ROWS_LIMIT = 1_000_000
+"""Rows of one file: all of them are kept, at some 600 bytes each."""
+UNUSED_SHOWN = 20
+"""Columns without a use that a note lists."""
+NOTHING = frozenset({"nan", "na", "n/a", "none", "null"})
+"""What programs write where there is no number and no outcome."""
+EXACT = 1 << 53
+"""Up to here a float tells every whole number from its neighbours."""
+
+IDENTITY = ("experiment", "agent_model", "tier", "subtest", "run_number")
+JUDGE = ("judge_model", "judge_number")
+RUN_FACTS = (
+    *("passed", "impl_rate", "score", "cost_usd", "duration_seconds", "input_tokens", "output_tokens"),
+    *("cache_creation_tokens", "cache_read_tokens", "total_tokens", "exit_code"),
+)
+RATING_FACTS = ("judge_score", "judge_impl_rate", "judge_passed", "judge_grade", "judge_is_valid")
+CRITERION_FACTS = ("criterion_score", "criterion_achieved", "criterion_max")
+
+NAMES = frozenset({"experiment", "agent_model", "tier", "subtest", "judge_model", "criterion"})
+TEXTS = frozenset({"judge_grade"})
+NUMBERS = frozenset({"run_number", "judge_number"})
+"""Whole numbers that a row cannot do without; any column that is of no other kind holds some that it can."""
+SIGNED = frozenset({"exit_code"})
+TRUTHS = frozenset({"passed", "judge_passed", "judge_is_valid"})
+SHARES = frozenset({"impl_rate", "score", "judge_score", "judge_impl_rate", "criterion_score"})
+AMOUNTS = frozenset({"cost_usd", "duration_seconds", "criterion_achieved", "criterion_max"})
+USELESS = frozenset({"grade", "agent_duration_seconds", "judge_duration_seconds", "judge_reasoning"})
+"""Columns that these files are known to have, and that no figure is made from."""
+
+
+class Experiment(NamedTuple):
+    """All that the files say, row by row, and what is odd about them."""
+
+    runs: tuple[TierRun, ...]
+    ratings: tuple[Rating, ...]
+    criteria: tuple[Criterion, ...]
+    sources: tuple[Source, ...]
+    """The files that were read: runs, ratings, criteria."""
+    warnings: tuple[Problem, ...]
+
+
+def experiment(runs: str | Path, *, judges: str | Path | None = None, criteria: str | Path | None = None) -> Experiment:
+    """The runs of a CSV file, with the judges' ratings and their criteria where those files are given.
+
+    Columns stand in any order; those without a use are named in a warning. Raises an InputError with all that is wrong:
+    a cell that cannot be read, a run, rating or criterion that stands there twice, a rating of a run that is not there.
+    """
+    reading = _Reading()
+    steps = [(runs, reading.runs)]
+    steps += [(judges, reading.ratings)] if judges is not None else []
+    steps += [(criteria, reading.criteria)] if criteria is not None else []
+    complaints = Complaints()
+    found = {file.number: file for file in files([path for path, _ in steps], complaints)}
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for number, (_, step) in enumerate(steps):
+        if number in found:
+            with reported(found[number], complaints):
+                reading.read(found[number], complaints, step)
+        try:
+            warnings += complaints.settled()
+        except InputError as error:
+            problems += error.problems
+            # rows that speak of what could not be read are not wrong themselves
+            reading.is_whole = False
+        complaints = Complaints()
+    if problems:
+        raise InputError(problems)
+    return Experiment(
+        tuple(reading.all_runs),
+        tuple(reading.all_ratings),
+        tuple(reading.all_criteria),
+        tuple(reading.sources),
+        tuple(warnings),
+    )
+
+
+class _Reading:
+    """The files of an experiment being read, one after the other."""
+
+    def __init__(self) -> None:
+        self.all_runs: list[TierRun] = []
+        self.all_ratings: list[Rating] = []
+        self.all_criteria: list[Criterion] = []
+        self.sources: list[Source] = []
+        self.is_whole = True
+        """Whether nothing is missing from the files so far."""
+        self._names = _Names()
+        self._identities: dict[RunIdentity, RunIdentity] = {}
+        """Each by itself, so that all who speak of a run share it."""
+        self._judges: dict[Judge, Judge] = {}
+        self._rated: set[tuple[RunIdentity, Judge]] = set()
+
+    def read(self, file: File, complaints: Complaints, take: Callable[[_Rows], object]) -> None:
+        """Take in all rows of a file."""
+        if not file.path.is_file():
+            raise Unreadable("not a plain file, and it is read twice; save it as one")
+        before = file.path.stat()
+        with file.path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        take(_Rows(file, complaints, self._names))
+        after = file.path.stat()
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise Unreadable("changed while it was read; read it again when nobody writes to it")
+        self.sources.append(Source(name=file.path.name, digest=digest))
+
+    def runs(self, rows: _Rows) -> None:
+        rate = "impl_rate"
+        if rate not in rows.columns and "score" in rows.columns:
+            rate = "score"
+            rows.note("rate", "no column impl_rate; score is taken for it")
+        for line, row in rows.taken(IDENTITY, RUN_FACTS):
+            run = _identity(row)
+            if rows.is_first(run, line, f"{run}"):
+                self._identities[run] = run
+                self.all_runs.append(_run(run, row, row[rate]))
+
+    def ratings(self, rows: _Rows) -> None:
+        for line, row in rows.taken((*IDENTITY, *JUDGE), RATING_FACTS):
+            run, judge = self._known(rows, row, line)
+            if rows.is_first((run, judge), line, f"{run}, judge {judge}"):
+                self._rated.add((run, judge))
+                self.all_ratings.append(
+                    Rating(
+                        run=run,
+                        judge=judge,
+                        score=row["judge_score"],
+                        impl_rate=row["judge_impl_rate"],
+                        passed=row["judge_passed"],
+                        grade=row["judge_grade"] or "",
+                        valid=row["judge_is_valid"] is not False,
+                    )
+                )
+
+    def criteria(self, rows: _Rows) -> None:
+        needs_rating = bool(self._rated)
+        for line, row in rows.taken((*IDENTITY, *JUDGE, "criterion"), CRITERION_FACTS):
+            run, judge = self._known(rows, row, line)
+            if self.is_whole and needs_rating and run in self._identities and (run, judge) not in self._rated:
+                rows.complain("rating", f"no judge's row for {shown(f'{run}, judge {judge}')}", line)
+            name = row["criterion"]
+            if rows.is_first((run, judge, name), line, f"{run}, judge {judge}, {name}"):
+                self.all_criteria.append(
+                    Criterion(
+                        run=run,
+                        judge=judge,
+                        criterion=name,
+                        score=row["criterion_score"],
+                        achieved=row["criterion_achieved"],
+                        max=row["criterion_max"],
+                    )
+                )
+
+    def _known(self, rows: _Rows, row: Mapping[str, Any], line: int) -> tuple[RunIdentity, Judge]:
+        """Which run a row speaks of, and in the name of which judge."""
+        run = _identity(row)
+        if self.is_whole and run not in self._identities:
+            rows.complain("run", f"no run {shown(f'{run}')} among the runs", line)
+        judge = Judge(*(row[name] for name in JUDGE))
+        return self._identities.get(run, run), self._judges.setdefault(judge, judge)
+
+
+def _identity(row: Mapping[str, Any]) -> RunIdentity:
+    return RunIdentity(*(row[name] for name in IDENTITY))
+
+
+def _run(identity: RunIdentity, row: Mapping[str, Any], rate: float | None) -> TierRun:
+    experiment, model, tier, case, number = identity
+    cached = (row["cache_creation_tokens"] or 0) + (row["cache_read_tokens"] or 0)
+    incoming, outgoing = row["input_tokens"], row["output_tokens"]
+    if incoming is not None and row["total_tokens"] != incoming + (outgoing or 0):
+        # the total tells whether the input counts what went through the cache; without one it does not
+        incoming += cached
+    return TierRun(
+        experiment=experiment,
+        model=model,
+        tier=tier,
+        case=case,
+        number=number,
+        passed=row["passed"],
+        impl_rate=rate,
+        cost_usd=row["cost_usd"],
+        duration_seconds=row["duration_seconds"],
+        input_tokens=incoming,
+        output_tokens=outgoing,
+        cached_tokens=row["cache_read_tokens"],
+        exit_code=row["exit_code"],
+    )
+
+
+class _Names:
+    """Names, each kept once however often it occurs."""
+
+    def __init__(self) -> None:
+        self._codes = Codes()
+        self._listed: list[str | None] = []
+
+    def of(self, texts: Sequence[str]) -> list[str | None]:
+        """The names that stand in cells, without the blanks around them; None for an empty one."""
+        codes = self._codes.array(texts)
+        numbers = self._codes.numbers
+        self._listed += [*islice(reversed(numbers), len(numbers) - len(self._listed))][::-1]
+        return [self._listed[code] if code >= 0 else None for code in codes.tolist()]
+
+
+class _Rows:
+    """The rows of one file, their cells read."""
+
+    def __init__(self, file: File, complaints: Complaints, names: _Names) -> None:
+        self._file = file
+        self._complaints = complaints
+        self._names = names
+        self._sheet = Sheet(file, complaints)
+        self.columns = self._sheet.columns
+        self._lines: dict[Hashable, int] = {}
+        """Where each thing that must stand there once does."""
+
+    def note(self, kind: str, what: str) -> None:
+        self._complaints.add(self._file, kind, what, fatal=False)
+
+    def complain(self, kind: str, what: str, line: int) -> None:
+        self._complaints.add(self._file, kind, what, [line])
+
+    def is_first(self, key: Hashable, line: int, name: str) -> bool:
+        """Whether this stands here for the first time; complains when it does not."""
+        earlier = self._lines.setdefault(key, line)
+        if earlier != line:
+            self.complain("again", f"{shown(name)} stands on line {earlier} already; keep one of the two", line)
+        return earlier == line
+
+    def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The line and the cells of each row that can be used; None in a cell that is empty or not there."""
+        import numpy as np
+
+        chosen = [*needed, *(name for name in wanted if name in self.columns)]
+        self._sheet.require(chosen)
+        self._name_unused({*needed, *wanted})
+        empty = dict.fromkeys(wanted)
+        count = 0
+        for part in self._sheet.parts(chosen):
+            count += len(part.lines)
+            if count > ROWS_LIMIT:
+                raise Unreadable(f"more than {ROWS_LIMIT:,} rows; leave some out", int(part.lines[0]))
+            is_bad = np.zeros(len(part.lines), bool)
+            columns = [
+                self._read(name, texts, part.lines, is_bad) for name, texts in zip(chosen, part.columns, strict=True)
+            ]
+            for line, bad, *values in zip(part.lines.tolist(), is_bad.tolist(), *columns, strict=True):
+                if not bad:
+                    yield line, empty | dict(zip(chosen, values, strict=True))
+        if not count:
+            self.note("empty", "no rows")
+
+    def _name_unused(self, known: set[str]) -> None:
+        unused = [name for name in dict.fromkeys(self.columns) if name and name not in known | USELESS]
+        if not unused:
+            return
+        listed = [_guessed(name, known - set(self.columns)) for name in unused[:UNUSED_SHOWN]]
+        more = f" and {len(unused) - UNUSED_SHOWN} more" if len(unused) > UNUSED_SHOWN else ""
+        self.note("unused", f"columns without a use: {', '.join(listed)}{more}")
+
+    def _read(
+        self, name: str, texts: Sequence[str], lines: npt.NDArray[Any], is_bad: npt.NDArray[Any]
+    ) -> Sequence[Any]:
+        """What the cells of a column mean; those that cannot be read mark their row as bad."""
+        import numpy as np
+
+        def check(wrong: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
+            if wrong.any():
+                rows = np.flatnonzero(wrong)
+                sentence = f"{name} is {cells.told(texts[rows[0]])}{what}"
+                self._complaints.add(self._file, f"{name}{what}", sentence, lines[rows], fatal=fatal)
+                if fatal:
+                    is_bad[rows] = True
+
+        if name in TEXTS or name in NAMES:
+            named = self._names.of(texts)
+            if name in NAMES:
+                check(np.array([each is None for each in named], bool), "; expected a name")
+            return named
+        words = [text.strip().lower() for text in texts]
+        absent = [word in NOTHING for word in words]
+        # that a criterion does not apply is nothing odd
+        is_odd = [nothing and word != "n/a" for word, nothing in zip(words, absent, strict=True)]
+        check(np.array(is_odd, bool), ": taken for an empty cell", fatal=False)
+        words = ["" if nothing else word for word, nothing in zip(words, absent, strict=True)]
+        if name in TRUTHS:
+            codes = outcomes(words)
+            check(codes == UNCLEAR, f"; expected {EXPECTED}")
+            return [None if code == MISSING else code == TRUE for code in codes.tolist()]
+        if name in SHARES or name in AMOUNTS:
+            numbers = cells.numbers(words)
+            check(numbers < 0, "; expected a number, 0 or more")
+            if name in SHARES:
+                check(numbers > 1, ", above 1: kept, and counted as 1 where only a share will do", fatal=False)
+            return [None if number != number else number for number in numbers.tolist()]
+        numbers = cells.numbers([word.removeprefix("-") for word in words] if name in SIGNED else words)
+        is_whole = (numbers >= 0) & (numbers < EXACT) & (numbers % 1 == 0)
+        if name not in NUMBERS:
+            is_whole |= np.isnan(numbers)
+        check(~is_whole, "; expected a whole number" if name in SIGNED else "; expected a whole number, 0 or more")
+        return [
+            None if number != number or not good else -int(number) if word.startswith("-") else int(number)
+            for word, number, good in zip(words, numbers.tolist(), is_whole.tolist(), strict=True)
+        ]
+
+
+def _guessed(name: str, absent: set[str]) -> str:
+    """A column's name, with what it may be meant to be."""
+    close = difflib.get_close_matches(name[:80].lower(), sorted(absent), n=1, cutoff=0.75)
+    return printable(name[:80]) + (f' (did you mean "{close[0]}"?)' if close else "")

@@ -1,0 +1,376 @@
+"""What tiers achieve and cost, for people, pull requests, spreadsheets and programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from itertools import product
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.estimates import Estimate
+from steelyard.reports.csv import cell
+from steelyard.reports.figures import counted, dollars, escaped_json, line, money, named, points, rate
+from steelyard.reports.markdown import code, escaped, table
+from steelyard.reports.terminal import rows_text
+from steelyard.tier_analysis import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from steelyard.panels import Panel
+    from steelyard.reports.csv import Cell
+    from steelyard.tier_analysis import Analysis, Comparison, Described, Grade, ModelAnalysis, TierAnalysis
+
+STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
+ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
+SURE, TENTATIVE = 0.8, 0.667
+"""From here on Krippendorff calls agreement reliable, and worth tentative conclusions."""
+
+
+def text(analysis: Analysis, *, color: bool = False) -> str:
+    """What a person reads in a terminal: the tiers first, then what they add to each other, then what to beware of."""
+    parts = []
+    for model in analysis.models:
+        parts += [_title(model, analysis), rows_text(*_tiers(model, analysis), color=color)]
+        for title, head, rows in _comparisons(model, analysis):
+            parts += [title, rows_text(head, rows, color=color)]
+    parts += ["Across tiers", _indented(_across(analysis))]
+    if analysis.panel is not None:
+        parts += ["Judges", rows_text(*_judges(analysis.panel), color=color), _indented(_agreement(analysis))]
+    if analysis.warnings:
+        parts += ["Warnings", _indented(f"! {line(warning)}" for warning in analysis.warnings)]
+    if analysis.sources:
+        parts += ["Inputs", _indented(f"{source.digest}  {line(source.name)}" for source in analysis.sources)]
+    if not analysis.conclusive:
+        parts.insert(0, f"{_UNDECIDED}\n")
+    return "".join(f"{part}\n" for part in parts).rstrip("\n") + "\n"
+
+
+_UNDECIDED = "Cannot tell: more than 5% of the cases of some tier have no outcome."
+
+
+def _indented(rows: Iterator[str]) -> str:
+    return "".join(f"  {row}\n" for row in rows)
+
+
+def markdown(analysis: Analysis) -> str:
+    """The same for a comment on a pull request, with the statistics of every metric."""
+    parts = ["### Tiers"]
+    if not analysis.conclusive:
+        parts.append(f"**{_UNDECIDED}**")
+    for model in analysis.models:
+        parts.append(f"#### {escaped(_title(model, analysis))}")
+        head, rows = _tiers(model, analysis)
+        parts.append(table([escaped(each) for each in head], [_cells(row) for row in rows], "---:"))
+        for title, head, rows in _comparisons(model, analysis):
+            parts.append(f"**{escaped(title)}**")
+            parts.append(table([escaped(each) for each in head], [_cells(row) for row in rows], "---:"))
+    parts += ["#### Across tiers", _bullets(_across(analysis))]
+    if analysis.panel is not None:
+        head, rows = _judges(analysis.panel)
+        said = _bullets(_agreement(analysis))
+        parts += ["#### Judges", table(head, [_cells(row) for row in rows], "---:"), said]
+    if analysis.warnings:
+        parts += ["#### Warnings", _bullets(iter(analysis.warnings))]
+    head, rows = _statistics(analysis)
+    parts += [
+        "<details><summary>Statistics over all runs of a tier</summary>",
+        table(head, [_cells(row) for row in rows], "---:"),
+        "</details>",
+    ]
+    if analysis.sources:
+        inputs = ", ".join(f"{code(source.name)} ({code(source.digest)})" for source in analysis.sources)
+        parts.append(f"Inputs: {inputs}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _cells(row: Sequence[str]) -> list[str]:
+    # only the first names something of others
+    return [code(row[0]), *row[1:]]
+
+
+def _bullets(rows: Iterator[str]) -> str:
+    return "\n".join(f"- {escaped(row)}" for row in rows)
+
+
+def table_csv(analysis: Analysis) -> str:
+    """A row per tier with every figure as a number; what is not known or infinite is empty, and a column tells which."""
+    head = ["model", "tier", "cases", "runs", "interval_unit", "unjudged", "unrated", "unpriced"]
+    head += [f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high")]
+    head += ["cost_of_pass_infinite", "grade", "could_be", "total_cost_usd", "on_pareto_front"]
+    head += [f"{name}_vs_{against}" for against in ("baseline", "predecessor") for name in _AGAINST]
+    head += [f"{metric}_{name}" for metric, name in _DESCRIBED]
+    head += ["cost_of_pass_infinite_statistics", "inputs"]
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(head)
+    inputs = " ".join(source.digest for source in analysis.sources)
+    for model in analysis.models:
+        against = {each.tier: each for each in model.against_baseline}
+        before = {each.tier: each for each in model.ablation}
+        for tier in model.tiers:
+            row: list[Cell] = [model.model, tier.tier, tier.cases, tier.runs, tier.unit]
+            row += [tier.unjudged, tier.unrated, tier.unpriced]
+            for name in ESTIMATES:
+                estimate: Estimate = getattr(tier, name)
+                row += [estimate.value, estimate.low, estimate.high]
+            row += [tier.cost_of_pass.infinite, tier.grade.letter, " ".join(tier.grade.could_be)]
+            row += [tier.cost_usd, tier.on_pareto_front]
+            for comparison in (against.get(tier.tier), before.get(tier.tier)):
+                row += _against(comparison)
+            row += [getattr(tier.statistics[metric], name) for metric, name in _DESCRIBED]
+            row += [" ".join(tier.statistics["cost_of_pass"].infinite), inputs]
+            writer.writerow([cell(value) for value in row])
+    return written.getvalue()
+
+
+# the median composite has a column with its interval already
+_DESCRIBED = [pair for pair in product(METRICS, STATISTICS) if pair != ("composite", "median")]
+_AGAINST = (
+    *("tier", "cases", "pass_rate", "pass_rate_low", "pass_rate_high", "composite", "composite_low", "composite_high"),
+    *("cost_usd", "cost_usd_low", "cost_usd_high", "p", "p_adjusted"),
+)
+
+
+def _against(comparison: Comparison | None) -> list[Cell]:
+    if comparison is None:
+        return [None] * len(_AGAINST)
+    row: list[Cell] = [comparison.other, comparison.cases]
+    for estimate in (comparison.pass_rate, comparison.composite, comparison.cost_usd):
+        row += [estimate.value, estimate.low, estimate.high]
+    return [*row, comparison.p, comparison.p_adjusted]
+
+
+def as_json(analysis: Analysis) -> str:
+    """Everything, for a program; null stands for what is not known, and where it is infinite a flag says so."""
+    return escaped_json(msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()) + "\n"
+
+
+FORMATS: dict[str, Callable[[Analysis], str]] = {"text": text, "json": as_json, "csv": table_csv, "markdown": markdown}
+
+
+def graded(grade: Grade) -> str:
+    """A grade with those that its interval allows.
+
+    >>> from steelyard.tier_analysis import Grade
+    >>> graded(Grade(letter="B", could_be=("A",))), graded(Grade(letter="C", could_be=("A", "B", "D")))
+    ('B, could be A', 'C, could be A to D')
+    """
+    if grade.letter is None:
+        return "-"
+    if not grade.could_be:
+        return grade.letter
+    others = grade.could_be
+    told = f"{others[0]} to {others[-1]}" if len(others) > 2 else " or ".join(others)
+    return f"{grade.letter}, could be {told}"
+
+
+def _title(model: ModelAnalysis, analysis: Analysis) -> str:
+    runs = sum(tier.runs for tier in model.tiers)
+    wp, wi = analysis.weights
+    weights = "" if wp == wi else f", composite {wp:g} pass rate to {wi:g} impl rate"
+    return f"{line(model.model)}: {counted(len(model.tiers), 'tier')}, {counted(runs, 'run')}{weights}"
+
+
+def _tiers(model: ModelAnalysis, analysis: Analysis) -> tuple[list[str], list[list[str]]]:
+    first = line(analysis.baseline, 20)
+    head = ["tier", "cases", "runs", "pass rate", "impl rate", "median composite", "grade", "cost", "cost of pass"]
+    head += [f"uplift over {first}", f"p vs {first}"]
+    against = {each.tier: each for each in model.against_baseline}
+    rows = []
+    for tier in model.tiers:
+        other = against.get(tier.tier)
+        price = tier.cost_of_pass
+        rows.append(
+            [
+                line(tier.tier),
+                f"{tier.cases:,}",
+                f"{tier.runs:,}",
+                rate(tier.pass_rate),
+                points(tier.impl_rate),
+                points(tier.composite_median),
+                graded(tier.grade),
+                "unknown" if tier.cost_usd is None else money(tier.cost_usd),
+                "unknown" if price.value is None and not price.infinite else dollars(price),
+                _uplift(tier, model, analysis),
+                "-" if other is None or other.p_adjusted is None else _p(other.p_adjusted),
+            ]
+        )
+    return head, rows
+
+
+def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: Analysis) -> str:
+    found = tier.uplift
+    if found.value is None:
+        medians = {each.tier: each.composite_median.value for each in model.tiers}
+        is_zero = medians.get(analysis.baseline) == 0 and tier.tier != analysis.baseline
+        return "n/a, baseline is 0" if is_zero else "-"
+    if found.low is None:
+        return f"{found.value:+.1%}"
+    high = "∞" if found.high is None else f"{found.high * 100:.1f}"
+    return f"{found.value:+.1%} [{found.low * 100:.1f}, {high}]"
+
+
+def _comparisons(model: ModelAnalysis, analysis: Analysis) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    head = ["cases", "pass rate", "composite", "cost of a run", "p", "p (Holm)"]
+    if model.against_baseline:
+        rows = [[line(each.tier), *_compared(each)] for each in model.against_baseline]
+        yield f"Against {line(analysis.baseline)}, case by case", ["tier", *head], rows
+    if len(model.ablation) > 1:
+        rows = [[f"{line(each.tier)} over {line(each.other)}", *_compared(each)] for each in model.ablation]
+        yield "What each tier adds to the one before", ["addition", *head], rows
+
+
+def _compared(each: Comparison) -> list[str]:
+    p, adjusted = ("-" if value is None else _p(value) for value in (each.p, each.p_adjusted))
+    return [f"{each.cases:,}", _gain(each.pass_rate), _more(each.composite), _dearer(each.cost_usd), p, adjusted]
+
+
+def _across(analysis: Analysis) -> Iterator[str]:
+    """What there is to say of all tiers together."""
+    front = [
+        line(tier.tier if len(analysis.models) == 1 else named(model.model, tier.tier))
+        for model in analysis.models
+        for tier in model.tiers
+        if tier.on_pareto_front
+    ]
+    if front:
+        yield f"Pareto front of mean cost and mean composite: {', '.join(front)}"
+    frontier = analysis.frontier
+    if frontier.tier:
+        name = frontier.tier if len(analysis.models) == 1 else named(frontier.model, frontier.tier)
+        yield f"cheapest pass: {dollars(frontier.cost_of_pass)}, by {line(name)}"
+    if frontier.case_mean.value is not None:
+        yield f"cheapest pass when every case is done by the tier that does it cheapest: {dollars(frontier.case_mean)}"
+    if frontier.unsolved:
+        yield f"{frontier.unsolved:,} of {counted(frontier.cases, 'case')} have no finite cost of pass"
+    for model in analysis.models:
+        of = f"{line(model.model)}: " if len(analysis.models) > 1 else ""
+        told = [
+            f"{name} {value:.4g}"
+            for name, value in (
+                ("pass rates", model.pass_rate_variance),
+                ("composites", model.composite_variance),
+                ("costs", model.cost_variance),
+            )
+            if value is not None
+        ]
+        if told:
+            yield f"{of}variance of the tiers' medians: {', '.join(told)}"
+        if model.cost_delta is not None:
+            yield f"{of}the median run of the dearest tier costs {money(model.cost_delta)} more than that of the cheapest"
+    if analysis.tests:
+        yield f"p is exact and two-sided, and adjusted by Holm for {counted(analysis.tests, 'comparison')}"
+
+
+def _judges(panel: Panel) -> tuple[list[str], list[list[str]]]:
+    head = ["judge", "ratings", "invalid", "mean impl rate", "more than the others"]
+    rows = [
+        [line(each.judge), f"{each.ratings:,}", rate(each.invalid), points(each.mean), _more(each.leniency)]
+        for each in panel.judges
+    ]
+    return head, rows
+
+
+def _agreement(analysis: Analysis) -> Iterator[str]:
+    panel = analysis.panel
+    if panel is None:
+        return
+    alpha = panel.scores.alpha
+    if alpha.value is None:
+        yield f"Krippendorff's alpha of the impl rates: {panel.scores.reasons.get('alpha', 'not known')}"
+    else:
+        word = "reliable" if alpha.value >= SURE else "tentative" if alpha.value >= TENTATIVE else "not reliable"
+        yield f"Krippendorff's alpha of the impl rates over {counted(alpha.cases, 'run')}: {points(alpha)}, {word}"
+    known = {name: found.alpha.value for name, found in panel.categories.items() if found.alpha.value is not None}
+    if known:
+        yield f"alpha by category: {', '.join(f'{line(name, 40)} {value:.3f}' for name, value in known.items())}"
+    passes = panel.passes
+    if passes.same is not None:
+        ac1 = "-" if passes.ac1 is None else f"{passes.ac1:.3f}"
+        yield f"pass or fail: {passes.same:.1%} of pairs agree, alpha {points(passes.alpha)}, AC1 {ac1}"
+    if panel.outliers:
+        yield f"{counted(len(panel.outliers), 'rating')} far from those of the other judges of the same run"
+    if panel.claims_off:
+        yield f"{counted(panel.claims_off, 'rating')} whose own total differs by more than 0.02 from that of its points"
+    if analysis.judges_usd is not None:
+        yield f"the judges cost {money(analysis.judges_usd)}, which is in no figure of the tiers"
+
+
+def _statistics(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
+    head = ["tier", "metric", *(name.replace("_", " ") for name in STATISTICS)]
+    rows = [
+        [
+            tier.tier if len(analysis.models) == 1 else named(model.model, tier.tier),
+            metric,
+            *(_statistic(tier.statistics[metric], name) for name in STATISTICS),
+        ]
+        for model in analysis.models
+        for tier in model.tiers
+        for metric in METRICS
+    ]
+    return head, rows
+
+
+def _statistic(described: Described, name: str) -> str:
+    if name in described.infinite:
+        return "∞"
+    value = getattr(described, name)
+    return "-" if value is None else f"{value:,}" if name == "count" else f"{value:.4g}"
+
+
+def _gain(estimate: Estimate) -> str:
+    """A difference of rates in points.
+
+    >>> _gain(Estimate(value=0.042, low=-0.005, high=0.079))
+    '+4.2 points [-0.5, 7.9]'
+    """
+    if estimate.value is None:
+        return "-"
+    told = f"{_rounded(estimate.value * 100, 1):+.1f} points"
+    if estimate.low is None or estimate.high is None:
+        return told
+    return f"{told} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
+
+
+def _more(estimate: Estimate) -> str:
+    """A difference of scores.
+
+    >>> _more(Estimate(value=-0.0001, low=-0.01, high=0.01))
+    '+0.000 [-0.010, 0.010]'
+    """
+    if estimate.value is None:
+        return "-"
+    told = f"{_rounded(estimate.value, 3):+.3f}"
+    if estimate.low is None or estimate.high is None:
+        return told
+    return f"{told} [{_rounded(estimate.low, 3):.3f}, {_rounded(estimate.high, 3):.3f}]"
+
+
+def _rounded(value: float, digits: int) -> float:
+    """Rounded, where nothing is left never with a minus."""
+    return round(value, digits) + 0.0
+
+
+def _dearer(estimate: Estimate) -> str:
+    """A difference of costs.
+
+    >>> _dearer(Estimate(value=-0.0123, low=-0.5, high=0.25)), _dearer(Estimate(value=0.0005, low=-0.001, high=0.002))
+    ('-$0.012 [-0.500, 0.250]', '+$0.00050 [-0.00100, 0.00200]')
+    """
+    if estimate.value is None:
+        return "unknown"
+    known = [end for end in (estimate.value, estimate.low, estimate.high) if end is not None]
+    greatest = max(map(abs, known))
+    # as many digits for all as the greatest needs, so that they can be compared
+    digits = 2 if greatest >= 1 or not greatest else 3 if greatest >= 0.01 else 2 - math.floor(math.log10(greatest))
+    told, *ends = (f"{_rounded(end, digits):,.{digits}f}" for end in known)
+    told = f"-${told[1:]}" if told.startswith("-") else f"+${told}"
+    return f"{told} [{', '.join(ends)}]" if len(ends) == 2 else told
+
+
+def _p(value: float) -> str:
+    return "<1e-12" if value < 1e-12 else f"{value:.2g}"
