@@ -8,7 +8,19 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "steelyard"
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "verbatim", "health", "sides", "tally"},
+    "words": {
+        "records",
+        "errors",
+        "protocols",
+        "plugins",
+        "verbatim",
+        "health",
+        "sides",
+        "tally",
+        "rubrics",
+        "workspaces",
+        "tier_runs",
+    },
     "pure": {
         "stats",
         "estimates",
@@ -20,6 +32,9 @@ ROOMS = {
         "decision",
         "planning",
         "tiers",
+        "tier_analysis",
+        "tier_judges",
+        "panels",
         "suites",
         "suite_scores",
         "reports",

@@ -16,7 +16,7 @@ from steelyard import meaning
 from steelyard.options import parsed, parser, take_over_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.decision import Decision
     from steelyard.engine.repair_judging import Progress as Judging
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
+    from steelyard.evalsets.experiments import Loaded
     from steelyard.records import SuiteRule, Until
     from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
     from steelyard.standing import Standings
     from steelyard.summary import Results
+    from steelyard.tier_analysis import Analysis
 
 FINE, GATE_FAILED, BAD_INPUT, CANNOT_TELL, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -438,6 +440,84 @@ def suites(options: argparse.Namespace) -> int:
     return FINE
 
 
+def tiers(options: argparse.Namespace) -> int:
+    """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
+    from steelyard import store
+    from steelyard.engine import run as engine
+    from steelyard.engine import tiers as comparing
+    from steelyard.errors import InputError
+    from steelyard.evalsets import experiments
+
+    settings, means = _means(options)
+    stopped: tuple[str, ...] = ()
+    if bool(options.experiment) == bool(options.runs_csv):
+        raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
+    if not options.runs_csv and (options.judges_csv or options.criteria_csv):
+        raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
+    if options.dry_run and not (options.experiment or "").endswith(".toml"):
+        raise InputError("--dry-run is for an experiment (.toml); what is recorded costs nothing to analyse")
+    if options.runs_csv:
+        found, problems = comparing.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
+        _warn(problems)
+    else:
+        folder = Path(options.experiment)
+        if options.experiment.endswith(".toml"):
+            loaded = experiments.load(options.experiment)
+            _warn(loaded.problems)
+            if options.dry_run:
+                return _forecast_tiers(loaded, means)
+            done = engine.run_experiment(loaded, output=options.output, means=means)
+            folder, stopped = done.folder, done.stopped
+            _tell(str(folder))
+        else:
+            folder = _find(options.experiment, settings)
+        found = comparing.compared(store.Stored(folder))
+    for reason in stopped:
+        _tell(f"steelyard: {reason}; continue with: steelyard resume {folder}")
+    if stopped and not found.is_comparable:
+        return CANNOT_TELL
+    analysis = comparing.analysis(found, baseline=options.baseline, pair_by=options.pair_by)
+    _put_tiers(analysis, options)
+    return CANNOT_TELL if stopped or not analysis.conclusive else FINE
+
+
+def judge(options: argparse.Namespace) -> int:
+    """Have the answers of a run judged by a panel of models, by a rubric; verdicts and replies stay as they are."""
+    import msgspec
+
+    from steelyard import store
+    from steelyard.engine import run as engine
+    from steelyard.engine import tiers as comparing
+    from steelyard.errors import InputError
+    from steelyard.evalsets import rubrics
+    from steelyard.records import Panel
+    from steelyard.rubrics import default
+
+    settings, means = _means(options)
+    judges = meaning.models(options.judges)
+    if not judges:
+        raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
+    rubric = default()
+    if options.rubric:
+        read = rubrics.load(options.rubric)
+        _warn(read.problems)
+        rubric = read.rubric
+    panel = Panel(
+        judges=tuple(judges),
+        rubric=msgspec.to_builtins(rubric),
+        digest=rubric.digest,
+        repeats=options.repeats,
+        parameters=meaning.parameters(options, settings),
+        allow_self=options.allow_self,
+    )
+    done = engine.judge(_find(options.run, settings), panel, means=means)
+    analysis = comparing.analysis(comparing.compared(store.Stored(done.folder)))
+    _put_tiers(analysis, options)
+    for reason in done.stopped:
+        _tell(f"steelyard: {reason}; continue with the same command")
+    return CANNOT_TELL if done.stopped or not analysis.conclusive else FINE
+
+
 def models(options: argparse.Namespace) -> int:
     """What the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.offers import offers
@@ -504,6 +584,8 @@ COMMANDS = {
     "query": query,
     "validate": validate,
     "suites": suites,
+    "tiers": tiers,
+    "judge": judge,
     "models": models,
     "init": init,
     "doctor": doctor,
@@ -512,6 +594,59 @@ COMMANDS = {
 
 def _means(options: argparse.Namespace) -> tuple[Settings, Means]:
     return meaning.means(options, _Watch() if hasattr(options, "parallelism") else None)
+
+
+def _put_tiers(analysis: Analysis, options: argparse.Namespace) -> None:
+    """Print what tiers come to, and write it as tables and charts."""
+    from steelyard.reports import charts
+    from steelyard.reports import tiers as tables
+
+    texts = {
+        "text": tables.text(analysis, color=_color()),
+        "json": tables.as_json(analysis),
+        "markdown": tables.markdown(analysis),
+        "csv": tables.table_csv(analysis),
+    }
+    print(texts[options.format], end="")
+    if options.report:
+        _write_texts(options.report, {".json": texts["json"], ".md": texts["markdown"], ".csv": texts["csv"]})
+    if options.charts:
+        _draw(charts.charts(analysis), Path(options.charts))
+
+
+def _draw(specs: Mapping[str, dict[str, Any]], folder: Path) -> None:
+    """Write charts as what they are made from, and as pictures where they can be made."""
+    import msgspec
+
+    from steelyard.engine.replacing import writing_into
+    from steelyard.errors import InputError
+    from steelyard.reports.charts import rendered
+
+    with writing_into(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, spec in specs.items():
+            (folder / f"{name}.vl.json").write_bytes(msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
+        try:
+            for name, spec in specs.items():
+                (folder / f"{name}.svg").write_bytes(rendered(spec, "svg"))
+                (folder / f"{name}.png").write_bytes(rendered(spec, "png"))
+        except InputError as error:
+            _tell(f"warning: {error}")
+    _tell(f"wrote {len(specs)} charts into {folder}")
+
+
+def _forecast_tiers(loaded: Loaded, means: Means) -> int:
+    from steelyard.engine import run as engine
+
+    forecasts = engine.forecast_experiment(loaded, means=means)
+    for forecast in forecasts:
+        dollars = forecast.most_usd
+        price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
+        print(f"{forecast.model}: {forecast.attempts} requests about {forecast.cases} cases, {price}")
+    known = [forecast.most_usd for forecast in forecasts if forecast.most_usd is not None]
+    beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
+    print(f"all together: ${sum(known):.4f} at the most{beyond}")
+    return FINE
 
 
 def _gate_code(decision: Decision, *, fail: bool) -> int:
@@ -672,6 +807,8 @@ def _next(folder: Path, done: Run | Results) -> list[str]:
     commands = []
     if any(model.missing for model in done.summary.models):
         commands.append(f"steelyard resume {folder}")
+    if done.info.experiment or done.info.panel:
+        commands.append(f"steelyard tiers {folder}")
     worst = hardest(done.summary, 1)
     commands += [f"steelyard show {folder} {case.case} 1" for case in worst]
     return [*commands, f"steelyard report {folder} -o report.html"]
@@ -721,10 +858,27 @@ class _Watch:
         self._over = sys.stderr.isatty() and "CI" not in os.environ
         self._pause = 1.0 if self._over else 15.0
         self._last = self._started
+        self._hears = False
 
     def __call__(self, progress: Progress) -> None:
         from steelyard.reports.progress import Counts
 
+        if progress.appraisals:
+            if not self._hears:
+                # how long the answers took says nothing of how long their judges will
+                self._hears, self._started = True, time.monotonic()
+            heard = Counts(
+                wanted=progress.appraisals,
+                replied=None,
+                judged=progress.heard,
+                correct=None,
+                failed=progress.unheard,
+                spent=progress.spent,
+                reason="",
+                done="judgments",
+            )
+            self._show(heard)
+            return
         counts = Counts(
             wanted=progress.verdicts,
             replied=progress.replied,

@@ -128,6 +128,41 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "evalset", nargs="*", metavar="EVALSET", help="suite:NAME, or any eval set (default: a list of suites)"
     )
     sub.add_argument("-o", "--report", metavar="FILE", help="write the cases instead, one JSON object per line")
+    sub = command("tiers", TIERS_EXAMPLES)
+    sub.add_argument(
+        "experiment", nargs="?", metavar="EXPERIMENT", help="an experiment (.toml), a run folder, its name, or latest"
+    )
+    files = sub.add_argument_group("experiments of other tools")
+    files.add_argument("--runs-csv", metavar="FILE", help="one row per run: tier, case, passed, cost and so on")
+    files.add_argument("--judges-csv", metavar="FILE", help="one row per run and judge")
+    files.add_argument("--criteria-csv", metavar="FILE", help="one row per run, judge and criterion")
+    sub.add_argument("--baseline", metavar="TIER", help="hold the others against this tier (default: the first)")
+    files.add_argument(
+        "--pair-by",
+        default="case",
+        choices=["case", "experiment"],
+        help="what tells that runs of two tiers are of one task; experiment where subtests are variants of a tier (default: case)",
+    )
+    sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
+    sub.add_argument("--dry-run", action="store_true", help="only say what would be asked, and the most it can cost")
+    _tier_report_options(sub)
+    _means_options(sub)
+    sub = command(
+        "judge",
+        "example:\n  steelyard judge latest --rubric rubric.yaml --judges openai/gpt-5,anthropic/claude-sonnet-4-5",
+    )
+    _run_argument(sub)
+    sub.add_argument(
+        "--judges", action="append", metavar="MODEL,...", help="who judges: provider/model, one or several"
+    )
+    sub.add_argument("--rubric", metavar="FILE", help="what they look for: .yaml .toml .json (default: ten categories)")
+    sub.add_argument("--repeats", type=_count, default=1, metavar="N", help="ask each judge this often (default: 1)")
+    sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
+    sub.add_argument("--temperature", type=float, metavar="T", help="sent to the judges; left out unless given")
+    sub.add_argument("--max-tokens", type=_count, metavar="N", help="the longest reply of a judge, in tokens")
+    sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
+    _tier_report_options(sub)
+    _means_options(sub)
     sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
     _settings_option(sub)
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
@@ -138,6 +173,11 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     return parser
 
 
+TIERS_EXAMPLES = """\
+examples:
+  steelyard tiers experiment.toml --dry-run
+  steelyard tiers experiment.toml -o tiers.md --charts charts
+  steelyard tiers --runs-csv runs.csv --judges-csv judges.csv --criteria-csv criteria.csv"""
 SUITES_EXAMPLES = """\
 examples:
   steelyard suites suite:injection
@@ -451,6 +491,14 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
     _view_options(result)
     _report_option(result)
     _suite_options(sub)
+
+
+def _tier_report_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
+    )
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .csv")
+    sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: Vega-Lite, SVG and PNG")
 
 
 def _suite_options(sub: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import InputError, NoRoomError, Problem, SteelyardError, StoreError
-from steelyard.records import Case, Fact, Failure, Look, Reply, RunInfo, Verdict
+from steelyard.records import Appraisal, Case, Fact, Failure, Look, Reply, RunInfo, Verdict
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,7 +32,7 @@ USUAL, LARGEST = 4 << 20, 128 << 20
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
-_facts = msgspec.json.Decoder(Reply | Verdict | Failure)
+_facts = msgspec.json.Decoder(Reply | Verdict | Appraisal | Failure)
 _cases = msgspec.json.Decoder(Case)
 _info = msgspec.json.Decoder(RunInfo)
 _look = msgspec.json.Decoder(Look)
@@ -74,13 +74,13 @@ class Stored:
             raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
         return tuple(cases)
 
-    def facts(self) -> Iterator[Reply | Verdict | Failure]:
+    def facts(self) -> Iterator[Reply | Verdict | Appraisal | Failure]:
         """Every fact in the order it was written; a line that is damaged or not finished is left out."""
         self.damaged = []
         for path in self.journals():
             yield from self.told(path)
 
-    def told(self, path: Path) -> Iterator[Reply | Verdict | Failure]:
+    def told(self, path: Path) -> Iterator[Reply | Verdict | Appraisal | Failure]:
         """The facts of one journal."""
         try:
             lines = path.open("rb")

@@ -418,7 +418,7 @@ def _trails(
             trail.reply(fact.key, said(fact))
         elif isinstance(fact, Verdict):
             trail.verdict(fact.ask, found(cases[order], fact) if fact.tests == tests[order] else None)
-        elif isinstance(fact, Failure):
+        elif isinstance(fact, Failure) and fact.stage != "judge":
             trail.failure = failed(fact)
     for place in sorted(trails):
         yield place, trails[place]
@@ -526,8 +526,11 @@ _Rows = dict[tuple[str, str], dict[int, _Row]]
 def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
     """The attempts by model and case, together with those that were planned and left no trace."""
     # a model that was never answered is missing, not absent
-    rows: _Rows = {(model, tier): {} for model in info.names for tier in info.tiers or ("",)}
+    pairs = [(tier.model, tier.name) for tier in info.experiment.tiers] if info.experiment else ()
+    rows: _Rows = {pair: {} for pair in pairs or itertools.product(info.names, info.tiers or ("",))}
     for place, answered, judged, failure in ends:
+        if cases[place.order].by_judges:
+            continue
         row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _row(cases[place.order]))
         row.asked = True
         if answered:
@@ -541,7 +544,7 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
             row.missing.append(failure.message if failure else "no verdict yet")
     for (model, _), by_case in rows.items():
         for order, case in enumerate(cases):
-            if order not in by_case and info.unrecorded.get(model, 0):
+            if case.by_judges or (order not in by_case and info.unrecorded.get(model, 0)):
                 continue
             row = by_case.setdefault(order, _row(case))
             row.missing.extend(["not asked yet"] * ((info.samples or 0) - row.planned))
@@ -572,8 +575,8 @@ def _summary(
         models=models,
         cases=tuple(_case_summary(model, tier, row, sizes) for _, model, tier, row in every),
         rule=rule.name,
-        warnings=tuple(_warnings(info, rows, models, rule)),
-        conclusive=any(model.attempts for model in models)
+        warnings=(*_left_to_judges(cases), *_warnings(info, rows, models, rule)),
+        conclusive=(any(model.attempts for model in models) or (bool(cases) and all(case.by_judges for case in cases)))
         and not any(20 * len(model.unscored) > len(rows[model.model, model.tier]) for model in models),
     )
 
@@ -792,6 +795,13 @@ def _most_frequent(reasons: Iterable[str]) -> str:
         return ""
     reason = min(counts, key=lambda reason: (-counts[reason], reason))
     return f"{counts[reason]}x {reason}" if counts[reason] > 1 else reason
+
+
+def _left_to_judges(cases: Sequence[Case]) -> Iterator[str]:
+    alone = sum(case.by_judges for case in cases)
+    if alone:
+        what = "1 case is" if alone == 1 else f"{alone} cases are"
+        yield f"{what} for judges alone to decide, and in no figure here: steelyard tiers has what they say"
 
 
 def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:

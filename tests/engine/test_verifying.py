@@ -43,7 +43,7 @@ def judged(tmp_path: Path, function: str, recheck: int = 0) -> list[Verdict | Fa
     case = Case(id="a", prompt="?", verify=Verify(python=f"{tmp_path}/checks.py:{function}"))
     recorded(tmp_path, case.id, "an answer")
     done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run", means=Means(recheck=recheck))
-    return [fact for fact in Stored(done.folder).facts() if not isinstance(fact, Reply)]
+    return [fact for fact in Stored(done.folder).facts() if isinstance(fact, Verdict | Failure)]
 
 
 def recorded(tmp_path: Path, case: str, *texts: str) -> None:

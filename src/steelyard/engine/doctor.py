@@ -55,6 +55,7 @@ WANTED = (
     Wanted(
         ("cc", "gcc", "clang"), "linking Rust answers, C by commands", apt="gcc", elsewhere="xcode-select --install"
     ),
+    Wanted(("git",), "agents in workspaces", apt="git", brew="git"),
     Wanted(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
     Wanted(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
     Wanted(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from steelyard.evalsets.experiments import under
 from steelyard.records import Attempt, Case
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from steelyard.protocols import Provider
-    from steelyard.records import RunInfo
+    from steelyard.records import Experiment, RunInfo, Tier
 
 
 def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]) -> Iterator[Attempt]:
     """Every attempt of a run: all first attempts, then all second ones, so that early numbers speak for all cases."""
+    if info.experiment is not None:
+        yield from interleaved(info, info.experiment, cases, providers)
+        return
     counts = [
         (case, model, expected(info, model, provider, case)) for case in cases for model, provider in providers.items()
     ]
@@ -30,8 +34,40 @@ def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]
                 )
 
 
+def interleaved(
+    info: RunInfo, experiment: Experiment, cases: Sequence[Case], providers: Container[str]
+) -> Iterator[Attempt]:
+    """The attempts under all tiers, each tier first as often as any other: a provider's drift must not look like an effect."""
+    tiers = experiment.tiers
+    for number in range(1, (info.samples or 1) + 1):
+        for place, case in enumerate(cases):
+            first = (place + number - 1) % len(tiers)
+            for tier in (*tiers[first:], *tiers[:first]):
+                if tier.name in providers:
+                    yield under_tier(info, tier, case, number)
+
+
+def under_tier(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
+    """One attempt at a case as a tier puts it."""
+    return Attempt(
+        case=under(tier, case),
+        model=tier.model,
+        parameters=parameters(info, case, number) | tier.parameters,
+        system=tier.system,
+        tier=tier.name,
+        number=number,
+    )
+
+
+def seat(attempt: Attempt) -> str:
+    """Whom an attempt is put to: the provider of its tier, where tiers are compared, else that of its model."""
+    return attempt.tier or attempt.model
+
+
 def expected(info: RunInfo, model: str, provider: Provider, case: Case) -> int:
     """How many attempts at a case are planned: never more than were recorded."""
+    if info.experiment is not None:
+        return info.samples or 1
     recorded = provider.available(case.id)
     if info.samples is not None:
         samples = info.more.get(model, {}).get(case.id, info.samples)

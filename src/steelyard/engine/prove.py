@@ -28,12 +28,14 @@ def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Prob
 async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem]]:
     verifying = Verifying(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
-    foreign = Counter(case.kind for case in cases if case.kind and case.kind not in names("verifiers"))
+    foreign = Counter(
+        case.kind for case in cases if case.kind and not case.by_judges and case.kind not in names("verifiers")
+    )
     problems = [
         Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)
         for kind, count in foreign.items()
     ]
-    ours = [case for case in cases if case.kind not in foreign]
+    ours = [case for case in cases if case.kind not in foreign and not case.by_judges]
     reasons = verifying.unverifiable(ours)
     problems += told(reasons)
     proved = 0

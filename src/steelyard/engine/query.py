@@ -23,7 +23,7 @@ from msgspec import structs
 from steelyard import scoring, store, summary
 from steelyard.errors import InputError, NoRoomError, StoreError
 from steelyard.records import Answer as Said
-from steelyard.records import Case, Fact, Finding, Reply, Rule, RunInfo, Verdict
+from steelyard.records import Appraisal, Case, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.csv import cell
 from steelyard.reports.figures import escaped_json, plain
 from steelyard.store import Opinion
@@ -106,6 +106,10 @@ def opinions(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> lis
         case = known.get(fact.case)
         if case is None:
             made.append(_OF_NO_CASE)
+            continue
+        if isinstance(fact, Appraisal) or (isinstance(fact, Failure) and fact.stage == "judge"):
+            # what judges say, or fail to say, is not what came of the attempt
+            made.append(_SUPERSEDED)
             continue
         verdict = fact if isinstance(fact, Verdict) and fact.tests == case.tests_digest else None
         made.append(_opinion(case, verdict, rule) if verdict else _SUPERSEDED)

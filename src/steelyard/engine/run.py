@@ -15,16 +15,18 @@ import msgspec
 from steelyard import evalsets, store
 from steelyard import settings as settings_module
 from steelyard.engine.budget import most_tokens
-from steelyard.engine.plan import plan
+from steelyard.engine.judging import most_judged
+from steelyard.engine.plan import plan, under_tier
 from steelyard.engine.pool import complete
 from steelyard.engine.query import opinions
 from steelyard.engine.sitting import Means, Sitting
 from steelyard.engine.steps import now
 from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
+from steelyard.evalsets.experiments import Loaded, is_same_model
 from steelyard.plugins import part
 from steelyard.prices import Prices
-from steelyard.records import Case, EvalSetFile, Rule, RunInfo, SuiteRule, Until
+from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, SuiteRule, Tier, Until
 from steelyard.scoring import rule as known_rule
 from steelyard.summary import Summary, summarise
 
@@ -100,8 +102,7 @@ def run(
     _check(loaded, k, samples, means)
     providers = connect(given, means, base_url)
     recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
-    started_at = now()
-    run_id = f"{started_at[:19].replace('-', '').replace(':', '').replace('T', '-')}-{secrets.token_hex(2)}"
+    started_at, run_id = _begun()
     prices = Prices(means.settings.prices)
     info = RunInfo(
         id=run_id,
@@ -119,11 +120,7 @@ def run(
         rule=rule,
         rules=own,
         suites=suites or SuiteRule(),
-        versions={
-            "steelyard": version("steelyard"),
-            "python": platform.python_version(),
-            "system": platform.platform(),
-        },
+        versions=_versions(),
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(loaded, providers),
     )
@@ -131,6 +128,135 @@ def run(
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
     journal = store.create(folder, info, loaded)
     return _finish(journal, providers, means)
+
+
+def run_experiment(loaded: Loaded, *, output: str | Path | None = None, means: Means = Means()) -> Run:
+    """Put every case under every tier as often as the experiment says, verify and judge the answers."""
+    header = loaded.header
+    _check(loaded.cases, (1,), header.runs, means)
+    beside = Path(loaded.files[0].path).parent
+    providers = {tier.name: _of_tier(tier, means, beside) for tier in loaded.experiment.tiers}
+    tiers = _named_tiers(loaded.experiment, providers)
+    judges = connect(loaded.panel.judges, means) if loaded.panel else {}
+    means = _within(loaded.experiment, means)
+    started_at, run_id = _begun()
+    prices = Prices(means.settings.prices)
+    names = tuple(dict.fromkeys(tier.model for tier in tiers))
+    info = RunInfo(
+        id=run_id,
+        started_at=started_at,
+        eval_sets=loaded.files,
+        models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
+        names=names,
+        parameters=dict(header.parameters),
+        tiers=tuple(tier.name for tier in tiers),
+        experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
+        panel=_named(loaded.panel, judges),
+        samples=header.runs,
+        seed=header.seed,
+        rule=loaded.rule or "code",
+        rules=loaded.rules,
+        versions=_versions(),
+        prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
+    )
+    seated = {tier: provider for tier, (_, provider) in providers.items()}
+    _check_prices(_paid_for(info, seated, judges), means)
+    folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
+    journal = store.create(folder, info, loaded.cases)
+    return _finish(journal, seated, means, judges)
+
+
+def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forecast]:
+    """What an experiment would ask of each tier and of each judge, and the most that can cost; nobody is asked."""
+    header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
+    _check(cases, (1,), header.runs, means)
+    beside = Path(loaded.files[0].path).parent
+    tiers = _named_tiers(
+        loaded.experiment, {tier.name: _of_tier(tier, means, beside) for tier in loaded.experiment.tiers}
+    )
+    info = RunInfo(id="", started_at="", samples=header.runs, parameters=dict(header.parameters), seed=header.seed)
+    # all runs of a case under a tier are asked the same
+    asked = {tier.name: [under_tier(info, tier, case, 1) for case in cases] for tier in tiers}
+    found = []
+    for tier in tiers:
+        # nobody knows how often an agent asks
+        bounds = [None if tier.agent else prices.bound(tier.model, *most_tokens(each)) for each in asked[tier.name]]
+        found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total(bounds, header.runs)))
+    panel = loaded.panel
+    if panel is not None:
+        sizes = [most_judged(attempt, panel) for attempts in asked.values() for attempt in attempts]
+        times = header.runs * panel.repeats
+        for name in connect(panel.judges, means):
+            bounds = [prices.bound(name, *size) for size in sizes]
+            found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total(bounds, times)))
+    return found
+
+
+def _total(bounds: Sequence[float | None], times: int = 1) -> float | None:
+    """The sum of so many times each; None where one is not known."""
+    known = [bound for bound in bounds if bound is not None]
+    return times * sum(known) if len(known) == len(bounds) else None
+
+
+def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
+    """Have the stored replies of a run judged; no model but the judges is asked."""
+    journal = _reopened(folder)
+    try:
+        judges = connect(panel.judges, means)
+        info = journal.info
+        for name in judges if not panel.allow_self else ():
+            own = [model for model in info.names if is_same_model(model, name)]
+            if own:
+                raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
+        _check_prices(judges, means)
+        journal.describe(msgspec.structs.replace(info, panel=_named(panel, judges)))
+    except BaseException:
+        journal.close()
+        raise
+    return _finish(journal, None, means, judges)
+
+
+def _named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:
+    """The tiers with their models as facts call them."""
+    return tuple(msgspec.structs.replace(tier, model=providers[tier.name][0]) for tier in experiment.tiers)
+
+
+def _within(experiment: Experiment | None, means: Means) -> Means:
+    """The means with the experiment's own budget, where the user gives no other."""
+    own = experiment.budget_usd if experiment else None
+    return means._replace(max_cost=own) if means.max_cost is None else means
+
+
+def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]) -> dict[str, Provider]:
+    """Whose prices a budget must know: agents tell themselves what they cost."""
+    if info.experiment is None:
+        return {**providers, **judges}
+    asked = {tier.model: providers[tier.name] for tier in info.experiment.tiers if not tier.agent}
+    return {**asked, **judges}
+
+
+def _of_tier(tier: Tier, means: Means, beside: Path) -> tuple[str, Provider]:
+    """Whom a tier puts its cases to, and the name that facts carry."""
+    if tier.agent:
+        from steelyard.providers.agent import Agent
+
+        agent = Agent(
+            tier.agent,
+            environment=tier.environment,
+            files=tier.files,
+            time_limit=tier.timeout_secs,
+            beside=beside,
+        )
+        return tier.model or f"agent:{tier.agent}", agent
+    found = connect([tier.model], means)
+    if len(found) != 1:
+        raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
+    return next(iter(found.items()))
+
+
+def _named(panel: Panel | None, judges: Mapping[str, Provider]) -> Panel | None:
+    """The panel with its judges as facts call them."""
+    return None if panel is None else msgspec.structs.replace(panel, judges=tuple(judges))
 
 
 def forecast(
@@ -153,8 +279,7 @@ def forecast(
     for model, provider in providers.items():
         attempts = list(plan(info, cases, {model: provider}))
         bounds = [prices.bound(model, *most_tokens(attempt)) for attempt in attempts]
-        known = [bound for bound in bounds if bound is not None]
-        forecasts.append(Forecast(model, len(cases), len(attempts), sum(known) if len(known) == len(bounds) else None))
+        forecasts.append(Forecast(model, len(cases), len(attempts), _total(bounds)))
     return forecasts
 
 
@@ -172,11 +297,12 @@ def resume(
     journal = _reopened(folder)
     try:
         info = journal.info
-        _same_asks(journal.cases, info.eval_sets)
+        _same_asks(journal.cases, _case_files(info))
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
-        providers = connect(info.models, means, info.base_url)
-        _check_prices(providers, means)
+        means = _within(info.experiment, means)
+        providers, judges = _seated(info, means)
+        _check_prices(_paid_for(info, providers, judges), means)
         _check_verifiers(journal.cases, means)
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
@@ -186,15 +312,16 @@ def resume(
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, providers, means)
+    return _finish(journal, providers, means, judges)
 
 
 def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: Means = Means()) -> Run:
     """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
     journal = _reopened(folder)
     try:
-        paths = eval_sets or [file.path for file in journal.info.eval_sets if evalsets.is_there(file.path)]
-        if eval_sets or len(paths) == len(journal.info.eval_sets) > 0:
+        files = _case_files(journal.info)
+        paths = eval_sets or [file.path for file in files if evalsets.is_there(file.path)]
+        if eval_sets or len(paths) == len(files) > 0:
             journal.ask(_same_asks(journal.cases, (), paths))
     except BaseException:
         journal.close()
@@ -223,6 +350,37 @@ def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str
     if not providers:
         raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
     return providers
+
+
+def _seated(info: RunInfo, means: Means) -> tuple[dict[str, Provider], dict[str, Provider]]:
+    """Whom a stored run asks, by model or by tier, and who judges."""
+    judges = connect(info.panel.judges, means) if info.panel else {}
+    if info.experiment is None:
+        return connect(info.models, means, info.base_url), judges
+    beside = Path(info.eval_sets[0].path).parent
+    asked = zip(info.experiment.tiers, info.models, strict=True)
+    tiers = [msgspec.structs.replace(tier, model=model) for tier, model in asked]
+    return {tier.name: _of_tier(tier, means, beside)[1] for tier in tiers}, judges
+
+
+def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
+    """The files that the cases came from; an experiment's own comes before them."""
+    return info.eval_sets[1:] if info.experiment else info.eval_sets
+
+
+def _begun() -> tuple[str, str]:
+    """When a run begins, and the id that follows from it."""
+    started_at = now()
+    moment = started_at[:19].replace("-", "").replace(":", "").replace("T", "-")
+    return started_at, f"{moment}-{secrets.token_hex(2)}"
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "steelyard": version("steelyard"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
 
 
 def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalsets.EvalSets:
@@ -291,10 +449,16 @@ def _same_asks(
     return [msgspec.structs.replace(current.get(case.id, case), max_tokens=case.max_tokens) for case in asked]
 
 
-def _finish(journal: store.Journal, providers: dict[str, Provider], means: Means) -> Run:
+def _finish(
+    journal: store.Journal,
+    providers: dict[str, Provider] | None,
+    means: Means,
+    judges: Mapping[str, Provider] = {},
+) -> Run:
+    """Do what a run owes; without providers every stored reply is verified again, with None nothing is."""
     try:
         with journal:
-            sitting = Sitting(journal, providers, means)
+            sitting = Sitting(journal, providers, means, judges)
             stopped = complete(sitting.carry_out())
             info = msgspec.structs.replace(journal.info, ended_at=now())
             journal.describe(info)

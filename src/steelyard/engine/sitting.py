@@ -9,20 +9,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.budget import Budget, most_tokens
+from steelyard.engine.judging import Judging
 from steelyard.engine.pace import Breaker, Pace
-from steelyard.engine.plan import expected, owed, parameters, plan
+from steelyard.engine.plan import expected, owed, parameters, plan, seat, under_tier
 from steelyard.engine.pool import work_through
 from steelyard.engine.steps import Persistence, ask, recheck, verdict_key, verify
 from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.prices import Prices
-from steelyard.records import Attempt, Case, Failure, Reply, Verdict
+from steelyard.records import Appraisal, Attempt, Case, Failure, Reply, Verdict
 from steelyard.scoring import correct
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
     from steelyard import store
     from steelyard.protocols import Provider
+    from steelyard.records import Tier
 
+GRACE = 120
+"""Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
 WAITING = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
 
@@ -40,6 +44,11 @@ class Progress:
         self.spent = 0.0
         self.reason = ""
         """Why we wait, if we do."""
+        self.appraisals = 0
+        """Appraisals of judges still to be had when all replies were there; 0 before that."""
+        self.heard = 0
+        self.unheard = 0
+        """Appraisals that were asked for in vain."""
 
 
 Watch = Callable[[Progress], None]
@@ -102,10 +111,24 @@ class Means(NamedTuple):
 class Sitting:
     """Asks for the replies that are owed, and verifies each while others are still in flight."""
 
-    def __init__(self, journal: store.Journal, providers: dict[str, Provider], means: Means) -> None:
+    def __init__(
+        self,
+        journal: store.Journal,
+        providers: dict[str, Provider] | None,
+        means: Means,
+        judges: Mapping[str, Provider] = {},
+    ) -> None:
+        """`providers` by model, where tiers are compared by tier; `judges` by model.
+
+        Without providers every stored reply is verified again; None leaves the verdicts as they are.
+        """
+        self._verifies_all = providers is not None and not providers
+        self._verifies = providers is not None
+        providers = providers or {}
         self._journal = journal
         self._info = journal.info
         self._providers = providers
+        self._judges = judges
         self._means = means
         self._prices = Prices(means.settings.prices)
         self._persistence = Persistence(
@@ -116,8 +139,9 @@ class Sitting:
         self._breakers = {model: Breaker() for model in providers}
         self.cases = in_environment(journal.cases, means.python_env)
         self._by_id = {case.id: case for case in self.cases}
-        self._verifying = Verifying(self.cases, means)
-        self._verifying.check(self.cases)
+        verified = self.cases if self._verifies else ()
+        self._verifying = Verifying(verified, means)
+        self._verifying.check(verified)
         self._overdue: list[tuple[Reply, Case]] = []
         """What ran out of time while the machine was busy with others, to be tried again alone."""
         self._survey()
@@ -126,13 +150,18 @@ class Sitting:
         """What is done already: keys only, the texts stay on disk."""
         self._replied: set[str] = set()
         self._judged: set[str] = set()
+        self._verifiable = 0
+        """How many of the replies are for a verifier."""
         spent = 0.0
         for fact in self._journal.facts():
             if isinstance(fact, Reply):
                 self._replied.add(fact.key)
+                self._verifiable += self._is_verified(fact.case)
                 spent += self._spent_on(fact)
             elif isinstance(fact, Verdict):
                 self._judged.add(fact.key)
+            elif isinstance(fact, Appraisal):
+                spent += fact.answer.cost.usd if fact.answer.cost else 0.0
         self._budget_spent = spent
 
     def _spent_on(self, reply: Reply) -> float:
@@ -142,9 +171,21 @@ class Sitting:
         case = self._by_id.get(reply.case)
         if self._means.max_cost is None or case is None:
             return 0.0
-        chosen = parameters(self._info, case, reply.number)
-        asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
+        tier = self._tier(reply.tier)
+        if tier is not None:
+            asked = under_tier(self._info, tier, case, reply.number)
+        else:
+            chosen = parameters(self._info, case, reply.number)
+            asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
         return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
+
+    def _tier(self, name: str) -> Tier | None:
+        tiers = self._info.experiment.tiers if self._info.experiment else ()
+        return next((tier for tier in tiers if tier.name == name), None)
+
+    def _is_verified(self, case: str) -> bool:
+        """Whether answers to this case are for a verifier, and not for judges alone."""
+        return self._verifies and case in self._by_id and not self._by_id[case].by_judges
 
     @property
     def out_of_budget(self) -> bool:
@@ -159,10 +200,12 @@ class Sitting:
             expected(self._info, model, provider, case)
             for model, provider in self._providers.items()
             for case in self.cases
+            if not case.by_judges
         )
-        asks = max(0, counts - len(self._replied))
+        asks = max(0, counts - self._verifiable)
         self.progress = Progress(asks + sum(1 for _ in self._unverified()))
         at_once = self._verifying.at_once
+        given_up: tuple[str, ...] = ()
         try:
             async with asyncio.TaskGroup() as beside:
                 ticking = beside.create_task(self._tick())
@@ -174,13 +217,38 @@ class Sitting:
                         await self._queue.put(None)
                 for reply, case in self._overdue:
                     self._judge(await self._verdict(reply, case), case)
+                given_up = await self._hear_judges()
                 ticking.cancel()
         finally:
             await self._verifying.close()
-            for provider in self._providers.values():
+            for provider in (*self._providers.values(), *self._judges.values()):
                 await provider.close()
         self._show()
-        return self._still_owed()
+        return (*self._still_owed(), *given_up)
+
+    async def _hear_judges(self) -> tuple[str, ...]:
+        """Once all replies are there: the appraisals that are owed."""
+        if self._info.panel is None or not self._judges:
+            return ()
+        judging = Judging(
+            self._journal,
+            self._info.panel,
+            self._judges,
+            self._by_id,
+            budget=self._budget,
+            prices=self._prices,
+            persistence=self._persistence,
+            at_once=self._means.parallelism or self._means.settings.parallelism,
+            counted=self._heard,
+        )
+        self.progress.appraisals = judging.owed()
+        return await judging.carry_out()
+
+    def _heard(self, fact: Appraisal | Failure) -> None:
+        if isinstance(fact, Failure):
+            self.progress.unheard += 1
+        elif not fact.unusable:
+            self.progress.heard += 1
 
     async def _ask_all(self) -> None:
         endpoints: dict[str, dict[str, Provider]] = {}
@@ -202,8 +270,9 @@ class Sitting:
                 most = self._prices.bound(attempt.model, *most_tokens(attempt)) or 0.0
                 if not await self._budget.reserve(most):
                     return
+            place = seat(attempt)
             fact = await ask(
-                attempt, providers[attempt.model], pace, self._breakers[attempt.model], self._persistence, self._prices
+                attempt, providers[place], pace, self._breakers[place], self._persistence_of(attempt), self._prices
             )
             if fact is None:
                 self._budget.settle(most, 0)
@@ -218,13 +287,21 @@ class Sitting:
             # what nobody knows the cost of may have cost as much as it could
             self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
-            await self._queue.put((fact, attempt.case))
+            if self._is_verified(fact.case):
+                await self._queue.put((fact, self._by_id[fact.case]))
 
         await work_through(self._owed(providers), do, at_once)
 
+    def _persistence_of(self, attempt: Attempt) -> Persistence:
+        """An agent has a time limit of its own, and ends by itself."""
+        tier = self._tier(attempt.tier)
+        if tier is None or not tier.agent:
+            return self._persistence
+        return self._persistence._replace(deadline=tier.timeout_secs + GRACE)
+
     def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
         wanted = (
-            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[attempt.model].broken
+            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[seat(attempt)].broken
         )
         for attempt in owed(wanted, self._replied):
             if self._budget.exhausted:
@@ -234,9 +311,9 @@ class Sitting:
     def _unverified(self) -> Iterator[tuple[Reply, Case]]:
         """Stored replies that need a verdict: those without a current one, or all when nothing is asked."""
         for fact in self._journal.facts():
-            if isinstance(fact, Reply) and fact.key in self._replied and fact.case in self._by_id:
+            if isinstance(fact, Reply) and fact.key in self._replied and self._is_verified(fact.case):
                 case = self._by_id[fact.case]
-                if not self._providers or verdict_key(fact, case, self._verifying.of(case)) not in self._judged:
+                if self._verifies_all or verdict_key(fact, case, self._verifying.of(case)) not in self._judged:
                     yield fact, case
 
     async def _requeue(self) -> None:

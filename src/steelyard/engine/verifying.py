@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.errors import InputError, Problem, VerifierError, nearest
 from steelyard.plugins import names, part
+from steelyard.records import JUDGES_ALONE
 from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, strongest
 from steelyard.verifiers.function import check_unchanged
@@ -45,13 +46,15 @@ class Verifying:
         """Why no answer to a case could be verified, by the id of the case."""
         reasons = {}
         for case in cases:
+            if case.by_judges:
+                continue
             try:
                 if not case.kind:
                     raise VerifierError(
                         "nothing says how to verify it; give it a language with tests, a target, or verify"
                     )
                 if case.kind not in self._verifiers:
-                    known = nearest(case.kind, names("verifiers"))
+                    known = nearest(case.kind, {*names("verifiers"), JUDGES_ALONE})
                     raise VerifierError(f'unknown verifier "{case.kind}" ({known})')
                 self.of(case).check(case)
                 check_unchanged(case)

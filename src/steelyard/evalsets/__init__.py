@@ -21,7 +21,7 @@ from steelyard.evalsets import jsonl, suites, toml
 from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked
 from steelyard.evalsets.template import rendered
-from steelyard.records import Case, EvalSetFile, Rule, digest
+from steelyard.records import JUDGES_ALONE, Case, EvalSetFile, Rule, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -261,8 +261,8 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
     folder = Path(draft.path).absolute().parent
     verify, expectations = case.verify, case.expectations
     verifiers = plugins.names("verifiers")
-    if verify.kind and verifiers and verify.kind not in verifiers:
-        wrong(f"unknown verifier {shown(verify.kind)} ({nearest(verify.kind[:80], verifiers)})", "verify", "kind")
+    if verify.kind and verifiers and verify.kind not in (known := {*verifiers, JUDGES_ALONE}):
+        wrong(f"unknown verifier {shown(verify.kind)} ({nearest(verify.kind[:80], known)})", "verify", "kind")
     if not (0 < case.timeout_secs < math.inf):
         wrong("must be a number of seconds above 0", "timeout_secs")
     if not (0 <= case.weight < math.inf):
@@ -290,6 +290,15 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
                 expectations = replace(expectations, custom_check=full)
     if sources:
         verify = replace(verify, source=digest(*sources))
+    workspace = ""
+    if case.workspace:
+        try:
+            workspace, content = companions.workspace(folder, case.workspace)
+            verify = replace(verify, workspace_digest=content)
+        except InputError as error:
+            wrong(str(error), "workspace")
+        if not (verify.kind or verify.python or verify.expect):
+            verify = replace(verify, kind="command")
     if verify.python_env:
         verify = replace(verify, python_env=str(folder / verify.python_env))
     if case.target and not (case.tests or verify.kind or verify.python):
@@ -302,7 +311,7 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
             prompt = rendered(prompt, case.vars)
     except InputError as error:
         wrong(str(error), "prompt")
-    return replace(case, verify=verify, expectations=expectations, prompt=prompt, vars={})
+    return replace(case, verify=verify, expectations=expectations, prompt=prompt, workspace=workspace, vars={})
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -1,0 +1,227 @@
+"""What judges say of the replies of a run: asked for beside the verdicts, and owed until each has an appraisal that can be used."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.engine.budget import Budget, most_tokens
+from steelyard.engine.pace import Breaker, Pace
+from steelyard.engine.pool import work_through
+from steelyard.engine.steps import Persistence, ask, now
+from steelyard.records import Answer, Appraisal, Attempt, Case, Cost, Failure, Message, Panel, Reply, digest
+from steelyard.rubrics import Rubric
+from steelyard.verifiers.judge_answer import Unusable, judgment, repair_request
+from steelyard.verifiers.judge_prompt import messages, schema
+
+if TYPE_CHECKING:
+    from steelyard.prices import Prices
+    from steelyard.protocols import Provider
+    from steelyard.store import Journal
+
+REPAIRS = 2
+"""How often a judge is told what is wrong with its answer before that is a failure."""
+FORCED = ("response_format",)
+"""What holds a server to a schema; those that do not know it are asked without."""
+
+
+class Judging:
+    """Asks every judge about every reply, as often as the panel says."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        panel: Panel,
+        judges: Mapping[str, Provider],
+        cases: Mapping[str, Case],
+        *,
+        budget: Budget,
+        prices: Prices,
+        persistence: Persistence,
+        at_once: int | None,
+        counted: Callable[[Appraisal | Failure], None],
+    ) -> None:
+        self._journal = journal
+        self._panel = panel
+        self._judges = judges
+        self._cases = cases
+        self._budget = budget
+        self._prices = prices
+        self._persistence = persistence
+        self._at_once = at_once
+        self._counted = counted
+        self._rubric = msgspec.convert(panel.rubric, Rubric)
+        self._schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": schema(self._rubric)}}
+        self._breakers = {judge: Breaker() for judge in judges}
+        self._unforced: set[str] = set()
+        """Judges whose server knows no schemas."""
+
+    def owed(self) -> int:
+        """How many appraisals are still to be had."""
+        return sum(1 for judge in self._judges for _ in self._wanted(judge))
+
+    async def carry_out(self) -> tuple[str, ...]:
+        """Ask for every appraisal that is owed; returns why some still are."""
+        endpoints: dict[str, list[str]] = {}
+        for judge, provider in self._judges.items():
+            endpoints.setdefault(provider.endpoint, []).append(judge)
+        async with asyncio.TaskGroup() as asking:
+            for judges in endpoints.values():
+                asking.create_task(self._ask_endpoint(judges))
+        return tuple(
+            f"judge {judge} was given up: {breaker.broken}"
+            for judge, breaker in self._breakers.items()
+            if breaker.broken
+        )
+
+    def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
+        """The replies that a judge has yet to be asked about: the last one of every attempt."""
+        done = set()
+        replies: dict[tuple[str, str, str, int], str] = {}
+        for fact in self._journal.facts():
+            if isinstance(fact, Appraisal) and not fact.unusable:
+                done.add(fact.key)
+            elif isinstance(fact, Reply):
+                replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
+        last = set(replies.values())
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in last and fact.case in self._cases:
+                for repeat in range(1, self._panel.repeats + 1):
+                    if appraisal_key(fact, self._panel, judge, repeat) not in done:
+                        yield fact, judge, repeat
+
+    async def _ask_endpoint(self, judges: list[str]) -> None:
+        at_once = min(self._judges[judge].at_once for judge in judges)
+        at_once = min(at_once, self._at_once or at_once)
+        pace = Pace(at_once)
+
+        async def do(wanted: tuple[Reply, str, int]) -> None:
+            await self._appraisal(*wanted, pace)
+
+        every = (wanted for judge in judges for wanted in self._wanted(judge))
+        await work_through((one for one in every if self._goes_on(one[1])), do, at_once)
+
+    def _goes_on(self, judge: str) -> bool:
+        return not self._breakers[judge].broken and not self._budget.exhausted
+
+    async def _appraisal(self, reply: Reply, judge: str, repeat: int, pace: Pace) -> None:
+        """Ask until the answer can be used, and write down what came of it."""
+        task = "\n\n".join(message.content for message in self._cases[reply.case].messages)
+        # new each time: whoever wrote the answer cannot have known it
+        system, *said = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
+        answers: list[Answer] = []
+        reason = ""
+        while len(answers) <= REPAIRS:
+            fact = await self._asked(reply, judge, system.content, said, pace)
+            if fact is None:
+                break
+            if isinstance(fact, Failure):
+                self._fail(reply, f"{judge} could not be asked: {fact.message}")
+                break
+            answers.append(fact.answer)
+            found = judgment(fact.answer.text, self._rubric)
+            reason = found.reason if isinstance(found, Unusable) else ""
+            if not reason:
+                break
+            said += [Message(role="assistant", content=fact.answer.text or "(nothing)"), repair_request(reason)]
+        if answers:
+            # also when none of them can be used: they are paid for
+            self._write(reply, judge, repeat, answers, reason)
+        if len(answers) > REPAIRS and reason:
+            self._fail(reply, f"{judge} gave no judgment that can be used: {reason}")
+
+    async def _asked(
+        self, reply: Reply, judge: str, system: str, said: list[Message], pace: Pace
+    ) -> Reply | Failure | None:
+        while True:
+            forced = {} if judge in self._unforced else dict.fromkeys(FORCED, self._schema)
+            parameters: dict[str, Any] = {**forced, **self._panel.parameters}
+            case = Case(id=reply.case, prompt=tuple(said))
+            attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
+            most = self._prices.bound(judge, *most_tokens(attempt)) or 0.0
+            if not await self._budget.reserve(most):
+                return None
+            fact = await ask(attempt, self._judges[judge], pace, self._breakers[judge], self._persistence, self._prices)
+            answer = fact.answer if isinstance(fact, Reply) else None
+            self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
+            if isinstance(fact, Failure) and forced and any(word in fact.message for word in FORCED):
+                self._unforced.add(judge)
+                self._breakers[judge].answered()
+                continue
+            return fact
+
+    def _write(self, reply: Reply, judge: str, repeat: int, answers: list[Answer], reason: str) -> None:
+        appraisal = Appraisal(
+            key=appraisal_key(reply, self._panel, judge, repeat),
+            at=now(),
+            case=reply.case,
+            model=reply.model,
+            tier=reply.tier,
+            number=reply.number,
+            ask=reply.key,
+            judge=judge,
+            repeat=repeat,
+            rubric=self._panel.digest,
+            answer=_together(answers),
+            requests=len(answers),
+            unusable=reason,
+        )
+        self._tell(appraisal)
+
+    def _fail(self, reply: Reply, why: str) -> None:
+        failure = Failure(
+            key=reply.key,
+            at=now(),
+            case=reply.case,
+            model=reply.model,
+            tier=reply.tier,
+            number=reply.number,
+            stage="judge",
+            message=why[:1000],
+        )
+        self._tell(failure)
+
+    def _tell(self, fact: Appraisal | Failure) -> None:
+        self._journal.append(fact)
+        self._counted(fact)
+
+
+def most_judged(attempt: Attempt, panel: Panel) -> tuple[int, int]:
+    """Input and output tokens that judging one answer can come to at most, if the judge needs no second try."""
+    rubric = msgspec.convert(panel.rubric, Rubric)
+    _, longest = most_tokens(attempt)
+    task = "\n\n".join(message.content for message in attempt.messages)
+    # an answer of so many tokens has rarely more than four letters in each
+    asked = messages(rubric, task, "x" * (4 * longest), "0" * 16)
+    judged = Attempt(case=Case(id="", prompt=asked), model="", parameters=panel.parameters)
+    return most_tokens(judged)
+
+
+def appraisal_key(reply: Reply, panel: Panel, judge: str, repeat: int) -> str:
+    """Two appraisals with the same key are of one judge about one reply, by one rubric."""
+    return digest(reply.key, panel.digest, panel.parameters, judge, repeat)
+
+
+def _together(answers: list[Answer]) -> Answer:
+    """The last answer, with what all of them took."""
+    costs = [answer.cost for answer in answers]
+    known = [cost for cost in costs if cost is not None]
+    return msgspec.structs.replace(
+        answers[-1],
+        input_tokens=_sum(answer.input_tokens for answer in answers),
+        output_tokens=_sum(answer.output_tokens for answer in answers),
+        cost=Cost(usd=math.fsum(cost.usd for cost in known), source=known[-1].source, date=known[-1].date)
+        if len(known) == len(costs)
+        else None,
+        latency=math.fsum(answer.latency for answer in answers),
+    )
+
+
+def _sum(tokens: Iterator[int | None]) -> int | None:
+    every = list(tokens)
+    return None if None in every else sum(count for count in every if count is not None)

@@ -1,0 +1,343 @@
+"""Experiments as people write them: cases, the tiers they are put under, and who judges."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard import evalsets
+from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.evalsets import rubrics
+from steelyard.evalsets.companions import Companions, reason
+from steelyard.evalsets.schema import Draft, Keys, Problems, TooManyError, checked
+from steelyard.evalsets.template import rendered
+from steelyard.evalsets.toml import Lines
+from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest
+from steelyard.rubrics import default
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LIMIT = 10 << 20
+TABLES = ("experiment", "judging", "tiers")
+MARK = "\ufdd0prompt\ufdd0"
+"""Stands for a case's prompt where a template is tried out; no template has it by itself."""
+
+
+class Header(Record, frozen=True, kw_only=True):
+    """The table [experiment]."""
+
+    id: str
+    cases: tuple[str, ...]
+    """Eval sets, from where the file stands; `suite:NAME` is one too."""
+    name: str = ""
+    runs: int = 10
+    """Attempts at each case under each tier."""
+    budget_usd: float | None = None
+    """The most that may be spent, judges included."""
+    parameters: dict[str, Any] = {}
+    """Sent with each request of every tier."""
+    seed: int | None = None
+    pass_weight: float = 0.5
+    impl_weight: float = 0.5
+
+
+class Judging(Record, frozen=True, kw_only=True):
+    """The table [judging]."""
+
+    judges: tuple[str, ...]
+    rubric: str = ""
+    """A file in TOML, YAML or JSON; the ten default categories when left out."""
+    repeats: int = 1
+    parameters: dict[str, Any] = {}
+    allow_self: bool = False
+
+
+class Written(Tier, frozen=True, kw_only=True):
+    """A table [[tiers]]."""
+
+    extends: str = ""
+    """The tier whose settings count where this one has none; parameters, files and environment are joined."""
+
+
+class Loaded(NamedTuple):
+    """An experiment with everything it refers to."""
+
+    experiment: Experiment
+    header: Header
+    panel: Panel | None
+    cases: tuple[Case, ...]
+    files: tuple[EvalSetFile, ...]
+    """The experiment's file first, then those of its eval sets."""
+    problems: tuple[Problem, ...]
+    """Warnings only; what is wrong is raised."""
+    rules: tuple[Rule, ...] = ()
+    rule: str = ""
+    """The rules that the eval sets bring, and the one they want to be scored by, if they say so."""
+
+
+def load(path: str | Path) -> Loaded:
+    """The experiment in a file; raises one InputError with everything that is wrong with it."""
+    problems = Problems()
+    try:
+        return _load(Path(path), problems)
+    except TooManyError:
+        raise InputError(problems.errors) from None
+
+
+def _load(path: Path, problems: Problems) -> Loaded:
+    raw = _content(path)
+    text = _text(raw, path)
+    lines = Lines()
+    lines.scan(text)
+    document = _document(text, path, lines)
+    for key in document:
+        if key not in TABLES:
+            problems.unknown(str(path), lines.of((key,)), key, TABLES)
+    reading = _Reading(path, lines, problems, Companions(), [])
+    header = reading.table(Header, document.get("experiment"), "experiment", "id and cases")
+    panel = reading.panel(document["judging"]) if "judging" in document else None
+    tiers = reading.tiers(document.get("tiers"))
+    if header and not problems.errors:
+        reading.check(header, tiers, panel)
+    loaded: evalsets.EvalSets | None = None
+    if header:
+        try:
+            loaded = evalsets.load([_beside(path, given) for given in header.cases])
+        except InputError as error:
+            problems.errors.extend(problem for problem in error.problems if problem.fatal)
+    if loaded and not problems.errors:
+        reading.try_out(tiers, loaded.cases)
+    if problems.errors or header is None or loaded is None:
+        raise InputError([*problems.errors, *problems.warnings()])
+    experiment = Experiment(
+        id=header.id,
+        name=header.name,
+        tiers=tuple(tiers),
+        pass_weight=header.pass_weight,
+        impl_weight=header.impl_weight,
+        budget_usd=header.budget_usd,
+    )
+    # from anywhere else a run is carried on, its agents lie beside this file
+    own = EvalSetFile(path=printable(str(path.absolute())), digest=digest(raw))
+    warned = (*loaded.problems, *reading.odd, *problems.warnings())
+    return Loaded(experiment, header, panel, loaded.cases, (own, *loaded.files), warned, loaded.rules, loaded.rule)
+
+
+def under(tier: Tier, case: Case) -> Case:
+    """A case as a tier puts it: its last message of the user's within the tier's template."""
+    if not tier.prompt:
+        return case
+    messages = list(case.messages)
+    last = max((number for number, message in enumerate(messages) if message.role == "user"), default=None)
+    if last is None:
+        raise InputError(f"case {shown(case.id)} has no message of the user's to put into it")
+    filled = rendered(tier.prompt, {"prompt": messages[last].content, "case": case.id, "tier": tier.name})
+    assert isinstance(filled, str)  # noqa: S101  text was given, so text comes back
+    if isinstance(case.prompt, str):
+        return replace(case, prompt=filled)
+    messages[last] = Message(role="user", content=filled)
+    return replace(case, prompt=tuple(messages))
+
+
+def _beside(path: Path, given: str) -> str:
+    return given if given.startswith("suite:") else str(path.absolute().parent / given)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.is_file() or path.stat().st_size > LIMIT:
+            raise InputError(
+                f"{printable(str(path))}: not a file of at most {LIMIT >> 20} MB; name an experiment in TOML"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{printable(str(path))}: cannot be read: {reason(error)}") from None
+
+
+def _text(raw: bytes, path: Path) -> str:
+    try:
+        return raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError([Problem(str(path), line, "not UTF-8 text; save the file as UTF-8")]) from None
+
+
+def _document(text: str, path: Path, lines: Lines) -> dict[str, Any]:
+    if lines.too_deep:
+        raise InputError([Problem(str(path), lines.too_deep, "a key of too many parts; nest less deeply")])
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{printable(str(path))}: not TOML: {error}") from None
+
+
+class _Reading(NamedTuple):
+    """One file being read."""
+
+    path: Path
+    lines: Lines
+    problems: Problems
+    companions: Companions
+    odd: list[Problem]
+    """What is odd about other files that this one names."""
+
+    def wrong(self, what: str, *keys: str | int) -> None:
+        self.problems.error(str(self.path), self.lines.of(keys), what)
+
+    def table(self, kind: Any, table: Any, name: str, needs: str) -> Any:
+        if not isinstance(table, dict):
+            self.wrong(f"no [{name}] table; write one with {needs}", name)
+            return None
+        return checked(kind, Draft(table, str(self.path), f"[{name}]", partial(self._line, (name,))), self.problems)
+
+    def _line(self, above: Keys, keys: Keys) -> int:
+        return self.lines.of((*above, *keys))
+
+    def panel(self, table: Any) -> Panel | None:
+        judging = self.table(Judging, table, "judging", "judges")
+        if judging is None:
+            return None
+        if not judging.judges:
+            self.wrong("[judging]: no judges; name at least one, such as openai/gpt-5-mini", "judging", "judges")
+        if judging.repeats < 1:
+            self.wrong("[judging]: repeats must be 1 or more", "judging", "repeats")
+        rubric = default()
+        if judging.rubric:
+            try:
+                rubric, _, odd = rubrics.load(_beside(self.path, judging.rubric))
+                self.odd.extend(odd)
+            except InputError as error:
+                self.problems.errors.extend(problem for problem in error.problems if problem.fatal)
+        return Panel(
+            judges=judging.judges,
+            rubric=msgspec.to_builtins(rubric),
+            digest=rubric.digest,
+            repeats=judging.repeats,
+            parameters=judging.parameters,
+            allow_self=judging.allow_self,
+        )
+
+    def tiers(self, tables: Any) -> list[Tier]:
+        if not isinstance(tables, list) or not tables:
+            self.wrong("no tiers; write each as a [[tiers]] table", "tiers")
+            return []
+        found: dict[str, Tier] = {}
+        for number, table in enumerate(tables):
+            name = table.get("name") if isinstance(table, dict) else None
+            subject = f"tier {shown(name)}" if isinstance(name, str) else f"tier {number + 1}"
+            if not isinstance(table, dict):
+                self.wrong(f"{subject} is not a [[tiers]] table", "tiers", number)
+                continue
+            written = checked(
+                Written, Draft(table, str(self.path), subject, partial(self._line, ("tiers", number))), self.problems
+            )
+            if written is None:
+                continue
+            if not written.name or len(written.name) > 80 or not written.name.isprintable() or written.name in found:
+                self.wrong(
+                    f"{subject}: a name has 1 to 80 characters, and no other tier has it", "tiers", number, "name"
+                )
+                continue
+            if written.extends and written.extends not in found:
+                known = nearest(written.extends[:80], found) if found else "it is the first"
+                self.wrong(
+                    f"{subject} extends {shown(written.extends)}, which stands not above it ({known})", "tiers", number
+                )
+                continue
+            found[written.name] = self._complete(written, table, found.get(written.extends), number, subject)
+        return list(found.values())
+
+    def _complete(self, written: Written, table: dict[str, Any], base: Tier | None, number: int, subject: str) -> Tier:
+        """The tier with what it takes over and what its files hold."""
+        own = ("name", "title")
+        values = {name: getattr(base, name) for name in Tier.__struct_fields__ if name not in own} if base else {}
+        for name in Tier.__struct_fields__:
+            if name in table:
+                given = getattr(written, name)
+                values[name] = {**values.get(name, {}), **given} if isinstance(given, dict) else given
+        if written.agent and "model" not in table:
+            values["model"] = ""  # whoever was asked before is not whom the agent asks
+        for name in "system", "prompt":
+            if name in table:
+                values[name] = self._read(values[name], subject, ("tiers", number, name))
+        files = values.get("files", {})
+        values["files"] = {
+            place: self._read(content, subject, ("tiers", number, "files", place))
+            if place in written.files
+            else content
+            for place, content in files.items()
+        }
+        tier = Tier(**values)
+        if not tier.model and not tier.agent:
+            self.wrong(f"{subject}: nobody to ask; give it a model or an agent", "tiers", number)
+        if not 0 < tier.timeout_secs < math.inf:
+            self.wrong(f"{subject}: timeout_secs must be a number of seconds above 0", "tiers", number, "timeout_secs")
+        return tier
+
+    def _read(self, value: str, subject: str, keys: Keys) -> str:
+        if not value.startswith("file://"):
+            return value
+        try:
+            return self.companions.text(self.path.absolute().parent / value.removeprefix("file://"))
+        except InputError as error:
+            self.wrong(f"{subject}: {error}", *keys)
+            return ""
+
+    def try_out(self, tiers: list[Tier], cases: Sequence[Case]) -> None:
+        """Fill in every tier's template: one that cannot be, or that leaves the case out, is found out now."""
+        for number, tier in enumerate(tiers):
+            if not tier.prompt:
+                continue
+            try:
+                for case in cases:
+                    under(tier, case)
+                is_asked = MARK in str(rendered(tier.prompt, {"prompt": MARK, "case": "", "tier": tier.name}))
+            except InputError as error:
+                self.wrong(f"tier {shown(tier.name)}: prompt: {error}", "tiers", number, "prompt")
+                continue
+            if not is_asked:
+                what = "the case's own prompt is not in it; write {{prompt}} where it belongs"
+                self.wrong(f"tier {shown(tier.name)}: prompt: {what}", "tiers", number, "prompt")
+
+    def check(self, header: Header, tiers: list[Tier], panel: Panel | None) -> None:
+        """What no table can tell alone."""
+        if header.runs < 1:
+            self.wrong("[experiment]: runs must be 1 or more", "experiment", "runs")
+        if not header.cases:
+            self.wrong("[experiment]: no cases; name at least one eval set", "experiment", "cases")
+        weights = header.pass_weight, header.impl_weight
+        if not (all(0 <= weight < math.inf for weight in weights) and sum(weights) > 0):
+            self.wrong("[experiment]: weights are numbers from 0 up, and one must be above 0", "experiment")
+        if header.budget_usd is not None and not 0 < header.budget_usd < math.inf:
+            self.wrong("[experiment]: budget_usd must be a number of dollars above 0", "experiment", "budget_usd")
+        for judge in panel.judges if panel and not panel.allow_self else ():
+            own = [tier.name for tier in tiers if is_same_model(tier.model, judge)]
+            if own:
+                self.wrong(
+                    f"[judging]: {shown(judge)} would judge its own answers in {', '.join(own)}; "
+                    "name another judge, or set allow_self = true",
+                    "judging",
+                    "judges",
+                )
+
+
+def is_same_model(model: str, judge: str) -> bool:
+    """Whether two names stand for one model: the part behind the provider decides, whoever serves it."""
+    return bool(model) and _bare(model) == _bare(judge)
+
+
+def _bare(model: str) -> str:
+    """The model's own name.
+
+    >>> _bare("openai:gpt-4o"), _bare("openrouter/openai/GPT-4o"), _bare("ollama/llama3:8b")
+    ('gpt-4o', 'gpt-4o', 'llama3:8b')
+    """
+    places = [place for sign in ":/" if (place := model.find(sign)) >= 0]
+    return (model[min(places) + 1 :] if places else model).rpartition("/")[2].casefold()

@@ -1,0 +1,129 @@
+"""Judges are asked once for every answer, told what is wrong with theirs, and counted when they fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import steelyard
+from fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
+from steelyard import Case, Means, Settings
+from steelyard.engine import run as engine
+from steelyard.engine.sitting import Progress
+from steelyard.engine.tiers import analysis, compared
+from steelyard.errors import InputError
+from steelyard.records import Appraisal, Failure, Panel, Price, Reply, Verdict
+from steelyard.rubrics import Category, Rubric
+from steelyard.store import Stored
+
+PRICES = {"openai/judge": Price(input=100, output=100)}
+RUBRIC = Rubric(id="r", categories=(Category(name="works", check="It works."),))
+PANEL = Panel(judges=("openai/judge",), rubric=msgspec.to_builtins(RUBRIC), digest=RUBRIC.digest)
+GOOD = json.dumps({"criteria_scores": {"works": {"reason": "", "score": 0.8}}, "score": 0.8, "passed": True})
+CASES = [
+    Case(id="a", prompt="Say yes.", target="yes"),
+    Case(id="b", prompt="Say it.", verify=steelyard.records.Verify(kind="judge")),
+]
+
+
+def means(server: FaultServer, watch: Any = None) -> Means:
+    settings = Settings(max_retries=0, retry_delay_ms=1, prices=PRICES)
+    environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-none"}
+    return Means(settings=settings, environment=environment, parallelism=1, watch=watch)
+
+
+@pytest.fixture
+def answered(server: FaultServer, tmp_path: Path) -> Path:
+    server.script = lambda request: says("yes")
+    done = steelyard.run(CASES, models="openai/model", samples=1, output=tmp_path / "run", means=means(server))
+    server.requests.clear()
+    return done.folder
+
+
+def kept(folder: Path, kind: type[Any]) -> list[Any]:
+    return [fact for fact in Stored(folder).facts() if isinstance(fact, kind)]
+
+
+def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judge_then_fails(
+    server: FaultServer, answered: Path
+) -> None:
+    server.script = in_turn(says("hm"), refuses(400, "no more"), then=says(GOOD))
+    done = engine.judge(answered, PANEL, means=means(server))
+    assert done.complete
+    first, second = kept(answered, Appraisal)
+    assert (first.requests, bool(first.unusable), second.unusable) == (1, True, "")
+    (failure,) = kept(answered, Failure)
+    assert failure.message.startswith("openai/judge could not be asked: ")
+    assert "no more" in failure.message
+    found = compared(Stored(answered))
+    assert found.judges_usd == pytest.approx(2 * (10 + 5) * 100 / 1e6)
+    assert found.notes == ("openai/judge: 1 of 2 judgments are missing",)
+    # it is owed, and asked for once more
+    engine.judge(answered, PANEL, means=means(server))
+    assert len(server.requests) == 4
+    assert compared(Stored(answered)).notes == ()
+    assert compared(Stored(answered)).judges_usd == pytest.approx(3 * (10 + 5) * 100 / 1e6)
+
+
+def test_a_judge_is_told_what_was_wrong_and_shown_what_it_said(server: FaultServer, answered: Path) -> None:
+    server.script = in_turn(says("hm"), says(GOOD.replace("0.8", "8")), then=says(GOOD))
+    engine.judge(answered, PANEL, means=means(server))
+    first, second, third, _ = (request.body["messages"] for request in server.requests)
+    assert second[:-2] == first
+    assert third[:-2] == second
+    assert [message["role"] for message in third] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert third[2]["content"] == "hm"
+    assert "score is 8, more than 1" in third[-1]["content"]
+    assert [fact.requests for fact in kept(answered, Appraisal)] == [3, 1]
+
+
+def test_a_server_that_knows_no_schema_is_asked_without(server: FaultServer, answered: Path) -> None:
+    def script(request: Request) -> Behaviour:
+        return refuses(400, "response_format: no") if "response_format" in request.body else says(GOOD)
+
+    server.script = script
+    engine.judge(answered, PANEL, means=means(server))
+    assert ["response_format" in request.body for request in server.requests] == [True, False, False]
+    assert len(kept(answered, Appraisal)) == 2
+    assert kept(answered, Failure) == []
+
+
+def test_judging_verifies_nothing(server: FaultServer, answered: Path) -> None:
+    journal = answered / "attempts.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if b'"kind":"verdict"' not in line))
+    server.script = lambda request: says(GOOD)
+    engine.judge(answered, PANEL, means=means(server))
+    assert kept(answered, Verdict) == []
+    # and what should have been verified is not passed by its judges
+    found = compared(Stored(answered))
+    assert [run.case for run in found.runs] == ["b"]
+    assert found.notes == ("openai/model: 1 of 2 runs are missing",)
+    assert not analysis(found).conclusive
+
+
+def test_whoever_watches_sees_the_judges_at_work(server: FaultServer, answered: Path) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def watch(progress: Progress) -> None:
+        seen.append((progress.appraisals, progress.heard, progress.unheard))
+
+    server.script = in_turn(refuses(400, "not this one"), then=says(GOOD))
+    engine.judge(answered, PANEL, means=means(server, watch))
+    assert seen[-1] == (2, 1, 1)
+
+
+def test_a_model_does_not_judge_itself_unless_asked_to(server: FaultServer, answered: Path) -> None:
+    itself = msgspec.structs.replace(PANEL, judges=("openai/model",))
+    with pytest.raises(InputError, match="openai/model would judge its own answers"):
+        engine.judge(answered, itself, means=means(server))
+    assert Stored(answered).info.panel is None
+    server.script = lambda request: says(GOOD)
+    engine.judge(answered, msgspec.structs.replace(itself, allow_self=True), means=means(server))
+    found = analysis(compared(Stored(answered)))
+    assert "openai/model is a judge of its own runs" in found.warnings
+    assert len(kept(answered, Reply)) == 2
