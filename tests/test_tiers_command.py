@@ -277,6 +277,12 @@ def test_a_dry_run_tells_the_most_it_can_cost_and_asks_nobody(
     assert not (place / "steelyard-runs").exists()
 
 
+def test_a_dry_run_does_not_call_free_what_has_no_price(steelyard: Command, place: Path) -> None:
+    lines = steelyard("tiers", "experiment.toml", "--dry-run").stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.endswith("at a price that is not known") for line in lines)
+
+
 def test_a_dry_run_says_whose_price_is_not_known(steelyard: Command, place: Path) -> None:
     (place / "steelyard.toml").write_text(PRICES.replace("openai/judge", "openai/another"))
     (place / "experiment.toml").write_text(EXPERIMENT.replace('"openai/judge"', '"openai/judge-of-nobody"'))
@@ -290,8 +296,8 @@ def test_the_prices_of_the_document_can_be_used(steelyard: Command, place: Path)
     parameters = "runs = 2\nparameters = { max_tokens = 1000000 }"
     text = EXPERIMENT.replace("runs = 2", parameters).replace("openai/small", "anthropic/claude-sonnet-4")
     (place / "experiment.toml").write_text(text.replace("[judging]", "[judging]\nallow_self = true"))
-    (place / "keys").write_text("ANTHROPIC_API_KEY=sk-none\n")
-    first = steelyard("tiers", "experiment.toml", "--dry-run", "--env-file", "keys").stdout.splitlines()[0]
+    # nobody is asked, so no key is needed
+    first = steelyard("tiers", "experiment.toml", "--dry-run").stdout.splitlines()[0]
     assert first == "T0: 4 requests about 2 cases, at $60.0003 at the most"
     (place / "steelyard.toml").write_text('price_table = "seed-2"\n')
     assert 'unknown price_table "seed-2"' in steelyard("tiers", "experiment.toml", "--dry-run", code=2).stderr
@@ -450,6 +456,31 @@ def test_a_judge_that_is_out_is_asked_again_later(
     asked_so_far = len(server.requests)
     steelyard(*options)
     assert len(server.requests) == asked_so_far
+
+
+def test_with_too_few_judgments_nothing_can_be_told(
+    steelyard: Command, place: Path, server: FaultServer, old: str
+) -> None:
+    # of two judges one talks about the weather, and never judges
+    server.script = lambda request: says(judgment(0.9) if request.body["model"] == "judge" else "It rains.")
+    options = ["judge", old, "--judges", "openai/judge,openai/poet", "--rubric", "rubric.toml"]
+    ended = steelyard(*options, code=3)
+    assert "openai/poet: 8 of 8 judgments are missing" in ended.stdout
+    assert "openai/judge" not in "".join(re.findall(r".*are missing", ended.stdout))
+    # ... each told twice what is wrong
+    assert (asked(server, "judge"), asked(server, "poet")) == (8, 24)
+
+
+def test_the_default_temperature_is_not_for_judges(
+    steelyard: Command, place: Path, server: FaultServer, old: str
+) -> None:
+    server.script = script
+    (place / "steelyard.toml").write_text("default_temperature = 0.8\n")
+    options = ["judge", old, "--judges", "openai/judge", "--rubric", "rubric.toml"]
+    steelyard(*options)
+    assert not any("temperature" in request.body for request in server.requests)
+    steelyard(*options, "--temperature", "0.1")
+    assert server.requests[-1].body["temperature"] == 0.1
 
 
 def test_a_budget_of_judges_is_kept(steelyard: Command, place: Path, server: FaultServer, old: str) -> None:

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     models = meaning.models(options.models) or meaning.models(
         [settings.default_model] if settings.default_model else None
     )
-    parameters = meaning.parameters(options, settings)
+    parameters = meaning.parameters(options, settings.default_temperature)
     suite_rule = meaning.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
     if parameters.get("temperature") == 0 and (options.samples or max(k)) > 1:
@@ -507,7 +507,7 @@ def judge(options: argparse.Namespace) -> int:
         rubric=msgspec.to_builtins(rubric),
         digest=rubric.digest,
         repeats=options.repeats,
-        parameters=meaning.parameters(options, settings),
+        parameters=meaning.parameters(options),
         allow_self=options.allow_self,
     )
     done = engine.judge(_find(options.run, settings), panel, means=means)
@@ -645,7 +645,8 @@ def _forecast_tiers(loaded: Loaded, means: Means) -> int:
         print(f"{forecast.model}: {forecast.attempts} requests about {forecast.cases} cases, {price}")
     known = [forecast.most_usd for forecast in forecasts if forecast.most_usd is not None]
     beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
-    print(f"all together: ${sum(known):.4f} at the most{beyond}")
+    if known:
+        print(f"all together: ${sum(known):.4f} at the most{beyond}")
     return FINE
 
 

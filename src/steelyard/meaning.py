@@ -50,7 +50,7 @@ def models(given: Sequence[str] | None) -> list[str]:
     return [model.strip() for text in given or () for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
-def parameters(options: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+def parameters(options: argparse.Namespace, default_temperature: float | None = None) -> dict[str, Any]:
     """What is sent with each request."""
     import msgspec
 
@@ -65,7 +65,7 @@ def parameters(options: argparse.Namespace, settings: Settings) -> dict[str, Any
             given[name] = msgspec.json.decode(value)
         except msgspec.MsgspecError:
             given[name] = value
-    temperature = settings.default_temperature if options.temperature is None else options.temperature
+    temperature = default_temperature if options.temperature is None else options.temperature
     named = {"temperature": temperature, "max_tokens": options.max_tokens}
     return given | {name: value for name, value in named.items() if value is not None}
 

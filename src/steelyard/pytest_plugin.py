@@ -193,7 +193,7 @@ def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, An
         raise InputError(
             "no model to ask; name one in the test, with --steelyard-models or as models in steelyard.toml"
         )
-    parameters = meaning.parameters(options, settings) | dict(given.get("parameters") or {})
+    parameters = meaning.parameters(options, settings.default_temperature) | dict(given.get("parameters") or {})
     defaults = {
         "models": asking,
         "samples": options.samples if samples is None else samples,

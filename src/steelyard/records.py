@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+SHORTEST_SECRET = 8
 JUDGES_ALONE = "judge"
 """The kind of a case without tests: whether an answer to it is right is for a panel of judges to say."""
 
@@ -515,6 +518,15 @@ class Until(Record, frozen=True, kw_only=True):
     """Attempts per case and model at the most."""
     alpha: float = 0.05
     margin: float = 0.05
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable of the environment is one that must not be stored; what is short says yes or no, or how many.
+
+    >>> is_secret("OPENAI_API_KEY", "sk-12345678"), is_secret("MAX_TOKENS", "4096")
+    (True, False)
+    """
+    return bool(SECRET.search(name)) and len(value) >= SHORTEST_SECRET
 
 
 class Tier(Record, frozen=True, kw_only=True):

@@ -162,9 +162,9 @@ def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str
 
 
 def provider(
-    model: str, settings: Settings, environment: Mapping[str, str], base_url: str = ""
+    model: str, settings: Settings, environment: Mapping[str, str], base_url: str = "", *, asks: bool = True
 ) -> tuple[str, str, ProviderSettings]:
-    """The provider's name, the model's name there, and how it is reached.
+    """The provider's name, the model's name there, and how it is reached; who only plans and asks nobody needs no key.
 
     >>> provider("openai/gpt-5", Settings(), {"OPENAI_API_KEY": "k"})[:2]
     ('openai', 'gpt-5')
@@ -181,10 +181,12 @@ def provider(
         )
     else:
         reached = ProviderSettings(type=BUILT_IN[name].type)
-    return name, rest, _reached(name, reached, environment, base_url)
+    return name, rest, _reached(name, reached, environment, base_url, asks=asks)
 
 
-def _reached(name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str) -> ProviderSettings:
+def _reached(
+    name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str, *, asks: bool
+) -> ProviderSettings:
     """What the settings leave open, from the environment, then from the built-in table."""
     built_in = BUILT_IN.get(name) or BUILT_IN.get(given.type) or _BuiltIn()
     from_environment = next((environment[url] for url in built_in.urls if environment.get(url)), "")
@@ -194,7 +196,7 @@ def _reached(name: str, given: ProviderSettings, environment: Mapping[str, str],
         url = url.replace("//0.0.0.0", "//127.0.0.1").rstrip("/")
         url = url if url.endswith("/v1") else f"{url}/v1"
     api_key = given.api_key or (environment.get(built_in.key, "") if built_in.key else "")
-    if built_in.key and not api_key and url == built_in.url:
+    if asks and built_in.key and not api_key and url == built_in.url:
         raise InputError(
             f"provider {name}: no key; set {built_in.key}, or api_key under [providers.{name}] in the settings file"
         )

@@ -221,6 +221,23 @@ def test_a_model_is_the_same_whoever_serves_it(model: str, judge: str, same: boo
     assert is_same_model(model, judge) == same
 
 
+def test_what_a_tier_has_no_use_for_is_warned_of(place: Path) -> None:
+    agent = '[[tiers]]\nname = "T1"\nagent = "true"\nparameters = { temperature = 1 }\ntimeout_secs = 5\n'
+    text = HEADER + T0 + 'timeout_secs = 5\nfiles = { "a" = "b" }\n' + agent
+    said = [problem.what for problem in loaded(place, text).problems]
+    assert said == [
+        'tier "T0": files has no effect: it is for agents, and this tier has none',
+        'tier "T0": timeout_secs has no effect: it is for agents, and this tier has none',
+        'tier "T1": parameters has no effect: an agent is not sent them',
+    ]
+
+
+def test_a_key_in_an_experiment_is_refused_because_runs_are_stored(place: Path) -> None:
+    agent = '[[tiers]]\nname = "T1"\nagent = "true"\nenvironment = { API_KEY = "sk-12345678", MAX_TOKENS = "4096" }\n'
+    (said,) = problems(place, HEADER + T0 + agent)
+    assert 'tier "T1": environment.API_KEY would be stored with the run; set it in your own environment' in said
+
+
 def test_an_unknown_key_is_only_warned_of(place: Path) -> None:
     text = HEADER + "rums = 3\n[charts]\n" + T0 + 'modle = "x"\n'
     said = [str(problem) for problem in loaded(place, text).problems]

@@ -499,3 +499,15 @@ def test_a_settings_file_beside_eval_sets_is_none_of_them(tmp_path: Path) -> Non
     )
     (tmp_path / "steelyard.toml").write_text('models = ["openai/gpt-5"]\n')
     assert [case.id for case in load([tmp_path]).cases] == ["a"]
+
+
+def test_an_experiment_beside_eval_sets_is_none_of_them_and_is_told_from_one(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(
+        '[eval_set]\nid = "s"\nname = "S"\n\n[[cases]]\nid = "a"\nname = "A"\nprompt = "p"\ntarget = "t"\n'
+    )
+    experiment = tmp_path / "b.toml"
+    experiment.write_text('[experiment]\nid = "x"\ncases = ["a.toml"]\n[[tiers]]\nname = "T0"\n')
+    assert [case.id for case in load([tmp_path]).cases] == ["a"]
+    with pytest.raises(InputError) as caught:
+        load([experiment])
+    assert str(caught.value).endswith(f"an experiment, not an eval set; run it with: steelyard tiers {experiment}")

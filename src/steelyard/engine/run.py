@@ -172,7 +172,7 @@ def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forec
     _check(cases, (1,), header.runs, means)
     beside = Path(loaded.files[0].path).parent
     tiers = _named_tiers(
-        loaded.experiment, {tier.name: _of_tier(tier, means, beside) for tier in loaded.experiment.tiers}
+        loaded.experiment, {tier.name: _of_tier(tier, means, beside, asks=False) for tier in loaded.experiment.tiers}
     )
     info = RunInfo(id="", started_at="", samples=header.runs, parameters=dict(header.parameters), seed=header.seed)
     # all runs of a case under a tier are asked the same
@@ -186,7 +186,7 @@ def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forec
     if panel is not None:
         sizes = [most_judged(attempt, panel) for attempts in asked.values() for attempt in attempts]
         times = header.runs * panel.repeats
-        for name in connect(panel.judges, means):
+        for name in connect(panel.judges, means, asks=False):
             bounds = [prices.bound(name, *size) for size in sizes]
             found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total(bounds, times)))
     return found
@@ -235,7 +235,7 @@ def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[
     return {**asked, **judges}
 
 
-def _of_tier(tier: Tier, means: Means, beside: Path) -> tuple[str, Provider]:
+def _of_tier(tier: Tier, means: Means, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
     """Whom a tier puts its cases to, and the name that facts carry."""
     if tier.agent:
         from steelyard.providers.agent import Agent
@@ -248,7 +248,7 @@ def _of_tier(tier: Tier, means: Means, beside: Path) -> tuple[str, Provider]:
             beside=beside,
         )
         return tier.model or f"agent:{tier.agent}", agent
-    found = connect([tier.model], means)
+    found = connect([tier.model], means, asks=asks)
     if len(found) != 1:
         raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
     return next(iter(found.items()))
@@ -272,7 +272,7 @@ def forecast(
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
     _check(cases, k, samples, means)
-    providers = connect(models, means, base_url)
+    providers = connect(models, means, base_url, asks=False)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []
@@ -335,11 +335,11 @@ def _reopened(folder: str | Path) -> store.Journal:
     return store.Journal(Path(folder))
 
 
-def connect(models: Sequence[str], means: Means, base_url: str = "") -> dict[str, Provider]:
+def connect(models: Sequence[str], means: Means, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
     """Whom to ask for each model: one name may stand for several, where replies were recorded."""
     providers: dict[str, Provider] = {}
     for model in models:
-        name, rest, reached = settings_module.provider(model, means.settings, means.environment, base_url)
+        name, rest, reached = settings_module.provider(model, means.settings, means.environment, base_url, asks=asks)
         for known, provider in part("providers", reached.type)(rest, reached).items():
             full = known if reached.type == "replay" else f"{name}/{known}"
             if full in providers:

@@ -20,7 +20,7 @@ from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, Source, T
 from steelyard.verifiers.judge_answer import Unusable, judgment
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
@@ -46,7 +46,7 @@ class Compared(NamedTuple):
     notes: tuple[str, ...] = ()
     """What is still owed and who judges itself, in sentences."""
     conclusive: bool = True
-    """Whether nearly every case of every tier has an outcome."""
+    """Whether nearly every case of every tier has an outcome, and nearly every judgment that was asked for is there."""
 
     @property
     def is_comparable(self) -> bool:
@@ -108,8 +108,12 @@ def compared(stored: Stored) -> Compared:
             rating, points = _rated(fact, rubric, current[fact.ask])
             ratings.append(rating)
             criteria += points
-        heard = {place for place, fact in kept.items() if not fact.unusable}
-        notes = (*notes, *_unheard(info.panel, current, heard), *_own(info, info.panel))
+        heard = Counter(fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats)
+        wanted = len(current) * info.panel.repeats
+        notes = (*notes, *_unheard(info.panel, heard, wanted), *_own(info, info.panel))
+        conclusive = conclusive and all(
+            wanted - heard[judge] <= MOST_UNSCORED * wanted + 1e-9 for judge in info.panel.judges
+        )
     costs = [fact.answer.cost for fact in appraisals]
     return Compared(
         runs=runs,
@@ -156,13 +160,11 @@ def _missing(
     return tuple(told), conclusive
 
 
-def _unheard(panel: Panel, runs: Mapping[str, RunIdentity], heard: Container[tuple[str, str, int]]) -> Iterator[str]:
+def _unheard(panel: Panel, heard: Mapping[str, int], wanted: int) -> Iterator[str]:
     """Whose judgments are still owed."""
     for judge in panel.judges:
-        places = [(ask, judge, repeat) for ask in runs for repeat in range(1, panel.repeats + 1)]
-        owed = sum(place not in heard for place in places)
-        if owed:
-            yield f"{line(judge, 80)}: {owed:,} of {len(places):,} judgments are missing"
+        if heard[judge] < wanted:
+            yield f"{line(judge, 80)}: {wanted - heard[judge]:,} of {wanted:,} judgments are missing"
 
 
 def _own(info: RunInfo, panel: Panel) -> Iterator[str]:

@@ -120,7 +120,16 @@ def _inside(folder: str, problems: Problems) -> list[str]:
     below = sorted(Path(root, name) for root, name in walked if name != SETTINGS)
     kinds = [".toml"], [".jsonl", ".jsonl.gz"]
     toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
-    return toml_files or jsonl_files
+    return [path for path in toml_files if not _holds_experiment(path)] or jsonl_files
+
+
+def _holds_experiment(path: str) -> bool:
+    try:
+        stream, _ = _opened(path)
+        with stream:
+            return toml.is_experiment(stream.read(toml.LIMIT))
+    except (OSError, InputError):
+        return False  # whoever reads it tells what is wrong with it
 
 
 def _suffix(name: str) -> str:

@@ -18,7 +18,7 @@ from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Keys, Problems, TooManyError, checked
 from steelyard.evalsets.template import rendered
 from steelyard.evalsets.toml import Lines
-from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest
+from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest, is_secret
 from steelyard.rubrics import default
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LIMIT = 10 << 20
 TABLES = ("experiment", "judging", "tiers")
+AGENTS_ALONE = ("files", "environment", "timeout_secs")
+"""Keys of a tier that mean nothing to a model that is only asked."""
 MARK = "\ufdd0prompt\ufdd0"
 """Stands for a case's prompt where a template is tried out; no template has it by itself."""
 
@@ -279,6 +281,24 @@ class _Reading(NamedTuple):
             self.wrong(f"{subject}: nobody to ask; give it a model or an agent", "tiers", number)
         if not 0 < tier.timeout_secs < math.inf:
             self.wrong(f"{subject}: timeout_secs must be a number of seconds above 0", "tiers", number, "timeout_secs")
+        for name in AGENTS_ALONE if not tier.agent else ("parameters",):
+            if name in table:
+                whom = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
+                self.odd.append(
+                    Problem(
+                        printable(str(self.path)),
+                        self.lines.of(("tiers", number, name)),
+                        f"{subject}: {name} has no effect: {whom}",
+                        fatal=False,
+                    )
+                )
+        for name in written.environment:
+            if is_secret(name, written.environment[name]):
+                self.wrong(
+                    f"{subject}: environment.{name} would be stored with the run; set it in your own environment, "
+                    "which agents are given too",
+                    *("tiers", number, "environment", name),
+                )
         return tier
 
     def _read(self, value: str, subject: str, keys: Keys) -> str:

@@ -30,6 +30,7 @@ TOKEN = re.compile(
     r"""|'{3}(?:[^']++|'(?!''))*+'{0,5}"""
     r"""|"(?:[^"\\\n]++|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*+|[\[\]{}=,.\n]|[A-Za-z0-9_-]++"""
 )
+EXPERIMENT = re.compile(rb"^[ \t]*\[experiment\]", re.MULTILINE)
 
 
 class Content(Protocol):
@@ -101,6 +102,15 @@ class Lines:
         return keys
 
 
+def is_experiment(raw: bytes) -> bool:
+    r"""Whether a file says under which tiers cases are put, and has none itself.
+
+    >>> is_experiment(b"# tiers\n[experiment]\nid = 'x'"), is_experiment(b"[[cases]]\nid = 'x'")
+    (True, False)
+    """
+    return bool(EXPERIMENT.search(raw)) and b"[[cases]]" not in raw
+
+
 def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
     """The cases of one file with the set's defaults applied; an empty file has none."""
     raw = content.read(LIMIT + 1)
@@ -113,6 +123,9 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
         problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
         return
     if not text.strip():
+        return
+    if is_experiment(raw):
+        problems.error(path, 0, f"an experiment, not an eval set; run it with: steelyard tiers {path}")
         return
     lines = Lines()
     lines.scan(text)

@@ -30,7 +30,7 @@ from steelyard import workspaces
 from steelyard.errors import InputError, ProviderError, Rejected
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.providers.agent_keeper import remove
-from steelyard.records import Answer, Attempt, Cost
+from steelyard.records import Answer, Attempt, Cost, is_secret
 
 KEEPER = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent_keeper import main; main()"
 PATIENCE = 60
@@ -38,10 +38,6 @@ PATIENCE = 60
 INTERPRETER = re.compile(r"(?:python|node|deno|bun|ruby|perl|bash|dash|zsh|sh)[\d.]*")
 REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
 """Names in our environment that would lead an agent's git to a repository of the user's."""
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-"""What the environment calls a value that must not be stored."""
-SHORTEST = 8
-"""Characters of such a value; what is shorter says yes or no, or how many."""
 LINES = 1000
 """Lines of output in which its usage is looked for, from the last one back."""
 
@@ -163,7 +159,7 @@ class Agent:
 
 def _secrets(environment: Mapping[str, str]) -> list[str]:
     """The keys that an agent finds in its environment, the longest first: one may be a part of another."""
-    found = {value for name, value in environment.items() if SECRET.search(name) and len(value) >= SHORTEST}
+    found = {value for name, value in environment.items() if is_secret(name, value)}
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
