@@ -7,7 +7,7 @@ import math
 import msgspec
 import pytest
 
-from steelyard import rubrics, tiers
+from steelyard import rubrics
 from steelyard.rubrics import (
     Category,
     Claim,
@@ -48,7 +48,7 @@ def test_the_default_rubric_has_the_ten_categories_with_their_weights() -> None:
     assert {category.name: category.weight for category in default().categories} == WEIGHTS
     assert all(category.check.endswith(".") and category.check.count(".") == 1 for category in default().categories)
     assert default().pass_threshold == 0.6
-    assert default().grades == rubrics.GRADES == tiers.GRADES
+    assert default().grades == {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 
 
 def test_the_weighted_score_is_the_mean_by_weights() -> None:

@@ -319,6 +319,11 @@ def test_an_experiment_is_run_judged_and_analysed(steelyard: Command, place: Pat
     text = steelyard("tiers", "run").stdout
     assert "Against T0, case by case" in text
     assert "the judges cost $0.0004000, which is in no figure of the tiers" in text
+    shown = steelyard("show", "run", "a", "2").stdout
+    assert re.findall(r"Judge  openai/judge  (\S+), (.*)\n +\S+  works", shown) == [
+        ("0.300", "does not pass"),
+        ("0.900", "passes"),
+    ]
     steelyard("resume", "run")
     assert (asked(server, "small"), asked(server, "judge")) == (8, 8)
 

@@ -183,8 +183,10 @@ def show(options: argparse.Namespace) -> int:
     """A run, one of its cases, or one attempt with everything that is known about it."""
     from itertools import groupby
 
+    from steelyard.engine.tiers import heard
     from steelyard.errors import InputError, nearest
     from steelyard.reports import terminal
+    from steelyard.store import Stored
 
     results, folder = _results(options)
     look: dict[str, Any] = {"width": _width(), "color": _color()}
@@ -209,7 +211,11 @@ def show(options: argparse.Namespace) -> int:
     chosen = [tried for tried in of_case if tried.number == options.number]
     if not chosen:
         raise InputError(f'{folder}: case "{options.case}" has no attempt {options.number} of that kind')
-    print("\n".join(terminal.attempt_text(tried, **look) for tried in chosen), end="")
+    judged = heard(Stored(folder), {tried.reply.key for tried in chosen if tried.reply})
+    texts = (
+        terminal.attempt_text(tried, judged.get(tried.reply.key, ()) if tried.reply else (), **look) for tried in chosen
+    )
+    print("\n".join(texts), end="")
     return FINE
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +16,7 @@ from steelyard.records import Record
 from steelyard.records import digest as content_digest
 
 GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
-"""The least score of each grade where a rubric has no scale of its own; below the last it is an F."""
+"""The least score of each grade, of tiers and where a rubric has no scale of its own; below the last it is an F."""
 LOWEST = "F"
 TOLERANCE = 1e-9
 """A threshold that a sum of floats misses by less than this is reached."""
@@ -123,6 +124,17 @@ class Judgment(Record, frozen=True, kw_only=True):
     claim: Claim = Claim()
     claim_off: bool = False
     """Whether a sum of the judge's own differs from ours by more than 0.02."""
+
+
+class Heard(NamedTuple):
+    """What came of asking one judge about one answer."""
+
+    judge: str
+    repeat: int
+    judgment: Judgment | None
+    """None where it gave none that can be used."""
+    unusable: str = ""
+    """Why not."""
 
 
 def category_score(category: Category, achieved: Mapping[str, float | None]) -> float | None:

@@ -22,6 +22,7 @@ from steelyard.estimates import Estimate, mean, price_of_pass, share
 from steelyard.panels import Panel
 from steelyard.records import Record
 from steelyard.reports.figures import counted, line
+from steelyard.rubrics import CLAIM_TOLERANCE, GRADES, LOWEST, TOLERANCE
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import describe
@@ -29,7 +30,7 @@ from steelyard.stats.intervals import Interval, standard_error, student_quantile
 from steelyard.stats.medians import median_interval, uplift_interval
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import Counts, difference_interval, stratified_worse
-from steelyard.tier_judges import CLAIM, TOLERANCE, Opinion, judged
+from steelyard.tier_judges import Opinion, judged
 from steelyard.tier_runs import Criterion, Rating, RunIdentity, Source, TierRun
 
 METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
@@ -344,7 +345,7 @@ def _figures(run: TierRun, said: Opinion | None, weights: tuple[float, float]) -
     rate, recorded = run.impl_rate, None
     if said is not None and said.rate is not None:
         rate, recorded = said.rate, run.impl_rate
-        if recorded is not None and abs(recorded - rate) > CLAIM + TOLERANCE:
+        if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + TOLERANCE:
             flags.append(OTHER_RATE)
     if rate is not None and rate > 1 + TOLERANCE:
         flags.append(ABOVE_ONE)
@@ -495,7 +496,7 @@ def _grade(middle: Estimate) -> Grade:
     letter = tiers.grade(middle.value)
     if middle.low is None or middle.high is None:
         return Grade(letter=letter)
-    letters = [*tiers.GRADES, "F"]
+    letters = [*GRADES, LOWEST]
     best, worst = letters.index(tiers.grade(middle.high) or "A"), letters.index(tiers.grade(middle.low) or "F")
     return Grade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
 
@@ -759,7 +760,7 @@ def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, Opinion])
             for run, middle in zip(recorded, middles, strict=True)
         )
         yield (
-            f"{flagged[OTHER_RATE]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM:g} from the mean "
+            f"{flagged[OTHER_RATE]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
             f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
         )
     if flagged[ABOVE_ONE]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from steelyard import panels
 from steelyard.panels import Panel, consensus, panel
+from steelyard.rubrics import CLAIM_TOLERANCE, TOLERANCE
 from steelyard.stats.descriptive import percentile
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
     from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity
 
-CLAIM = 0.02
-"""A recorded share that differs by more than this from ours is worth a word."""
-TOLERANCE = 1e-9
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -92,7 +90,9 @@ def _ratings(ratings: Iterable[Rating], criteria: Iterable[Criterion]) -> dict[R
                 score=claim if counted is None else counted,
                 passed=rating.passed,
                 categories=_shares(points),
-                claim_off=claim is not None and counted is not None and abs(claim - counted) > CLAIM + TOLERANCE,
+                claim_off=claim is not None
+                and counted is not None
+                and abs(claim - counted) > CLAIM_TOLERANCE + TOLERANCE,
             )
         )
     for (run, judge), points in given.items():

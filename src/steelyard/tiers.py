@@ -9,12 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from steelyard.rubrics import GRADES, LOWEST, TOLERANCE
 from steelyard.stats import descriptive
-
-GRADES = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
-"""The least median composite of each grade; below the last it is an F."""
-TOLERANCE = 1e-9
-"""A threshold that a sum of floats misses by less than this is reached."""
 
 
 def pass_rate(passed: bool) -> float:
@@ -78,7 +74,7 @@ def grade(score: float | None) -> str | None:
     """
     if score is None:
         return None
-    return next((letter for letter, least in GRADES.items() if score >= least - TOLERANCE), "F")
+    return next((letter for letter, least in GRADES.items() if score >= least - TOLERANCE), LOWEST)
 
 
 def uplift(tier: float | None, t0: float | None) -> float | None:

@@ -13,14 +13,14 @@ from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.records import Appraisal, digest
 from steelyard.reports.figures import line
-from steelyard.rubrics import Category, Marks, Rubric
+from steelyard.rubrics import Category, Heard, Marks, Rubric
 from steelyard.summary import tries
 from steelyard.tier_analysis import MOST_UNSCORED, Analysis, PairBy, analysed
 from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
 from steelyard.verifiers.judge_answer import Unusable, judgment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
@@ -108,11 +108,13 @@ def compared(stored: Stored) -> Compared:
             rating, points = _rated(fact, rubric, current[fact.ask])
             ratings.append(rating)
             criteria += points
-        heard = Counter(fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats)
+        judged = Counter(
+            fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats
+        )
         wanted = len(current) * info.panel.repeats
-        notes = (*notes, *_unheard(info.panel, heard, wanted), *_own(info, info.panel))
+        notes = (*notes, *_unheard(info.panel, judged, wanted), *_own(info, info.panel))
         conclusive = conclusive and all(
-            wanted - heard[judge] <= MOST_UNSCORED * wanted + 1e-9 for judge in info.panel.judges
+            wanted - judged[judge] <= MOST_UNSCORED * wanted + 1e-9 for judge in info.panel.judges
         )
     costs = [fact.answer.cost for fact in appraisals]
     return Compared(
@@ -126,6 +128,26 @@ def compared(stored: Stored) -> Compared:
         notes=notes,
         conclusive=conclusive,
     )
+
+
+def heard(stored: Stored, asks: Container[str]) -> dict[str, list[Heard]]:
+    """What the judges said of some replies, by the keys of these: all that was asked by the rubric that counts."""
+    panel = stored.info.panel
+    if panel is None:
+        return {}
+    rubric = msgspec.convert(panel.rubric, Rubric)
+    appraisals = (fact for fact in stored.facts() if isinstance(fact, Appraisal))
+    last = {
+        (fact.ask, fact.judge, fact.repeat): fact
+        for fact in appraisals
+        if fact.ask in asks and fact.rubric == panel.digest
+    }
+    found: dict[str, list[Heard]] = {}
+    for fact in last.values():
+        read = judgment(fact.answer.text, rubric)
+        one = (None, read.reason) if isinstance(read, Unusable) else (read, "")
+        found.setdefault(fact.ask, []).append(Heard(fact.judge, fact.repeat, *one))
+    return found
 
 
 def _missing(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from steelyard.errors import InputError
 from steelyard.reports.figures import counted, dollars, line, points, rate
 from steelyard.reports.tiers import graded
-from steelyard.tiers import GRADES
+from steelyard.rubrics import GRADES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from steelyard.health import Health, Level, Tool
     from steelyard.records import Case, Diagnostic, Price
+    from steelyard.rubrics import Heard
     from steelyard.standing import Standings
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
@@ -202,8 +203,8 @@ def _attempt_cells(tried: Tried) -> list[str]:
     ]
 
 
-def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
-    """All about one attempt: what was asked, what came back, and what was found out about it."""
+def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, color: bool) -> str:
+    """All about one attempt: what was asked, what came back, what was found out about it, and what judges say."""
     page = _Page(width, color)
     state = outcome(tried)
     score = "" if tried.score is None else f", score {tried.score:.3f}"
@@ -215,6 +216,8 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
     if answer is not None:
         if answer.reasoning:
             page.section("Reasoning", answer.reasoning)
+        if answer.transcript:
+            page.section("Transcript", answer.transcript)
         page.section("Reply", answer.text, nothing="(empty)")
     found = tried.verdict.found if tried.verdict else None
     primary = response_class(tried)
@@ -240,7 +243,11 @@ def attempt_text(tried: Tried, *, width: int, color: bool) -> str:
             page.verbatim(_diagnosis(diagnostic), indent="  ")
     else:
         page.section("Missing", ": ".join(obstacle(tried)))
+    for each in judged:
+        _put_judgment(page, each)
     facts = [("finish", answer.finish), ("cost", price(answer.cost))] if answer else []
+    if answer is not None and answer.exit_code is not None:
+        facts.append(("exit code", str(answer.exit_code)))
     if answer is not None:
         for name, tokens in (
             ("input tokens", answer.input_tokens),
@@ -400,6 +407,26 @@ def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *
     for row in rows:
         table.add_row(*map(Text, row))
     page.say(table)
+
+
+def _put_judgment(page: _Page, heard: Heard) -> None:
+    """One judge's marks with their reasons; a judge without a judgment says why."""
+    judge = f"Judge  {line(heard.judge)}{f', asked again ({heard.repeat})' if heard.repeat > 1 else ''}"
+    if heard.judgment is None:
+        page.head(f"{judge}  no judgment")
+        page.verbatim(heard.unusable, indent="  ")
+        return
+    score, passed = heard.judgment.score, heard.judgment.passed
+    word = "" if passed is None else ", passes" if passed else ", does not pass"
+    page.head(f"{judge}  {'nothing applies' if score is None else f'{score:.3f}'}{word}")
+    for name, marks in heard.judgment.categories.items():
+        given = "N/A" if marks.score is None else f"{marks.score:.2f}"
+        reasons = [marks.reason, *(f"{item}: {mark.reason}" for item, mark in marks.items.items() if mark.reason)]
+        page.verbatim(
+            ": ".join(filter(None, (f"{given:>4}  {line(name)}", "; ".join(filter(None, reasons))))), indent="  "
+        )
+    if heard.judgment.reasoning:
+        page.verbatim(heard.judgment.reasoning, indent="  ")
 
 
 def _diagnosis(diagnostic: Diagnostic) -> str:

@@ -285,9 +285,9 @@ def _agreement(analysis: Analysis) -> Iterator[str]:
     else:
         word = "reliable" if alpha.value >= SURE else "tentative" if alpha.value >= TENTATIVE else "not reliable"
         yield f"Krippendorff's alpha of the impl rates over {counted(alpha.cases, 'run')}: {points(alpha)}, {word}"
-    known = {name: found.alpha.value for name, found in panel.categories.items() if found.alpha.value is not None}
+    known = {name: found.alpha for name, found in panel.categories.items() if found.alpha.value is not None}
     if known:
-        yield f"alpha by category: {', '.join(f'{line(name, 40)} {value:.3f}' for name, value in known.items())}"
+        yield f"alpha by category: {', '.join(f'{line(name, 40)} {points(alpha)}' for name, alpha in known.items())}"
     passes = panel.passes
     if passes.same is not None:
         ac1 = "-" if passes.ac1 is None else f"{passes.ac1:.3f}"
