@@ -112,6 +112,12 @@ USABLE = [
 ]  # fmt: skip
 
 UNUSABLE = [
+    ("the form as it came", changed(*F2, value={"achieved": 0.5, "reason": "..."}), "the reason is the form's own"),
+    (
+        "a score with the form's reason",
+        changed("criteria_scores", "clarity", value={"score": 0.9, "reason": " <why, in one sentence> "}),
+        "the reason is the form's own; give one in your words",
+    ),
     ("nothing", "", "the reply is empty"),
     ("blanks", " \n\t ", "the reply is empty"),
     ("a refusal", "I'm sorry, but I can't judge this.", 'no JSON object in the reply, which begins "I\'m sorry'),

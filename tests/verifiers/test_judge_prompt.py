@@ -59,9 +59,9 @@ def test_every_category_and_item_is_asked_for_in_one_question() -> None:
         '- "R1", weight 1, from 0 to 1: All are there.',
         "  - 0.5: half of them",
         '- "clarity", weight 0.25, a score from 0 to 1: It reads well. "N/A" when: It is empty.',
-        '      "F1": {"reason": "...", "achieved": <either 0 or 2>},',
-        '    "R1": {"reason": "...", "score": <from 0 to 1>},',
-        '    "clarity": {"reason": "...", "score": <from 0 to 1, or "N/A">}',
+        '      "F1": {"reason": "<why, in one sentence>", "achieved": <either 0 or 2>},',
+        '    "R1": {"reason": "<why, in one sentence>", "score": <from 0 to 1>},',
+        '    "clarity": {"reason": "<why, in one sentence>", "score": <from 0 to 1, or "N/A">}',
     ):
         assert line in asked.split("\n"), line
     assert "at least 0.7" in asked

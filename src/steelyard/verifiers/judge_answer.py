@@ -24,7 +24,7 @@ from steelyard.rubrics import (
     is_off,
     judged,
 )
-from steelyard.verifiers.judge_prompt import NOT_APPLICABLE
+from steelyard.verifiers.judge_prompt import NOT_APPLICABLE, REASON
 from steelyard.verifiers.response_json import BRACKET, Fault, parsed
 from steelyard.verifiers.response_judged import place
 from steelyard.verifiers.response_text import readable
@@ -36,6 +36,8 @@ LONGEST_REASON = 2000
 """Characters of a judge's words that are kept."""
 ENOUGH = 10
 """Things wrong with a reply that are named."""
+BLANKS = ("...", "…", REASON, REASON.strip("<>"))
+"""Reasons of somebody who gives the form back as it came."""
 THOUGHTS = "<think>", "</think>"
 """What some models put around what they think aloud before they reply."""
 SECTIONS = ("criteria_scores", "requirements", "categories")
@@ -191,10 +193,9 @@ class _Reading:
             return self._itemised(category, entry, where)
         whole = alone or Item(id=category.name, check="", na_condition=category.na_condition)
         before = len(self.problems)
-        score = self._whole(whole, entry, where)
+        score, reason = self._whole(whole, entry, where), self._reason(entry, where)
         if len(self.problems) > before:
             return None
-        reason = _words(entry, "reason", "notes", "reasoning")
         items = {alone.id: Mark(achieved=score, reason=reason)} if alone else {}
         return Marks(score=score, reason="" if alone else reason, items=items)
 
@@ -219,7 +220,7 @@ class _Reading:
             return None
         score = category_score(category, {name: mark.achieved for name, mark in marks.items()})
         self._check_sum(entry, score, where)
-        return Marks(score=score, reason=_words(entry, "reason", "notes", "reasoning"), items=marks)
+        return Marks(score=score, reason=self._reason(entry, where), items=marks)
 
     def _item(self, item: Item, entry: Any, where: str) -> Mark:
         if not isinstance(entry, dict):
@@ -234,7 +235,14 @@ class _Reading:
             points = self._number(most, f"{where}: max")
             if points is not None and abs(points - item.points) > TOLERANCE:
                 self.wrong(f"{where}: max is {most:.12g}, but the rubric gives {item.points:.12g} points")
-        return Mark(achieved=achieved, reason=_words(entry, "reason", "notes"))
+        return Mark(achieved=achieved, reason=self._reason(entry, where))
+
+    def _reason(self, entry: dict[str, Any], where: str) -> str:
+        """The words beside a mark; a form that was sent back as it came is no judgment, whatever numbers are in it."""
+        words = _words(entry, "reason", "notes", "reasoning")
+        if words.strip() in BLANKS:
+            self.wrong(f"{where}: the reason is the form's own; give one in your words")
+        return words
 
     def _whole(self, item: Item, entry: dict[str, Any], where: str) -> float | None:
         """The score of what is scored as a whole, given as a score, as points of a maximum, or as both."""

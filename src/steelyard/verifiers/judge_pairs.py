@@ -13,6 +13,7 @@ from steelyard.verifiers.judge_answer import LONGEST_REASON, Unusable, the_objec
 from steelyard.verifiers.judge_prompt import (
     LONGEST_ANSWER,
     LONGEST_TASK,
+    REASON,
     REPLY,
     SYSTEM,
     WARNING,
@@ -59,7 +60,7 @@ def messages(prompt: str, first: str, second: str, nonce: str, rubric: Rubric | 
         WARNING,
         *([f"What counts:\n\n{described(rubric)}"] if rubric else []),
         "The order of the answers means nothing, and neither does their length.",
-        f'{REPLY} Give the reason, in one or two sentences, before the winner:\n\n{{"reason": "...", "winner": {_choice()}}}',
+        f'{REPLY} Give the reason before the winner:\n\n{{"reason": "{REASON}", "winner": {_choice()}}}',
     ]
     return Message(role="system", content=SYSTEM), Message(role="user", content="\n\n".join(parts))
 

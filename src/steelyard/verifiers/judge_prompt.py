@@ -42,6 +42,8 @@ SYSTEM = (
     "You answer with one JSON object and nothing else."
 )
 
+REASON = "<why, in one sentence>"
+"""Where the form wants a reason."""
 REPLY = "Reply with one JSON object of this form and nothing else."
 
 
@@ -60,7 +62,7 @@ def messages(rubric: Rubric, case_prompt: str, answer: str, nonce: str) -> tuple
         WARNING,
         f"The rubric:\n\n{described(rubric)}",
         _rules(rubric),
-        f"{REPLY} Give each reason, in one sentence, before its number:\n\n{_form(rubric)}",
+        f"{REPLY} Give each reason before its number:\n\n{_form(rubric)}",
     )
     return (
         Message(role="system", content=SYSTEM),
@@ -228,14 +230,14 @@ def _form(rubric: Rubric) -> str:
             lines.append(f'    {_key(category.name)}: {{"items": {{')
             for place, item in enumerate(category.items):
                 end = "," if place < len(category.items) - 1 else ""
-                lines.append(f'      {_key(item.id)}: {{"reason": "...", "achieved": {_blank(item)}}}{end}')
+                lines.append(f'      {_key(item.id)}: {{"reason": "{REASON}", "achieved": {_blank(item)}}}{end}')
             lines.append(f"    }}}}{comma}")
         else:
             whole = alone or Item(id=category.name, check="", na_condition=category.na_condition)
-            lines.append(f'    {_key(category.name)}: {{"reason": "...", "score": {_blank(whole)}}}{comma}')
+            lines.append(f'    {_key(category.name)}: {{"reason": "{REASON}", "score": {_blank(whole)}}}{comma}')
     lines += [
         "  },",
-        '  "reasoning": "...",',
+        f'  "reasoning": "{REASON}",',
         '  "score": <from 0 to 1>,',
         '  "passed": <true or false>',
         "}",
