@@ -9,7 +9,7 @@ from steelyard.prices import Prices, table
 from steelyard.records import Answer, Price
 from steelyard.tiers import token_cost
 
-SEED = table("seed-002")
+SEED = table("worked-examples")
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ def test_the_example_prices_are_those_of_the_document(model: str, given: float, 
 
 def test_there_is_no_other_table() -> None:
     assert table("") == {}
-    with pytest.raises(InputError, match=r'unknown price_table "seed-02" .*did you mean "seed-002"'):
-        table("seed-02")
+    with pytest.raises(InputError, match=r'unknown price_table "worked-example" .*did you mean "worked-examples"'):
+        table("worked-example")
 
 
 def test_cached_input_has_a_price_of_its_own_where_there_is_one() -> None:

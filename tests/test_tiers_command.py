@@ -292,15 +292,15 @@ def test_a_dry_run_says_whose_price_is_not_known(steelyard: Command, place: Path
 
 
 def test_the_prices_of_the_document_can_be_used(steelyard: Command, place: Path) -> None:
-    (place / "steelyard.toml").write_text('price_table = "seed-002"\n')
+    (place / "steelyard.toml").write_text('price_table = "worked-examples"\n')
     parameters = "runs = 2\nparameters = { max_tokens = 1000000 }"
     text = EXPERIMENT.replace("runs = 2", parameters).replace("openai/small", "anthropic/claude-sonnet-4")
     (place / "experiment.toml").write_text(text.replace("[judging]", "[judging]\nallow_self = true"))
     # nobody is asked, so no key is needed
     first = steelyard("tiers", "experiment.toml", "--dry-run").stdout.splitlines()[0]
     assert first == "T0: 4 requests about 2 cases, at $60.0003 at the most"
-    (place / "steelyard.toml").write_text('price_table = "seed-2"\n')
-    assert 'unknown price_table "seed-2"' in steelyard("tiers", "experiment.toml", "--dry-run", code=2).stderr
+    (place / "steelyard.toml").write_text('price_table = "worked"\n')
+    assert 'unknown price_table "worked"' in steelyard("tiers", "experiment.toml", "--dry-run", code=2).stderr
 
 
 # ---- running one

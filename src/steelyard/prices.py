@@ -21,7 +21,7 @@ UNLISTED = frozenset({"agent", "command", "http", "ollama", "python", "replay", 
 
 _DOCUMENT = "Metrics Formulas Documentation, examples"
 TABLES = {
-    "seed-002": {
+    "worked-examples": {
         "anthropic/claude-opus-4-5": Price(input=15, output=75, source=_DOCUMENT),
         "anthropic/claude-sonnet-4": Price(input=3, output=15, source=_DOCUMENT),
         "openai/gpt-4o": Price(input=5, output=15, source=_DOCUMENT),

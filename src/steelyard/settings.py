@@ -33,7 +33,7 @@ class Settings(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     """Your own prices per million tokens, by `provider/model`."""
     price_table: str = ""
-    """A table of ours that is looked into after your own prices: `seed-002`, the example prices of a document."""
+    """A table of ours that is looked into after your own prices: `worked-examples`, the example prices of a document."""
     suites: SuiteSettings = SuiteSettings()
     """What failures of suites cost, what suites weigh, and how quick replies are to be."""
     default_provider: str = ""
