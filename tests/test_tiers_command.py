@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from fault_server import Behaviour, FaultServer, Request, refuses, says
+from steelyard import cli
 from steelyard.records import Appraisal, Failure, Reply, Verdict
 from steelyard.store import Stored
 
@@ -68,26 +67,33 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+class Ended(NamedTuple):
+    """What a command said."""
+
+    stdout: str
+    stderr: str
+
+
+Command = Callable[..., Ended]
 
 
 @pytest.fixture
-def steelyard(place: Path, server: FaultServer) -> Command:
-    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        clean = {
-            name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))
-        }
-        ended = subprocess.run(
-            [sys.executable, "-m", "steelyard.cli", *arguments],
-            cwd=place,
-            env={**clean, "COLUMNS": "200", "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-none"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert ended.returncode == code, (ended.stdout, ended.stderr)
-        assert "Traceback" not in ended.stderr
-        return ended
+def steelyard(
+    place: Path, server: FaultServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    for name in os.environ:
+        if name.startswith(("STEELYARD_", "OPENAI_", "CI")):
+            monkeypatch.delenv(name)
+    for name, value in {"COLUMNS": "200", "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-none"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(place)
+
+    def run(*arguments: str, code: int = 0) -> Ended:
+        capsys.readouterr()
+        ended = cli.main(arguments)
+        said = Ended(*capsys.readouterr())
+        assert ended == code, said
+        return said
 
     return run
 
