@@ -14,7 +14,7 @@ test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
 	$(BIN)/ruff check --quiet src tests benchmarks docs
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n auto --dist worksteal -m "not slow"
+	$(BIN)/pytest -q -n auto -m "not slow"
 
 test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow

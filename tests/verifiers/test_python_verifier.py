@@ -31,7 +31,7 @@ LOOP = asyncio.Runner()
 VERIFIER = Python(ROOM)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _closed() -> Iterator[None]:
     yield
     LOOP.run(VERIFIER.close())

@@ -51,7 +51,7 @@ def sandbox() -> Contained:
     return Contained(strongest(allow_weak=True))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _closed() -> Iterator[None]:
     yield
     RUNNER.run(sandbox().close())
