@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from steelyard.errors import InputError
@@ -62,3 +65,14 @@ def test_reasoning_is_a_part_of_the_output_and_paid_for_once(prices: Prices) -> 
 def test_what_a_provider_says_goes_before_every_table_and_what_nobody_says_is_unknown() -> None:
     assert Prices(SEED).cost("nobody/knows", Answer(text="", input_tokens=10, output_tokens=5)) is None
     assert Prices(SEED).cost("openai/gpt-4o", Answer(text="", input_tokens=10)) is None
+
+
+def test_the_list_is_not_loaded_for_what_has_no_list_price() -> None:
+    script = """
+import sys
+from steelyard.prices import Prices
+for model in ("replay:recordings/monday.jsonl.gz", "command:bin/model --fast", "python:models/one.py:ask", "ollama/a/b"):
+    assert Prices({}).price(model) is None
+print("genai_prices" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"

@@ -79,7 +79,8 @@ class Prices:
 
 def _listed(model: str) -> Price | None:
     provider, _, name = model.partition("/")
-    if provider in UNLISTED or not name:
+    # a file or a program has slashes of its own: replay:recordings/monday.jsonl
+    if provider.partition(":")[0] in UNLISTED or not name:
         return None
     from genai_prices.data_snapshot import get_snapshot
 
