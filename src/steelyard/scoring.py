@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from steelyard.errors import InputError, nearest
 from steelyard.records import Case, Finding, Rule
@@ -27,8 +28,77 @@ def rule(name: str, own: Iterable[Rule] = ()) -> Rule:
     return known[name]
 
 
+class Measured(NamedTuple):
+    """All that can be said of a finding before a rule weighs it."""
+
+    correct: bool
+    """Whether it counts as a success."""
+    passing: float | None
+    """The share of tests that passed; None where none were to run."""
+    settled: float | None
+    """The score under every rule; None where it is for the facts to say."""
+    facts: tuple[float | None, ...] = ()
+    """A share for each of FACTS, where they decide; None where one is not known."""
+
+    def score(self, rule: Rule) -> float | None:
+        """How good it is under a rule, in [0, 1]; None when a fact that the rule weighs is not known."""
+        if self.settled is not None:
+            return self.settled
+        weighed = [(weight, value) for weight, value in zip(_weights(rule), self.facts, strict=True) if weight]
+        parts = [weight * value for weight, value in weighed if value is not None]
+        # a missing fact is not a bad one: whoever has not looked cannot say
+        return math.fsum(parts) / math.fsum(weight for weight, _ in weighed) if len(parts) == len(weighed) else None
+
+    def unknown(self, rule: Rule) -> tuple[str, ...]:
+        """The facts that stand between it and its score under a rule."""
+        if self.settled is not None:
+            return ()
+        weighed = zip(FACTS, _weights(rule), self.facts, strict=True)
+        return tuple(fact for fact, weight, value in weighed if weight and value is None)
+
+
+def _weights(rule: Rule) -> tuple[float, ...]:
+    """How much each of FACTS weighs."""
+    return rule.compile, rule.tests, rule.lint, rule.structure, rule.correct
+
+
+def measured(case: Case, finding: Finding) -> Measured:
+    """What a finding has to say to any rule."""
+    tests = passing(case, finding)
+    success = _is_correct(case, finding, tests)
+    settled: float | None = None
+    if finding.tampered:
+        # what was forged is no evidence, not even that it compiles
+        settled = 0.0
+    elif without_code(finding) or not case.expectations.should_compile:
+        settled = float(success)
+    elif finding.compiled is False:
+        settled = 0.0
+    elif finding.compiled is None and tests is None:
+        # nothing was compiled or tested: such an answer has its verifier's own score under every rule
+        settled = _own(finding)
+    if settled is not None:
+        return Measured(success, tests, settled)
+    untested = _own(finding) if case.expectations.should_pass_tests else 1.0
+    is_linted = finding.warnings is not None or case.kind == "rust" or bool(case.verify.lint)
+    # what needs no compiling cannot fail to compile
+    facts = (
+        1.0,
+        untested if tests is None else tests,
+        lint(finding) if is_linted else 1.0,
+        structure(case, finding),
+        float(success),
+    )
+    return Measured(success, tests, None, facts)
+
+
 def correct(case: Case, finding: Finding) -> bool:
     """Whether this attempt counts as a success: what pass@k counts."""
+    return _is_correct(case, finding, passing(case, finding))
+
+
+def _is_correct(case: Case, finding: Finding, tests: float | None) -> bool:
+    """The same from the share of tests that passed."""
     expected = case.expectations
     if without_code(finding) or finding.passed is False or finding.tampered:
         return False
@@ -39,7 +109,6 @@ def correct(case: Case, finding: Finding) -> bool:
     allowed = expected.max_clippy_warnings
     if allowed is not None and finding.warnings is not None and finding.warnings > allowed:
         return False
-    tests = passing(case, finding)
     if tests is not None:
         return tests == 1
     if finding.passed is not None:
@@ -58,49 +127,12 @@ def score(case: Case, finding: Finding, rule: Rule) -> float | None:
     >>> score(Case(id="sum", prompt="Add up.", language="rust"), code, RULES["code"])
     0.8
     """
-    if finding.tampered:
-        # what was forged is no evidence, not even that it compiles
-        return 0.0
-    if without_code(finding) or not case.expectations.should_compile:
-        return float(correct(case, finding))
-    if finding.compiled is False:
-        return 0.0
-    if _is_text(case, finding):
-        return _own(finding)
-    weighed = [(getattr(rule, fact), _fact(fact, case, finding)) for fact in FACTS if getattr(rule, fact)]
-    parts = [weight * value for weight, value in weighed if value is not None]
-    # a missing fact is not a bad one: whoever has not looked cannot say
-    return math.fsum(parts) / math.fsum(weight for weight, _ in weighed) if len(parts) == len(weighed) else None
+    return measured(case, finding).score(rule)
 
 
 def unknown(case: Case, finding: Finding, rule: Rule) -> tuple[str, ...]:
     """The facts that stand between an attempt and its score under a rule."""
-    if score(case, finding, rule) is not None:
-        return ()
-    return tuple(fact for fact in FACTS if getattr(rule, fact) and _fact(fact, case, finding) is None)
-
-
-def _fact(name: str, case: Case, finding: Finding) -> float | None:
-    """One fact about code that does not fail to compile, as a share; None when it is not known."""
-    if name == "compile":
-        # what needs no compiling cannot fail to compile
-        return 1.0
-    if name == "tests":
-        tests = passing(case, finding)
-        if tests is None:
-            tests = _own(finding) if case.expectations.should_pass_tests else 1.0
-        return tests
-    if name == "lint":
-        is_linted = case.kind == "rust" or bool(case.verify.lint)
-        return lint(finding) if is_linted or finding.warnings is not None else 1.0
-    if name == "structure":
-        return structure(case, finding)
-    return float(correct(case, finding))
-
-
-def _is_text(case: Case, finding: Finding) -> bool:
-    """Whether nothing was compiled or tested: such an answer has its verifier's own score under every rule."""
-    return finding.compiled is None and passing(case, finding) is None
+    return measured(case, finding).unknown(rule)
 
 
 def without_code(finding: Finding) -> bool:

@@ -9,13 +9,15 @@ import hashlib
 import itertools
 import os
 import re
+import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,10 +31,17 @@ RUNS = Path("steelyard-runs")
 """Where runs are kept unless the user says otherwise."""
 USUAL, LARGEST = 4 << 20, 128 << 20
 """Bytes of a journal's line: as good as always at most, and at the very most."""
+HEADLINE, INDEX = "headline.json", "attempts.index"
+"""What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
+MOST_BYTES = {"run.json": 16 << 20, "cases.jsonl": 256 << 20, HEADLINE: 1 << 20, INDEX: 256 << 20}
+"""Of the files that hold no facts: what a stranger's run may have us read."""
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
-_facts = msgspec.json.Decoder(Reply | Verdict | Appraisal | Failure)
+Told = Reply | Verdict | Appraisal | Failure
+"""A fact as journals hold it."""
+
+_facts: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 _cases = msgspec.json.Decoder(Case)
 _info = msgspec.json.Decoder(RunInfo)
 _look = msgspec.json.Decoder(Look)
@@ -41,8 +50,18 @@ _encoder = msgspec.json.Encoder()
 Result = TypeVar("Result")
 
 
+class _Moment(msgspec.Struct):
+    at: str
+
+
+_moment = msgspec.json.Decoder(_Moment)
+
+
 class Stored:
     """A run folder to read; it may be growing while it is read."""
+
+    largest = -1
+    """Bytes of a journal's line at the most; -1 for any number."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,11 +70,18 @@ class Stored:
 
     @property
     def info(self) -> RunInfo:
+        return self.described()[0]
+
+    def described(self) -> tuple[RunInfo, bytes]:
+        """The description of the run, and the same as it is written."""
         path = self.folder / "run.json"
         try:
-            return _info.decode(path.read_bytes())
+            content = self.content(path)
+            return _info.decode(content), content
         except FileNotFoundError:
             raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
         except UNREADABLE as error:
             raise InputError(f"{path}: not the description of a run: {error}") from None
 
@@ -65,7 +91,7 @@ class Stored:
         number = 0
         cases = []
         try:
-            for line in path.read_bytes().splitlines():
+            for line in self.content(path).splitlines():
                 number += 1
                 cases.append(_cases.decode(line))
         except OSError as error:
@@ -74,29 +100,221 @@ class Stored:
             raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
         return tuple(cases)
 
-    def facts(self) -> Iterator[Reply | Verdict | Appraisal | Failure]:
+    def facts(self) -> Iterator[Told]:
         """Every fact in the order it was written; a line that is damaged or not finished is left out."""
-        self.damaged = []
-        for path in self.journals():
-            yield from self.told(path)
+        return (fact for _, fact in self.placed())
 
-    def told(self, path: Path) -> Iterator[Reply | Verdict | Appraisal | Failure]:
+    def placed(self) -> Iterator[tuple[int, Told]]:
+        """The same, each with its place, by which `at` finds it again."""
+        self.damaged = []
+        for number, path in enumerate(self.journals()):
+            begin = place(number, 0)
+            for byte, fact in Tail(self, path, self.damaged.append).facts():
+                yield begin + byte, fact
+
+    def told(self, path: Path) -> Iterator[Told]:
         """The facts of one journal."""
+        return (fact for _, fact in Tail(self, path, self.damaged.append).facts())
+
+    def at(self, place: int, journals: Sequence[str]) -> Told:
+        """The fact at a place; `journals` are the names of the journals as they were when places were given."""
+        number, byte = divmod(place, _BYTES)
+        if not 0 <= number < len(journals):
+            raise StoreError(f"{self.folder}: has no journal {number + 1}; it has changed, so read it again")
+        path = self.folder / journals[number]
         try:
-            lines = path.open("rb")
+            with self.open(path) as file:
+                file.seek(byte)
+                return _facts.decode(file.readline(self.largest))
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
-        with lines:
-            for number, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    yield _facts.decode(line)
-                except UNREADABLE as error:
-                    self.damaged.append(Problem(str(path), number, f"not a fact, left out: {error}", fatal=False))
+        except UNREADABLE:
+            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
 
     def journals(self) -> list[Path]:
         return sorted(self.folder.glob("attempts*.jsonl"))
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file of the run."""
+        return path.open("rb")
+
+    def content(self, path: Path) -> bytes:
+        """All that a file of the run holds."""
+        with self.open(path) as file:
+            return file.read()
+
+    def last_moment(self) -> str:
+        """When the last fact was written, as it says itself; empty where that cannot be told."""
+        moments = []
+        for path in self.journals():
+            try:
+                with self.open(path) as file:
+                    moments.append(_moment.decode(_last_line(file)).at)
+            except (OSError, *UNREADABLE):
+                continue
+        return max(moments, default="")
+
+
+class Fenced(Stored):
+    """A run folder that anybody may have filled: links in it are not followed, and only plain files of some size are read."""
+
+    largest = 16 << 20
+
+    def journals(self) -> list[Path]:
+        return [self.folder / file.name for file in glimpse(self.folder).journals]
+
+    def open(self, path: Path) -> BinaryIO:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # a pipe would let us wait for ever
+            file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(errno.ELOOP, "a link, which is not followed", str(path)) from None
+            raise
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return os.fdopen(file, "rb")
+
+    def content(self, path: Path) -> bytes:
+        most = MOST_BYTES[path.name]
+        with self.open(path) as file:
+            if os.fstat(file.fileno()).st_size > most:
+                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be shown", str(path))
+            return file.read()
+
+
+class File(NamedTuple):
+    """A file as it looks from outside."""
+
+    name: str
+    inode: int
+    size: int
+    changed: int
+
+
+class Glimpse(NamedTuple):
+    """A run folder as it looks from outside; whatever happens to the run, this changes."""
+
+    files: tuple[File, ...]
+    """The plain files that belong to a run, by name."""
+    links: tuple[str, ...]
+    """Journals that are links or else no plain files."""
+    is_empty: bool
+    is_locked: bool
+    """Whether somebody is writing the run."""
+
+    @property
+    def journals(self) -> tuple[File, ...]:
+        """In the order in which they are read."""
+        return tuple(file for file in self.files if _is_journal(file.name))
+
+    def file(self, name: str) -> File | None:
+        return next((file for file in self.files if file.name == name), None)
+
+
+def glimpse(folder: Path) -> Glimpse:
+    """A look at a run folder that reads none of its files and follows no link; raises an OSError where there is no folder."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = os.listdir(opened)  # noqa: PTH208  by now the path may lead elsewhere
+        files, links = [], []
+        for name in sorted(names):
+            if name in MOST_BYTES or _is_journal(name):
+                state = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode):
+                    files.append(File(name, state.st_ino, state.st_size, state.st_mtime_ns))
+                elif _is_journal(name):
+                    links.append(name)
+        return Glimpse(tuple(files), tuple(links), not names, _is_locked(opened))
+    finally:
+        os.close(opened)
+
+
+def _is_journal(name: str) -> bool:
+    return name.startswith("attempts") and name.endswith(".jsonl")
+
+
+def _is_locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    # a process that is forked meanwhile would else hold on to it
+    fcntl.flock(folder, fcntl.LOCK_UN)
+    return False
+
+
+class Tail:
+    """A journal that is read as far as it goes, and later on from there."""
+
+    def __init__(self, stored: Stored, path: Path, damaged: Callable[[Problem], None]) -> None:
+        self.path = path
+        self.byte = 0
+        """How far it was read: where the next line begins."""
+        self._line = 0
+        self._stored, self._damaged = stored, damaged
+
+    def facts(self) -> Iterator[tuple[int, Told]]:
+        """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
+        try:
+            with self._stored.open(self.path) as file:
+                file.seek(self.byte)
+                for size, line in _lines(file, self._stored.largest):
+                    begin = self.byte
+                    self.byte += size
+                    self._line += 1
+                    try:
+                        fact = _facts.decode(line)
+                    except UNREADABLE as error:
+                        self._damage(str(error) if line else f"longer than {self._stored.largest >> 20} MB")
+                    else:
+                        yield begin, fact
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    def _damage(self, why: str) -> None:
+        self._damaged(Problem(str(self.path), self._line, f"not a fact, left out: {why}", fatal=False))
+
+
+def _lines(file: BinaryIO, largest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their sizes, up to one that is not finished; nothing in place of a line that is too long."""
+    while line := file.readline(largest):
+        if line.endswith(b"\n"):
+            yield len(line), line
+        elif len(line) != largest:
+            break
+        else:
+            size = len(line)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(largest)
+                size += len(line)
+            if not line:
+                break
+            yield size, b""
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """The last line that is finished; empty where it is unusually long."""
+    end = file.seek(0, os.SEEK_END)
+    for size in (1 << 16, USUAL):
+        file.seek(max(0, end - size))
+        rest, _, line = file.read(size).rpartition(b"\n")[0].rpartition(b"\n")
+        if rest or size >= end:
+            return line
+    return b""
+
+
+_BYTES = 1 << 48
+"""More bytes than a journal has."""
+
+
+def place(journal: int, byte: int) -> int:
+    """Where a fact begins: in which of the journals, and at which byte of it."""
+    return journal * _BYTES + byte
 
 
 class Journal(Stored):
@@ -145,6 +363,10 @@ class Journal(Stored):
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on."""
         _replace(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Put beside the journal what is worked out from it, and could be again."""
+        _replace(self.folder / name, content)
 
     def close(self) -> None:
         try:
@@ -207,13 +429,13 @@ def copy_to_parquet(folder: Path, opinions: Opinions, path: Path | None = None) 
     path = path or folder / COPY
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     # before anything is read: what is written meanwhile makes this copy an old one
-    sources = _sources(folder)
+    made_of = sources(Stored(folder), SHAPE)
     try:
         # a copy needs not every core, and however long the run is, little memory
         with tempfile.TemporaryDirectory() as scratch, _database(scratch, "512MB", threads=1) as database:
             parts, count = _parts(Stored(folder), opinions, database, Path(scratch))
             rows = " UNION ALL ".join(parts)
-            copy = f"COPY ({rows}) TO {_quoted(str(fresh))} ({AS_PARQUET}, KV_METADATA {{made_of: {_quoted(sources)}}})"
+            copy = f"COPY ({rows}) TO {_quoted(str(fresh))} ({AS_PARQUET}, KV_METADATA {{made_of: {_quoted(made_of)}}})"
             try:
                 written = _copy(database, copy, USUAL)
             except duckdb.Error:
@@ -317,15 +539,31 @@ def _undamaged(path: Path, damaged: set[int], count: int, target: Path) -> Path:
     return target
 
 
-def _sources(folder: Path) -> str:
-    """What a copy is made of: as long as this stays the same, so would the copy."""
+def sources(stored: Stored, shape: int) -> str:
+    """What a copy or an index of a run is made of: as long as this stays the same, so would they.
+
+    `shape` goes up when what is written changes.
+    """
     try:
-        described = hashlib.blake2b((folder / "run.json").read_bytes(), digest_size=16).hexdigest()
-        files = [(path.name, path.stat()) for path in (folder / "cases.jsonl", *Stored(folder).journals())]
+        described = _digest(stored.content(stored.folder / "run.json"))
+        files = [(path.name, path.stat()) for path in (stored.folder / "cases.jsonl", *stored.journals())]
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     states = [(name, state.st_size, state.st_mtime_ns) for name, state in files]
-    return _encoder.encode([SHAPE, _tool(), described, states]).decode()
+    return _encoder.encode([shape, _tool(), described, states]).decode()
+
+
+def sources_at_a_glance(described: bytes, glimpse: Glimpse, shape: int) -> str:
+    """The same as far as sizes tell, which neither copying the folder nor another version of this tool changes.
+
+    `described` is what run.json holds.
+    """
+    files = [(file.name, file.size) for file in glimpse.files if file.name not in (HEADLINE, INDEX, "run.json")]
+    return _encoder.encode([shape, _digest(described), files, glimpse.links]).decode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 @functools.cache
@@ -610,7 +848,7 @@ def _copied(folder: Path, opinions: Opinions, database: duckdb.DuckDBPyConnectio
     path = folder / COPY
     try:
         rows = database.execute("SELECT value FROM parquet_kv_metadata($1) WHERE key = 'made_of'", [_literal(path)])
-        if rows.fetchall() == [(_sources(folder).encode(),)]:
+        if rows.fetchall() == [(sources(Stored(folder), SHAPE).encode(),)]:
             return path
     except duckdb.Error:
         # not there, or cut off, or no Parquet at all
@@ -731,12 +969,21 @@ def _locked(folder: Path) -> int:
         lock = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise StoreError(f"{folder}: another process is writing this run; wait for it, or stop it first") from None
+    for wait in (*LOOKS, None):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)
+                continue
+            os.close(lock)
+            raise StoreError(f"{folder}: another process is writing this run; wait for it, or stop it first") from None
+        break
     return lock
+
+
+LOOKS = (0.01, 0.02, 0.04)
+"""Seconds to wait for somebody who holds the lock only to see whether it is free."""
 
 
 def _whole_lines(file: int) -> int:

@@ -7,13 +7,14 @@ import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from steelyard import scoring
 from steelyard.estimates import Estimate, mean, price_of_pass, share
-from steelyard.records import Answer, Case, Fact, Failure, Record, Reply, Rule, RunInfo, SuiteRule, Verdict
+from steelyard.records import Case, Fact, Failure, Record, Reply, Rule, RunInfo, SuiteRule, Verdict
+from steelyard.scoring import Measured
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.passk import pass_at_k, pass_hat_k
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 LISTED = 20
 """Attempts to look at that are named; the others are only counted."""
-
-Said = TypeVar("Said")
-Found = TypeVar("Found")
 
 
 class Doubt(Record, frozen=True, kw_only=True):
@@ -146,6 +144,32 @@ class Summary(Record, frozen=True, kw_only=True):
     """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
 
 
+class Headline(Record, frozen=True, kw_only=True):
+    """What a list of runs says of one model (under one tier)."""
+
+    model: str
+    tier: str = ""
+    attempts: int
+    """Attempts that were judged."""
+    correct: int
+    missing: int
+    pass_at_1: Estimate | None = None
+    """None where nothing was judged."""
+    mean_score: Estimate | None = None
+    """None where nothing has a score."""
+    cost_usd: float | None = None
+    """What the priced replies cost; None when no reply has a price."""
+
+
+class Headlines(Record, frozen=True, kw_only=True):
+    """What a list of runs says of one run."""
+
+    made_of: str
+    """The state of the files that this was worked out from."""
+    cases: int
+    models: tuple[Headline, ...] = ()
+
+
 class Tried(NamedTuple):
     """One attempt with all that is known about it."""
 
@@ -181,16 +205,20 @@ def summarise(
     suites: SuiteRule | None = None,
 ) -> Summary:
     """The numbers of a run, by its own k and rules or by others; reads the facts once and keeps none of their texts."""
+    return added_up(info, cases, endings(cases, facts), k=k, rule=rule, suites=suites)
+
+
+def added_up(
+    info: RunInfo,
+    cases: Sequence[Case],
+    ends: Iterable[End],
+    *,
+    k: Sequence[int] | None = None,
+    rule: str | None = None,
+    suites: SuiteRule | None = None,
+) -> Summary:
+    """The same numbers from attempts that are joined already; they come in the order of their places."""
     chosen = scoring.rule(rule or info.rule, info.rules)
-    # most verdicts say the same as another: a million attempts share a few opinions
-    shared: dict[_Judged, _Judged] = {}
-
-    def opinion(case: Case, verdict: Verdict) -> _Judged:
-        judged = _judged(case, verdict, chosen)
-        return shared.setdefault(judged, judged)
-
-    trails = _trails(cases, facts, _answered, opinion, _shortened)
-    ends = ((place, *trail.end()) for place, trail in trails)
     return _summary(info, cases, ends, info.k if k is None else k, chosen, suites or info.suites)
 
 
@@ -204,29 +232,38 @@ def results(
     suites: SuiteRule | None = None,
 ) -> Results:
     """The whole run with its texts, and the summary of it."""
-    chosen = scoring.rule(rule or info.rule, info.rules)
     attempts = tries(info, cases, facts, rule=rule)
     orders = {case.id: order for order, case in enumerate(cases)}
     ends = (
-        (
-            _Place(orders[tried.case.id], tried.model, tried.tier, tried.number),
-            _answered(tried.reply) if tried.reply else None,
-            _judged(tried.case, tried.verdict, chosen) if tried.verdict else None,
-            _shortened(tried.failure) if tried.failure else None,
+        End(
+            Place(orders[tried.case.id], tried.model, tried.tier, tried.number),
+            answered(tried.reply) if tried.reply else None,
+            *_told(tried),
         )
         for tried in attempts
     )
-    summary = _summary(info, cases, ends, info.k if k is None else k, chosen, suites or info.suites)
+    summary = added_up(info, cases, ends, k=k, rule=rule, suites=suites)
     return Results(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
+
+
+def _told(tried: Tried) -> tuple[Gist | None, str | None]:
+    if tried.verdict is None:
+        return None, one_line(tried.failure.message) if tried.failure else None
+    said = gist(tried.case, tried.verdict)
+    return said, why(tried.case, tried.verdict, said)
 
 
 def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> tuple[Tried, ...]:
     """Every attempt that the facts tell of, joined: cases in order, then models, then numbers."""
     chosen = scoring.rule(rule or info.rule, info.rules)
     attempts = []
-    for place, trail in _trails(cases, facts, lambda reply: reply, lambda _, verdict: verdict, lambda failure: failure):
+    trails: Trails[Reply, Verdict, Failure] = Trails(
+        cases, lambda reply: reply, lambda _, verdict: verdict, lambda failure: failure
+    )
+    for fact in facts:
+        trails.add(fact)
+    for place, reply, verdict, failure in trails.ends():
         case = cases[place.order]
-        reply, verdict, failure = trail.end()
         attempts.append(
             Tried(
                 case=case,
@@ -264,13 +301,12 @@ class Judged(NamedTuple):
 def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> list[Judged]:
     """How the attempts of a run came out, by model and case; reads the facts once and keeps none of their texts."""
     chosen = scoring.rule(rule or info.rule, info.rules)
-    trails = _trails(cases, facts, _answered, lambda case, verdict: _judged(case, verdict, chosen), _shortened)
-    ends = [(place, *trail.end()) for place, trail in trails]
-    rows = _rows(info, cases, (end for end in ends if not _is_further(info, end[0])))
+    ends = list(endings(cases, facts))
+    rows = _rows(info, cases, (end for end in ends if not _is_further(info, end.place)), chosen)
     further: dict[tuple[int, str], list[bool]] = {}
-    for place, _, verdict, _ in ends:
-        if verdict and _is_further(info, place):
-            further.setdefault((place.order, place.model), []).append(verdict.correct)
+    for place, _, gist, _ in ends:
+        if gist and _is_further(info, place):
+            further.setdefault((place.order, place.model), []).append(gist.measured.correct)
     found = []
     for (model, tier), asked in rows.items():
         for order, row in asked.items():
@@ -293,9 +329,59 @@ def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule:
     return found
 
 
-def _is_further(info: RunInfo, place: _Place) -> bool:
+def _is_further(info: RunInfo, place: Place) -> bool:
     """Whether an attempt is one of those that only some cases got, because they looked worse."""
     return bool(info.more) and place.number > (info.samples or 0)
+
+
+def headlines(info: RunInfo, cases: Sequence[Case], ends: Iterable[End]) -> tuple[Headline, ...]:
+    """What a list of runs says of each model, by the run's own rule; much less work than a summary."""
+    rows = _rows(info, cases, ends, scoring.rule(info.rule, info.rules))
+    return tuple(_headline(*group, list(asked.values())) for group, asked in rows.items())
+
+
+def _headline(model: str, tier: str, rows: Sequence[_Row]) -> Headline:
+    pass_at_1 = _pass_at(pass_at_k, rows, 1)
+    score = _rate(rows, lambda judged: judged.score)
+    return Headline(
+        model=model,
+        tier=tier,
+        attempts=sum(len(row.judged) for row in rows),
+        correct=sum(row.correct for row in rows),
+        missing=sum(len(row.missing) for row in rows),
+        pass_at_1=None if pass_at_1.value is None else pass_at_1,
+        mean_score=None if score.value is None else score,
+        cost_usd=_cost([reply for row in rows for reply in row.answered]),
+    )
+
+
+def headlines_of(cases: Sequence[Case], summary: Summary) -> tuple[Headline, ...]:
+    """The same out of a summary by the run's own rule."""
+    groups = {case.id: _group(case) for case in cases}
+    judged: dict[tuple[str, str], list[CaseSummary]] = {}
+    for row in summary.cases:
+        if row.attempts:
+            judged.setdefault((row.model, row.tier), []).append(row)
+    found = []
+    for model in summary.models:
+        rows = judged.get((model.model, model.tier), [])
+        values = [value for row in rows if (value := pass_at_k(row.attempts, row.correct, 1)) is not None]
+        found.append(
+            Headline(
+                model=model.model,
+                tier=model.tier,
+                attempts=model.attempts,
+                correct=model.correct,
+                missing=model.missing,
+                # a run need not ask for pass@1, and has it all the same
+                pass_at_1=mean(values, model.attempts, groups=_shared([groups[row.case] for row in rows]))
+                if rows
+                else None,
+                mean_score=None if model.score.value is None else model.score,
+                cost_usd=model.cost_usd,
+            )
+        )
+    return tuple(found)
 
 
 def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
@@ -317,7 +403,7 @@ def _share(row: CaseSummary) -> float:
     return row.correct / row.attempts
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Which attempt this is; attempts are shown in this order."""
 
     order: int
@@ -327,7 +413,7 @@ class _Place(NamedTuple):
     number: int
 
 
-class _Answered(NamedTuple):
+class Answered(NamedTuple):
     """What a summary keeps of a reply: no texts, because a journal can be larger than memory."""
 
     input_tokens: int
@@ -340,12 +426,213 @@ class _Answered(NamedTuple):
     empty: bool
 
 
+class Gist(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
+    """What a summary keeps of a verdict, whatever the rule; most verdicts have the gist of another."""
+
+    measured: Measured
+    primary: str
+    """The class of the response, or what else its verifier calls the failure."""
+    compiled: bool | None
+    lint: float | None
+    tampered: bool
+    rechecked: int
+    disagreed: int
+    trust: str
+    isolation: str
+    levels: tuple[tuple[str, bool], ...]
+
+
+class End(NamedTuple):
+    """What came of one attempt, without texts."""
+
+    place: Place
+    answered: Answered | None
+    gist: Gist | None
+    """None where there is no verdict that counts."""
+    why: str | None
+    """Why it is not correct, empty when it is; without a verdict what stands in the way, None when nobody said."""
+
+
+class Broke(Protocol):
+    """What is to be known of a failure."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+
+
+Said = TypeVar("Said")
+Found = TypeVar("Found")
+Broken = TypeVar("Broken", bound=Broke)
+
+
+@dataclass(slots=True)
+class _Trail(Generic[Said, Found, Broken]):
+    """What the journal has told of one attempt so far."""
+
+    key: str = ""
+    said: Said | None = None
+    ask: str = ""
+    """The key of the reply that was verified."""
+    found: Found | None = None
+    failure: Broken | None = None
+
+    def reply(self, key: str, said: Said) -> None:
+        self.key, self.said, self.failure = key, said, None
+
+    def verdict(self, ask: str, found: Found | None) -> None:
+        if self.failure is not None and self.failure.stage == "verify":
+            self.failure = None
+        # a late verdict on an older reply must not hide the one on the reply that counts
+        if found is not None and (self.found is None or ask == self.key or self.ask != self.key):
+            self.ask, self.found = self.key if ask == self.key else ask, found
+
+    def end(self) -> tuple[Said | None, Found | None, Broken | None]:
+        """The reply that counts, its verdict, and what stands between them when there is none."""
+        if self.said is None or self.ask != self.key:
+            return self.said, None, self.failure
+        # an answer to an older question must not pass as one to the question that failed to be asked
+        if self.failure is not None and self.failure.stage == "ask" and self.failure.key != self.key:
+            return self.said, None, self.failure
+        return self.said, self.found, None
+
+
+class Trails(Generic[Said, Found, Broken]):
+    """The attempts that facts tell of, with what is to be kept of each fact; facts are added in their order."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        said: Callable[[Reply], Said],
+        found: Callable[[Case, Verdict], Found],
+        failed: Callable[[Failure], Broken],
+    ) -> None:
+        self._cases = cases
+        self._orders = {case.id: order for order, case in enumerate(cases)}
+        self._tests = [case.tests_digest for case in cases]
+        self._said, self._found, self._failed = said, found, failed
+        self._trails: dict[Place, _Trail[Said, Found, Broken]] = {}
+
+    def __len__(self) -> int:
+        return len(self._trails)
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self._trails)
+
+    def add(self, fact: Fact) -> Place | None:
+        """Take a fact into account; returns the attempt it is about, None when the run has no such case."""
+        order = self._orders.get(fact.case)
+        if order is None:
+            return None
+        place = Place(order, sys.intern(fact.model), sys.intern(fact.tier), fact.number)
+        trail = self._trails.get(place)
+        if trail is None:
+            trail = self._trails[place] = _Trail()
+        if isinstance(fact, Reply):
+            trail.reply(fact.key, self._said(fact))
+        elif isinstance(fact, Verdict):
+            is_of_tests = fact.tests == self._tests[order]
+            trail.verdict(fact.ask, self._found(self._cases[order], fact) if is_of_tests else None)
+        elif isinstance(fact, Failure) and fact.stage != "judge":
+            trail.failure = self._failed(fact)
+        return place
+
+    def end(self, place: Place) -> tuple[Said | None, Found | None, Broken | None]:
+        """What came of one attempt so far: its reply, its verdict, and what stands between them when there is none."""
+        return self._trails[place].end()
+
+    def ends(self) -> Iterator[tuple[Place, Said | None, Found | None, Broken | None]]:
+        """The same for all attempts, in order."""
+        for place in sorted(self._trails):
+            yield place, *self._trails[place].end()
+
+
+def endings(cases: Sequence[Case], facts: Iterable[Fact]) -> Iterator[End]:
+    """What came of the attempts that facts tell of, in order."""
+    # most verdicts say the same as another: a million attempts share a few gists
+    shared: dict[Gist, Gist] = {}
+
+    def found(case: Case, verdict: Verdict) -> tuple[Gist, str]:
+        said = gist(case, verdict)
+        return shared.setdefault(said, said), why(case, verdict, said)
+
+    trails: Trails[Answered, tuple[Gist, str], Failure] = Trails(cases, answered, found, _shortened)
+    for fact in facts:
+        trails.add(fact)
+    for place, reply, judged, failure in trails.ends():
+        said, reason = judged or (None, failure.message if failure else None)
+        yield End(place, reply, said, reason)
+
+
+def answered(reply: Reply) -> Answered:
+    """What a summary keeps of a reply."""
+    answer = reply.answer
+    usd = answer.cost.usd if answer.cost else None
+    tokens = answer.input_tokens, answer.output_tokens
+    return answered_as(*tokens, usd, answer.latency, answer.finish, is_blank(answer.text))
+
+
+def answered_as(
+    input_tokens: int | None, output_tokens: int | None, usd: float | None, latency: float, finish: str, empty: bool
+) -> Answered:
+    """The same from what was written down of it."""
+    wait = _wait(latency, finish)
+    return Answered(input_tokens or 0, output_tokens or 0, usd, latency, wait, finish == "length", empty)
+
+
+def is_blank(text: str) -> bool:
+    """Whether somebody said nothing at all."""
+    return not text or text.isspace()
+
+
+def _wait(latency: float, finish: str) -> float | None:
+    if finish == "timeout":
+        return math.inf
+    # no answer takes no time at all: where a recording says so, nobody looked at a clock
+    return latency if latency > 0 and finish not in ("crash", "error") else None
+
+
+def gist(case: Case, verdict: Verdict) -> Gist:
+    """What a summary keeps of a verdict besides the reason."""
+    found = verdict.found
+    measured = scoring.measured(case, found)
+    return Gist(
+        measured,
+        classified(measured.correct, one_line(found.label)),
+        scoring.compiled(found),
+        scoring.lint(found),
+        bool(found.tampered),
+        found.rechecked,
+        found.disagreed,
+        found.trust,
+        found.isolation,
+        tuple(found.levels.items()),
+    )
+
+
+def why(case: Case, verdict: Verdict, gist: Gist) -> str:
+    """Why an attempt is not correct, in one line; empty when it is."""
+    return "" if gist.measured.correct else one_line(scoring.why(case, verdict.found))
+
+
+def _shortened(failure: Failure) -> Failure:
+    return msgspec.structs.replace(failure, message=one_line(failure.message))
+
+
+def one_line(text: str) -> str:
+    """At most 200 characters on one line."""
+    if not text:
+        return ""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= 200 else f"{line[:199]}…"
+
+
 class _Judged(NamedTuple):
-    """What a summary keeps of a verdict."""
+    """What a rule makes of a verdict."""
 
     correct: bool
     primary: str
-    """The class of the response, or what else its verifier calls the failure."""
     score: float | None
     unknown: tuple[str, ...]
     """The facts that the rule asks for and nobody knows."""
@@ -361,118 +648,23 @@ class _Judged(NamedTuple):
     levels: tuple[tuple[str, bool], ...]
 
 
-_End = tuple[_Place, _Answered | None, _Judged | None, Failure | None]
-
-
-@dataclass(slots=True)
-class _Trail(Generic[Said, Found]):
-    """What the journal has told of one attempt so far."""
-
-    key: str = ""
-    said: Said | None = None
-    ask: str = ""
-    """The key of the reply that was verified."""
-    found: Found | None = None
-    failure: Failure | None = None
-
-    def reply(self, key: str, said: Said) -> None:
-        self.key, self.said, self.failure = key, said, None
-
-    def verdict(self, ask: str, found: Found | None) -> None:
-        if self.failure is not None and self.failure.stage == "verify":
-            self.failure = None
-        # a late verdict on an older reply must not hide the one on the reply that counts
-        if found is not None and (self.found is None or ask == self.key or self.ask != self.key):
-            self.ask, self.found = self.key if ask == self.key else ask, found
-
-    def end(self) -> tuple[Said | None, Found | None, Failure | None]:
-        """The reply that counts, its verdict, and what stands between them when there is none."""
-        if self.said is None or self.ask != self.key:
-            return self.said, None, self.failure
-        # an answer to an older question must not pass as one to the question that failed to be asked
-        if self.failure is not None and self.failure.stage == "ask" and self.failure.key != self.key:
-            return self.said, None, self.failure
-        return self.said, self.found, None
-
-
-def _trails(
-    cases: Sequence[Case],
-    facts: Iterable[Fact],
-    said: Callable[[Reply], Said],
-    found: Callable[[Case, Verdict], Found],
-    failed: Callable[[Failure], Failure],
-) -> Iterator[tuple[_Place, _Trail[Said, Found]]]:
-    """The attempts that facts tell of, in order, with what is to be kept of each fact."""
-    orders = {case.id: order for order, case in enumerate(cases)}
-    tests = [case.tests_digest for case in cases]
-    trails: dict[_Place, _Trail[Said, Found]] = {}
-    for fact in facts:
-        order = orders.get(fact.case)
-        if order is None:
-            continue
-        place = _Place(order, sys.intern(fact.model), sys.intern(fact.tier), fact.number)
-        trail = trails.get(place)
-        if trail is None:
-            trail = trails[place] = _Trail()
-        if isinstance(fact, Reply):
-            trail.reply(fact.key, said(fact))
-        elif isinstance(fact, Verdict):
-            trail.verdict(fact.ask, found(cases[order], fact) if fact.tests == tests[order] else None)
-        elif isinstance(fact, Failure) and fact.stage != "judge":
-            trail.failure = failed(fact)
-    for place in sorted(trails):
-        yield place, trails[place]
-
-
-def _answered(reply: Reply) -> _Answered:
-    answer = reply.answer
-    return _Answered(
-        input_tokens=answer.input_tokens or 0,
-        output_tokens=answer.output_tokens or 0,
-        usd=answer.cost.usd if answer.cost else None,
-        latency=answer.latency,
-        wait=_wait(answer),
-        truncated=answer.finish == "length",
-        empty=not answer.text or answer.text.isspace(),
-    )
-
-
-def _wait(answer: Answer) -> float | None:
-    if answer.finish == "timeout":
-        return math.inf
-    # no answer takes no time at all: where a recording says so, nobody looked at a clock
-    return answer.latency if answer.latency > 0 and answer.finish not in ("crash", "error") else None
-
-
-def _judged(case: Case, verdict: Verdict, rule: Rule) -> _Judged:
-    found = verdict.found
-    correct = scoring.correct(case, found)
+def _judged(gist: Gist, why: str, score: float | None, unknown: tuple[str, ...]) -> _Judged:
     return _Judged(
-        correct=correct,
-        primary=classified(correct, _line(found.label)),
-        score=scoring.score(case, found, rule),
-        unknown=scoring.unknown(case, found, rule),
-        compiled=scoring.compiled(found),
-        passing=scoring.passing(case, found),
-        lint=scoring.lint(found),
-        why="" if correct else _line(scoring.why(case, found)),
-        tampered=bool(found.tampered),
-        rechecked=found.rechecked,
-        disagreed=found.disagreed,
-        trust=found.trust,
-        isolation=found.isolation,
-        levels=tuple(found.levels.items()),
+        correct=gist.measured.correct,
+        primary=gist.primary,
+        score=score,
+        unknown=unknown,
+        compiled=gist.compiled,
+        passing=gist.measured.passing,
+        lint=gist.lint,
+        why=why,
+        tampered=gist.tampered,
+        rechecked=gist.rechecked,
+        disagreed=gist.disagreed,
+        trust=gist.trust,
+        isolation=gist.isolation,
+        levels=gist.levels,
     )
-
-
-def _shortened(failure: Failure) -> Failure:
-    return msgspec.structs.replace(failure, message=_line(failure.message))
-
-
-def _line(text: str) -> str:
-    """At most 200 characters on one line."""
-    line = " ".join(text[:1000].split())
-    return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 @dataclass(slots=True)
@@ -487,7 +679,8 @@ class _Row:
     """How attempts are expected to come out, where their author says so."""
     asked: bool = False
     """Whether any fact tells of it."""
-    answered: list[_Answered] = field(default_factory=list)
+    correct: int = 0
+    answered: list[Answered] = field(default_factory=list)
     paid: list[float | None] = field(default_factory=list)
     """For every judged attempt, what its reply cost; None when that is not known."""
     judged: list[_Judged] = field(default_factory=list)
@@ -495,10 +688,6 @@ class _Row:
     """For every attempt without a verdict, the reason."""
     doubted: list[tuple[int, _Judged]] = field(default_factory=list)
     """The attempts to look at, by their numbers."""
-
-    @property
-    def correct(self) -> int:
-        return sum(judged.correct for judged in self.judged)
 
     @property
     def classes(self) -> Counter[str]:
@@ -523,25 +712,39 @@ _Rows = dict[tuple[str, str], dict[int, _Row]]
 """By model and tier, then by the place of the case."""
 
 
-def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
+def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[End], rule: Rule) -> _Rows:
     """The attempts by model and case, together with those that were planned and left no trace."""
     # a model that was never answered is missing, not absent
-    pairs = [(tier.model, tier.name) for tier in info.experiment.tiers] if info.experiment else ()
-    rows: _Rows = {pair: {} for pair in pairs or itertools.product(info.names, info.tiers or ("",))}
-    for place, answered, judged, failure in ends:
-        if cases[place.order].by_judges:
+    rows: _Rows = {pair: {} for pair in planned(info)}
+    scores: dict[Gist, tuple[float | None, tuple[str, ...]]] = {}
+    opinions: dict[tuple[Gist, str], _Judged] = {}
+    for_judges = {order for order, case in enumerate(cases) if case.by_judges}
+    for (order, model, tier, number), answered, gist, why in ends:
+        if order in for_judges:
             continue
-        row = rows.setdefault((place.model, place.tier), {}).setdefault(place.order, _row(cases[place.order]))
-        row.asked = True
+        by_case = rows.get((model, tier))
+        if by_case is None:
+            by_case = rows[model, tier] = {}
+        row = by_case.get(order)
+        if row is None:
+            row = by_case[order] = _row(cases[order])
+            row.asked = True
         if answered:
             row.answered.append(answered)
-        if judged:
+        if gist:
+            told = gist, why or ""
+            judged = opinions.get(told)
+            if judged is None:
+                if gist not in scores:
+                    scores[gist] = gist.measured.score(rule), gist.measured.unknown(rule)
+                judged = opinions[told] = _judged(*told, *scores[gist])
+            row.correct += judged.correct
             row.judged.append(judged)
             row.paid.append(answered.usd if answered else None)
             if judged.tampered or judged.disagreed:
-                row.doubted.append((place.number, judged))
+                row.doubted.append((number, judged))
         else:
-            row.missing.append(failure.message if failure else "no verdict yet")
+            row.missing.append("no verdict yet" if why is None else why)
     for (model, _), by_case in rows.items():
         for order, case in enumerate(cases):
             if case.by_judges or (order not in by_case and info.unrecorded.get(model, 0)):
@@ -551,16 +754,26 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[_End]) -> _Rows:
     return {group: dict(sorted(rows[group].items())) for group in sorted(rows)}
 
 
+def planned(info: RunInfo) -> list[tuple[str, str]]:
+    """Which models a run asks, each with its tier."""
+    if info.experiment and info.experiment.tiers:
+        return [(tier.model, tier.name) for tier in info.experiment.tiers]
+    return list(itertools.product(info.names, info.tiers or ("",)))
+
+
 def _row(case: Case) -> _Row:
+    return _Row(case.id, _group(case), case.suite, case.expected_classification)
+
+
+def _group(case: Case) -> str:
     # a case without a group is a group of its own
-    group = f"group {case.group}" if case.group else f"case {case.id}"
-    return _Row(case.id, group, case.suite, case.expected_classification)
+    return f"group {case.group}" if case.group else f"case {case.id}"
 
 
 def _summary(
-    info: RunInfo, cases: Sequence[Case], ends: Iterable[_End], k: Sequence[int], rule: Rule, suites: SuiteRule
+    info: RunInfo, cases: Sequence[Case], ends: Iterable[End], k: Sequence[int], rule: Rule, suites: SuiteRule
 ) -> Summary:
-    rows = _rows(info, cases, ends)
+    rows = _rows(info, cases, ends, rule)
     sizes = sorted(set(k))
     names = {case.suite for case in cases if case.suite}
     models = tuple(
@@ -620,9 +833,6 @@ def _model_summary(
     model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[int], suites: SuiteScores | None
 ) -> ModelSummary:
     answered = [reply for row in rows for reply in row.answered]
-    prices = [reply.usd for reply in answered if reply.usd is not None]
-    cost = math.fsum(prices) if prices else None
-    unpriced = len(answered) - len(prices)
     waits = [reply.latency for reply in answered]
     judged = [one for row in rows for one in row.judged]
     ways = Counter((one.trust, one.isolation) for one in judged if one.trust or one.isolation)
@@ -645,8 +855,8 @@ def _model_summary(
         lint=_rate(rows, lambda judged: judged.lint),
         input_tokens=sum(reply.input_tokens for reply in answered),
         output_tokens=sum(reply.output_tokens for reply in answered),
-        cost_usd=cost,
-        unpriced=unpriced,
+        cost_usd=_cost(answered),
+        unpriced=sum(reply.usd is None for reply in answered),
         cost_of_pass=_cost_of_pass(rows),
         latency=_latency(rows),
         latency_p50=percentile(waits, 0.5),
@@ -664,6 +874,12 @@ def _model_summary(
         ),
         suites=suites,
     )
+
+
+def _cost(answered: Iterable[Answered]) -> float | None:
+    """What the priced replies cost; None when no reply has a price."""
+    prices = [reply.usd for reply in answered if reply.usd is not None]
+    return math.fsum(prices) if prices else None
 
 
 def _doubts(rows: Sequence[_Row], reason: Callable[[_Judged], str]) -> tuple[Doubt, ...]:
@@ -728,7 +944,10 @@ def _over_cases(rows: Sequence[_Row], values: Sequence[float], attempts: int) ->
 
 def _groups(rows: Sequence[_Row]) -> list[str] | None:
     """The group of each case; None when no two cases share one."""
-    groups = [row.group for row in rows]
+    return _shared([row.group for row in rows])
+
+
+def _shared(groups: list[str]) -> list[str] | None:
     return groups if len(set(groups)) < len(groups) else None
 
 

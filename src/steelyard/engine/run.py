@@ -18,6 +18,7 @@ from steelyard.engine.budget import most_tokens
 from steelyard.engine.judging import most_judged
 from steelyard.engine.plan import plan, under_tier
 from steelyard.engine.pool import complete
+from steelyard.engine.preparing import summed_up
 from steelyard.engine.query import opinions
 from steelyard.engine.sitting import Means, Sitting
 from steelyard.engine.steps import now
@@ -28,7 +29,7 @@ from steelyard.plugins import part
 from steelyard.prices import Prices
 from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, SuiteRule, Tier, Until
 from steelyard.scoring import rule as known_rule
-from steelyard.summary import Summary, summarise
+from steelyard.summary import Summary
 
 if TYPE_CHECKING:
     from steelyard.protocols import Provider
@@ -462,8 +463,8 @@ def _finish(
             stopped = complete(sitting.carry_out())
             info = msgspec.structs.replace(journal.info, ended_at=now())
             journal.describe(info)
-            summary = summarise(info, sitting.cases, journal.facts())
-            notes = _copied(journal.folder)
+            summary, notes = summed_up(journal, info, sitting.cases)
+            notes = (*notes, *_copied(journal.folder))
             return Run(journal.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:
         raise Interrupted(journal.folder) from None

@@ -193,16 +193,16 @@ def _sentence(message: str) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
-    explained = {**_explained(records), **_explained(sys.modules[__name__])}
+    told = {**explained(records), **explained(sys.modules[__name__])}
     for name, definition in result["$defs"].items():
-        for key, what in explained.get(name, {}).items():
+        for key, what in told.get(name, {}).items():
             definition["properties"][key]["description"] = what
     # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have
     result["$defs"]["Case"]["required"] = ["id", "name", "prompt"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
 
 
-def _explained(module: ModuleType) -> dict[str, dict[str, str]]:
+def explained(module: ModuleType) -> dict[str, dict[str, str]]:
     """The strings beneath fields, by class and field."""
     return {
         node.name: {

@@ -49,12 +49,10 @@ def bootstrap(
     cases = int(cases_of.sum())
     if cases < 2:
         return None
-    found = np.concatenate(
-        [
-            statistic(bins, weights) if statistic else weights @ bins / cases
-            for weights in _weights(cases_of, replicates, seed)
-        ]
-    )
+    if statistic is None:
+        found = np.concatenate(list(_means(bins, cases_of, replicates, seed)))
+    else:
+        found = np.concatenate([statistic(bins, weights) for weights in _weights(cases_of, replicates, seed)])
     if found.shape != (replicates,):
         raise ValueError(f"a statistic gives one number per replicate, got shape {found.shape} for {replicates}")
     if np.isnan(found).any():
@@ -85,20 +83,56 @@ def _bins(
     return bins[cases_of > 0], cases_of[cases_of > 0]
 
 
+def _means(
+    bins: NDArray[np.float64], cases_of: NDArray[np.int64], replicates: int, seed: int
+) -> Iterator[NDArray[np.float64]]:
+    """The mean of each replicate, in blocks."""
+    import numpy as np
+
+    cases = int(cases_of.sum())
+    if _is_by_case(cases_of):
+        # whoever wants the mean alone need not count how often each case was drawn
+        values = np.repeat(bins, cases_of)
+        for drawn in _draws(cases, replicates, seed):
+            yield values[drawn].sum(axis=1) / cases
+    else:
+        for weights in _weights(cases_of, replicates, seed):
+            yield weights @ bins / cases
+
+
 def _weights(cases_of: NDArray[np.int64], replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """How often each bin is drawn: blocks of replicates, one row each."""
     import numpy as np
 
-    chance = np.random.Generator(np.random.PCG64(seed))
     cases, bins = int(cases_of.sum()), cases_of.size
-    # a multinomial pays for every bin, drawing cases pays for every case, though far less for each
-    by_case = 2 * bins > cases
-    block = max(DRAWN_AT_ONCE // (cases if by_case else bins), 1)
-    bin_of = np.repeat(np.arange(bins), cases_of) if by_case else np.arange(0)
-    for start in range(0, replicates, block):
-        rows = min(block, replicates - start)
-        if by_case:
-            drawn = bin_of[chance.integers(cases, size=(rows, cases))] + bins * np.arange(rows)[:, None]
-            yield np.bincount(drawn.ravel(), minlength=rows * bins).reshape(rows, bins)
-        else:
+    if _is_by_case(cases_of):
+        bin_of = np.repeat(np.arange(bins), cases_of)
+        for drawn in _draws(cases, replicates, seed):
+            rows = len(drawn)
+            places = bin_of[drawn] + bins * np.arange(rows)[:, None]
+            yield np.bincount(places.ravel(), minlength=rows * bins).reshape(rows, bins)
+    else:
+        chance = np.random.Generator(np.random.PCG64(seed))
+        for rows in _blocks(bins, replicates):
             yield chance.multinomial(cases, cases_of / cases, size=rows)
+
+
+def _is_by_case(cases_of: NDArray[np.int64]) -> bool:
+    """Whether cases are drawn one by one: a multinomial pays for every bin, drawing pays for every case, though far less."""
+    return 2 * cases_of.size > int(cases_of.sum())
+
+
+def _draws(cases: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """The cases that are drawn: blocks of replicates, one row each."""
+    import numpy as np
+
+    chance = np.random.Generator(np.random.PCG64(seed))
+    for rows in _blocks(cases, replicates):
+        yield chance.integers(cases, size=(rows, cases))
+
+
+def _blocks(width: int, replicates: int) -> Iterator[int]:
+    """How many replicates are drawn at a time."""
+    block = max(DRAWN_AT_ONCE // width, 1)
+    for start in range(0, replicates, block):
+        yield min(block, replicates - start)
