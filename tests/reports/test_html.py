@@ -3,26 +3,60 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from steelyard.records import Case
-from steelyard.reports import FORMATS
+from hostile_texts import TEXTS
+from steelyard.records import Message
+from steelyard.reports import FORMATS, html
 from steelyard.reports.figures import UNSEEN, plain
-from steelyard.reports.html import report
+from steelyard.reports.html import gathered, report
+from steelyard.rubrics import Heard, Judgment, Mark, Marks
 from steelyard.summary import Results
 
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
     *("h1", "h2", "h3", "h4", "p", "a", "code", "pre", "div", "span", "strong", "small", "br", "b", "i", "ul", "ol"),
     *("li", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "label", "input"),
+    *("figure", "figcaption", "svg", "desc", "g", "path", "rect", "line", "text", "tspan"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "scope", "style", "open", "type"),
-    *("tabindex", "aria-label", "aria-hidden"),
+    *("tabindex", "aria-label", "aria-hidden", "aria-labelledby", "aria-describedby", "role"),
+    *(
+        "width",
+        "height",
+        "viewbox",
+        "fill",
+        "stroke",
+        "d",
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "dy",
+        "transform",
+        "opacity",
+    ),
+    *(
+        "stroke-width",
+        "stroke-dasharray",
+        "stroke-miterlimit",
+        "text-anchor",
+        "font-size",
+        "font-weight",
+        "fill-opacity",
+    ),
 }
 EMPTY = {"meta", "br", "input"}
 
@@ -64,9 +98,21 @@ class Page(HTMLParser):
         pytest.fail(f"a processing instruction: {data}")
 
 
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Page]:
+    """Pictures take their time: the page with them is made once."""
+    return {}
+
+
 @pytest.fixture
-def page(results: Results) -> Page:
-    return Page(report(results))
+def page(results: Results, drawn: dict[str, Page]) -> Page:
+    """The whole page, pictures and all."""
+    return drawn.setdefault("page", Page(report(results)) if "page" not in drawn else drawn["page"])
+
+
+def undrawn(results: Results) -> str:
+    """The page without pictures."""
+    return html.page(gathered(results), draws=False)
 
 
 def test_every_element_is_closed_in_order(page: Page) -> None:
@@ -81,6 +127,7 @@ def test_no_element_or_attribute_came_from_a_model(page: Page) -> None:
 def test_markup_in_texts_adds_no_element(results: Results, page: Page) -> None:
     tame = msgspec.json.encode(results).translate(bytes.maketrans(b"<>&", b"()+"))
     harmless = Page(report(msgspec.json.decode(tame, type=Results)))
+    assert "script" in "".join(harmless.texts)
     assert [tag for tag, _ in harmless.elements] == [tag for tag, _ in page.elements]
 
 
@@ -100,7 +147,7 @@ def test_links_lead_to_places_on_the_page(page: Page) -> None:
 def test_the_page_asks_the_network_for_nothing(results: Results, page: Page) -> None:
     policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
-    style = report(results).partition("<style>")[2].partition("</style>")[0]
+    style = undrawn(results).partition("<style>")[2].partition("</style>")[0]
     assert not re.search(r"url\(|@import|@font-face|//", style)
     assert all("//" not in value for _, attributes in page.elements for value in attributes.values())
 
@@ -115,14 +162,15 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, hostile: str) -> None:
 
 
 def test_leading_blank_lines_of_a_reply_are_kept(results: Results) -> None:
-    case = Case(id="blank", prompt="\n\nfirst")
-    page = Page(report(results._replace(cases=(case,))))
+    case = replace(results.cases[0], prompt="\n\nfirst")
+    attempts = tuple(tried._replace(case=case) for tried in results.attempts[:4])
+    page = Page(undrawn(results._replace(cases=(case,), attempts=attempts)))
     # a browser drops one newline after <pre>
     assert "\n\n\nfirst" in page.pre
 
 
 def test_nothing_invisible_reaches_the_page(results: Results) -> None:
-    assert UNSEEN.search(report(results)) is None
+    assert UNSEEN.search(undrawn(results)) is None
 
 
 def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
@@ -131,7 +179,7 @@ def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
 
 
 def test_a_cell_says_in_words_what_its_colour_says(results: Results) -> None:
-    cells = re.findall(r'class="cell (\w+)" href="#[\w-]+">(.*?)</a>', report(results))
+    cells = re.findall(r'class="cell (\w+)" href="#[\w-]+">(.*?)</a>', undrawn(results))
     assert cells == [
         ("full", "2/2"),
         ("part", "1/2"),
@@ -142,26 +190,145 @@ def test_a_cell_says_in_words_what_its_colour_says(results: Results) -> None:
     ]
 
 
+def test_every_mark_has_a_sign_besides_its_colour_and_its_word() -> None:
+    style = str(html.style())
+    for state in ("full", "part", "none", "gap"):
+        assert re.search(rf"\.mark\.{state}::before {{ content: \"\S ?\"", style)
+        assert re.search(rf"\.cell\.{state}::before", style)
+    for state in ("good", "bad", "unsure", "ahead", "plain"):
+        assert re.search(rf"\.verdict\.{state} {{[^}}]*--sign: \"\S\"", style)
+
+
 def test_an_inconclusive_run_says_so_before_its_numbers(results: Results) -> None:
-    text = report(results)
-    assert text.index("Cannot tell.") < text.index("83.3%")
+    text = undrawn(results)
+    assert text.index("Cannot tell</p>") < text.index("83.3%")
     certain = results._replace(summary=replace(results.summary, conclusive=True))
-    assert "Cannot tell." not in report(certain)
+    assert "Cannot tell</p>" not in undrawn(certain)
 
 
-def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: Results, page: Page) -> None:
-    text = report(results)
+def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: Results) -> None:
+    certain = results._replace(summary=replace(results.summary, conclusive=True))
+    text = undrawn(certain)
+    said = text.index("No model is clearly ahead")
+    assert said < text.index("openai/gpt-5 is 50.0 points of pass@1 [") < text.index("83.3%")
+    assert "ahead of evil/&lt;b&gt;=m`1|, over 2 cases that both tried" in text
+
+
+def test_a_run_of_one_model_says_how_much_of_it_is_correct(results: Results) -> None:
+    strong = results.summary.models[0]
+    alone = replace(results.summary, models=(strong,), conclusive=True)
+    text = undrawn(results._replace(summary=alone))
+    assert "80.0% correct" in text
+    assert "4 of 5 attempts are correct; 3 of 3 cases were solved at least once." in text
+
+
+def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: Results) -> None:
+    text = undrawn(results)
     assert text.count('<span class="mark none">tampered</span>') == 1
     assert text.count('<span class="mark part">disagreed</span>') == 1
-    said = "".join(page.texts)
+    said = "".join(Page(text).texts)
     assert "3 attempts tried to forge their result and count as failed" in said
     assert "borrow #1 · openai/gpt-5: passed at first, then failed 2 of 3 times" in said
     assert "Verified: 5 isolated, bubblewrap; 1 in-process, bubblewrap" in said
 
 
+def test_a_page_has_charts_with_words_and_numbers_for_those_who_do_not_see_them(page: Page) -> None:
+    drawings = [attributes for tag, attributes in page.elements if tag == "svg"]
+    assert len(drawings) >= 4
+    assert all(each["role"] == "img" and each["aria-labelledby"] and each["aria-describedby"] for each in drawings)
+    said = "".join(page.texts)
+    assert "The numbers" in said
+    assert "Kinds of failures" in said
+
+
+def test_headings_go_down_one_level_at_a_time(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_what_judges_said_stands_with_the_attempt(results: Results, hostile: str) -> None:
+    tried = results.attempts[4]
+    assert tried.reply is not None
+    judgment = Judgment(
+        categories={hostile: Marks(score=0.25, reason=hostile, items={"a": Mark(achieved=1, reason=hostile)})},
+        score=0.25,
+        passed=False,
+        grade="F",
+        reasoning=hostile,
+    )
+    heard = {tried.reply.key: [Heard(hostile, 1, judgment), Heard("other/judge", 2, None, hostile)]}
+    page = Page(html.page(gathered(results)._replace(heard=heard), draws=False))
+    said = " ".join("".join(page.texts).split())
+    assert "does not pass score 0.250" in said
+    assert "other/judge, asked again (2) no judgment" in said
+    assert {tag for tag, _ in page.elements} <= ELEMENTS
+
+
+def test_without_the_package_that_draws_the_page_says_how_to_get_it_and_shows_the_numbers() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['vl_convert'] = None\n"
+        "from steelyard.reports.html import report\n"
+        "from conftest import CASES, ATTEMPTS, SUMMARY\n"
+        "from steelyard.records import RunInfo\n"
+        "from steelyard.summary import Results\n"
+        "info = RunInfo(id='r', started_at='2026')\n"
+        "print(report(Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)))\n"
+    )
+    folder = Path(__file__).parent
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    assert "<svg" not in ran.stdout
+    assert ran.stdout.count("pip install &#39;steelyard[charts]&#39;") == 1
+    assert ran.stdout.count('<details class="numbers" open>') >= 4
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_hostile_text_adds_no_element_wherever_it_stands(name: str, results: Results) -> None:
+    text = TEXTS[name][:5_000]
+
+    def with_text(said: str) -> list[str]:
+        case = replace(
+            results.cases[1],
+            id=said,
+            name=said,
+            tags=(said,),
+            language=said[:20],
+            prompt=(Message(role=said, content=said),),
+        )
+        first = results.attempts[4]
+        assert first.verdict is not None
+        assert first.reply is not None
+        found = replace(
+            first.verdict.found, code=said, reason=said, output=said, label=said, missing=(said,), isolation=said
+        )
+        answer = replace(first.reply.answer, text=said, finish=said, reasoning=said, transcript=said, error=said)
+        tried = first._replace(
+            case=case,
+            model=said,
+            reply=replace(first.reply, answer=answer),
+            verdict=replace(first.verdict, found=found),
+        )
+        models = (replace(results.summary.models[0], model=said),)
+        cases = (replace(results.summary.cases[2], case=said, model=said, why=said),)
+        summary = replace(results.summary, models=models, cases=cases, warnings=(said,))
+        page = Page(undrawn(results._replace(cases=(case,), attempts=(tried,), summary=summary)))
+        assert page.open == []
+        return [tag for tag, _ in page.elements if tag not in ("span", "pre")]
+
+    lines = "x\n" * 50 if "\n" in text or len(text) > 180 else "x"
+    assert set(with_text(text)) <= ELEMENTS
+    assert abs(len(with_text(text)) - len(with_text(lines))) <= 6
+
+
 def test_a_run_without_attempts_is_a_page(results: Results) -> None:
     nothing = replace(results.summary, models=(), cases=(), warnings=())
-    assert Page(report(results._replace(attempts=(), cases=(), summary=nothing))).open == []
+    text = report(results._replace(attempts=(), cases=(), summary=nothing))
+    assert Page(text).open == []
+    assert "Nothing was judged" in text
+    assert "No attempt was made yet." in text
 
 
 def test_the_same_results_give_the_same_bytes(results: Results) -> None:
@@ -171,3 +338,7 @@ def test_the_same_results_give_the_same_bytes(results: Results) -> None:
 def test_a_suffix_names_its_format() -> None:
     suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv", ".xml": "junit", ".sarif": "sarif"}
     assert suffixes | {".jsonl": "results"} == FORMATS
+
+
+def test_the_page_reads_as_reviewed(results: Results, golden: Callable[[str, str], None]) -> None:
+    golden("report.html", undrawn(results).replace(str(html.style()), "/* page.css */\n"))

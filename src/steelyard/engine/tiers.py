@@ -20,7 +20,7 @@ from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, Source, T
 from steelyard.verifiers.judge_answer import Unusable, judgment
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
@@ -135,13 +135,13 @@ def heard(stored: Stored, asks: Container[str]) -> dict[str, list[Heard]]:
     panel = stored.info.panel
     if panel is None:
         return {}
+    return said_by(panel, (fact for fact in stored.facts() if isinstance(fact, Appraisal) and fact.ask in asks))
+
+
+def said_by(panel: Panel, appraisals: Iterable[Appraisal]) -> dict[str, list[Heard]]:
+    """What appraisals say in the order they were written, by the keys of the replies; of one asking the last counts."""
     rubric = msgspec.convert(panel.rubric, Rubric)
-    appraisals = (fact for fact in stored.facts() if isinstance(fact, Appraisal))
-    last = {
-        (fact.ask, fact.judge, fact.repeat): fact
-        for fact in appraisals
-        if fact.ask in asks and fact.rubric == panel.digest
-    }
+    last = {(fact.ask, fact.judge, fact.repeat): fact for fact in appraisals if fact.rubric == panel.digest}
     found: dict[str, list[Heard]] = {}
     for fact in last.values():
         read = judgment(fact.answer.text, rubric)

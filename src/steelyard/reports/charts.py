@@ -360,7 +360,7 @@ def judges(analysis: Analysis) -> Spec | None:
     if panel is None:
         return None
     rows: list[Row] = []
-    labels = _distinct(line(each.judge, LETTERS) for each in panel.judges)
+    labels = distinct(line(each.judge, LETTERS) for each in panel.judges)
     for label, each in zip(labels, panel.judges, strict=True):
         quantiles = analysis.judge_shifts.get(each.judge, ())
         if quantiles:
@@ -423,13 +423,20 @@ def _spec(analysis: Analysis, title: str, told: Iterable[str], body: Spec, *, su
     if count > MOST:
         lines = [*lines, f"the first {MOST} of {count:,} tiers"]
     digests = " ".join(source.digest for source in analysis.sources)
+    return framed(title, told, body, subtitle=lines, inputs=digests)
+
+
+def framed(
+    title: str, told: Iterable[str], body: Spec, *, subtitle: Iterable[str] = (), inputs: str = ""
+) -> dict[str, Any]:
+    """A whole specification around what is drawn; `told` is the same in words, `inputs` digests of what it is made from."""
     return {
         "$schema": SCHEMA,
         "description": " ".join([f"{title}.", *told]),
-        "title": {"text": title, "subtitle": [each for each in lines if each]},
+        "title": {"text": title, "subtitle": [each for each in subtitle if each]},
         "background": "white",
         **body,
-        **({"usermeta": {"inputs": digests}} if digests else {}),
+        **({"usermeta": {"inputs": inputs}} if inputs else {}),
         "config": {
             "font": "Liberation Sans, Arial, Helvetica, sans-serif",
             "view": {"stroke": LIGHT},
@@ -452,8 +459,8 @@ def _spec(analysis: Analysis, title: str, told: Iterable[str], body: Spec, *, su
 
 def _named_tiers(analysis: Analysis) -> Iterator[tuple[Row, ModelAnalysis, TierAnalysis]]:
     """Every tier that is shown, by the names that it has in charts."""
-    labels = dict(zip(analysis.tiers, _distinct(line(tier, LETTERS) for tier in analysis.tiers), strict=True))
-    names = _distinct(line(model.model, LETTERS) for model in analysis.models)
+    labels = dict(zip(analysis.tiers, distinct(line(tier, LETTERS) for tier in analysis.tiers), strict=True))
+    names = distinct(line(model.model, LETTERS) for model in analysis.models)
     left = MOST
     for name, model in zip(names, analysis.models, strict=True):
         for tier in model.tiers[:left]:
@@ -476,7 +483,7 @@ def _listed(analysis: Analysis, told: Callable[[TierAnalysis], str]) -> list[str
     ]
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
+def distinct(names: Iterable[str]) -> list[str]:
     """Names that differ: two that were cut to the same get numbers."""
     seen: dict[str, int] = {}
     found = []
@@ -491,7 +498,7 @@ def _order(analysis: Analysis) -> Sequence[str]:
 
 
 def _width(analysis: Analysis) -> Spec:
-    return {"step": 60 if len(analysis.models) == 1 else 46 if len(analysis.models) <= ABREAST else 30}
+    return {"step": 80 if len(analysis.models) == 1 else 46 if len(analysis.models) <= ABREAST else 30}
 
 
 def _across(analysis: Analysis) -> Spec:

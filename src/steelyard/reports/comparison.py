@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def text(comparison: Comparison) -> str:
     """What a person reads in a terminal."""
-    said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *_headline(comparison)]
-    suites = _suites(comparison)
+    said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *headline(comparison)]
+    suites = suite_rows(comparison)
     if suites:
         said += ["", "Suites", *_aligned([[row.name, row.scores, row.delta, row.model, row.moved] for row in suites])]
     width = max((len(line(change.case_id)) for change in _changes(comparison)), default=0)
@@ -29,7 +29,7 @@ def text(comparison: Comparison) -> str:
         for change in changes:
             numbers = f"{change.baseline_score:.3f} -> {change.current_score:.3f}  {change.delta:+.3f}"
             said.append(f"  {line(change.case_id):<{width}}  {numbers}  {line(change.model)}")
-    for title, names in _lists(comparison):
+    for title, names in lists(comparison):
         said += ["", title, *(f"  {line(name)}" for name in names)]
     return "\n".join(said) + "\n"
 
@@ -37,8 +37,8 @@ def text(comparison: Comparison) -> str:
 def markdown(comparison: Comparison) -> str:
     """The same for a comment on a pull request."""
     parts = [f"### {code(comparison.baseline)} → {code(comparison.current)}"]
-    parts.append("\n".join(f"- {escaped(said)}" for said in _headline(comparison)))
-    suites = _suites(comparison)
+    parts.append("\n".join(f"- {escaped(said)}" for said in headline(comparison)))
+    suites = suite_rows(comparison)
     if suites:
         cells = [
             [
@@ -64,7 +64,7 @@ def markdown(comparison: Comparison) -> str:
                 for change in changes
             ]
             parts += [f"#### {title}", table(["case", "model", "baseline", "current", "delta"], rows, "---")]
-    for title, names in _lists(comparison):
+    for title, names in lists(comparison):
         parts += [f"#### {title}", "\n".join(f"- {code(name)}" for name in names)]
     return "\n\n".join(parts) + "\n"
 
@@ -89,7 +89,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-class _SuiteRow(NamedTuple):
+class SuiteRow(NamedTuple):
+    """A suite before and after, in words."""
+
     is_suite: bool
     """Rather than all of them together."""
     name: str
@@ -99,13 +101,13 @@ class _SuiteRow(NamedTuple):
     moved: str
 
 
-def _suites(comparison: Comparison) -> list[_SuiteRow]:
+def suite_rows(comparison: Comparison) -> list[SuiteRow]:
     """A row per suite, and one for all suites of a model after them."""
     rows = []
     for overall in comparison.overall:
         of_model = [suite for suite in comparison.suites if suite.model == overall.model]
-        rows += [_SuiteRow(True, line(suite.suite), *_numbers(suite), _moved(suite)) for suite in of_model]
-        rows.append(_SuiteRow(False, "overall", *_numbers(overall), ""))
+        rows += [SuiteRow(True, line(suite.suite), *_numbers(suite), _moved(suite)) for suite in of_model]
+        rows.append(SuiteRow(False, "overall", *_numbers(overall), ""))
     return rows
 
 
@@ -129,7 +131,8 @@ def _moved(suite: SuiteChange) -> str:
     )
 
 
-def _headline(comparison: Comparison) -> list[str]:
+def headline(comparison: Comparison) -> list[str]:
+    """How much changed, and how much of it noise alone would change."""
     flags = counted(len(comparison.regressions), "regression")
     others = f"{counted(len(comparison.improvements), 'improvement')}, {comparison.unchanged:,} unchanged"
     noise = (
@@ -140,7 +143,8 @@ def _headline(comparison: Comparison) -> list[str]:
     return [f"{flags}, {others} of {counted(comparison.compared, 'case')}, {scale}", noise]
 
 
-def _lists(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
+def lists(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What was not compared, under its reason."""
     for title, names in (
         ("New cases", comparison.new_cases),
         ("Removed cases", comparison.removed_cases),

@@ -27,7 +27,7 @@ def text(decision: Decision, warnings: Sequence[str]) -> str:
         said += [
             "",
             f"{line(model.model)}: {WORDS[model.verdict]}",
-            *(f"  {reason}" for reason in _reasons(model, decision)),
+            *(f"  {reason}" for reason in reasons(model, decision)),
         ]
         for title, changes in _lists(model):
             said += [f"  {title}", *(f"    {_change(change)}" for change in changes[:LISTED])]
@@ -43,7 +43,7 @@ def markdown(decision: Decision, warnings: Sequence[str]) -> str:
     parts = [f"### {WORDS[decision.verdict]}"]
     for model in decision.models:
         parts.append(f"**{code(model.model)}: {WORDS[model.verdict]}**")
-        parts.append("\n".join(f"- {escaped(reason)}" for reason in _reasons(model, decision)))
+        parts.append("\n".join(f"- {escaped(reason)}" for reason in reasons(model, decision)))
         for title, changes in _lists(model):
             rows = [
                 [code(change.case), f"{change.baseline:.3f}", f"{change.current:.3f}", _p(change.p)]
@@ -66,7 +66,7 @@ def as_json(decision: Decision, warnings: Sequence[str]) -> str:
 FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {"text": text, "json": as_json, "markdown": markdown}
 
 
-def _reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
+def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     """Why the verdict is what it is, the most telling first."""
     margin = decision.rule.margin
     yield f"mean change over {counted(model.cases, 'case')}: {_points(model.effect)}"

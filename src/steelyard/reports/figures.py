@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.estimates import Estimate
@@ -25,6 +26,17 @@ UNSEEN = re.compile(
 )
 """Characters that act instead of being seen: controls, bidi overrides, invisible marks; not tab and newline."""
 
+_UNSEEN_RUN = re.compile(f"{UNSEEN.pattern}+")
+HIGHEST = 8
+"""Marks on one letter; no script needs as many, and a pile of them covers the lines above and below."""
+_PILE = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{" + str(HIGHEST + 1) + ",}"
+)
+BLANKS = 20
+"""How many characters of a text a character on a line may stand for."""
+LINE = 2_000
+"""Characters of a reason on one line, where nobody wants fewer."""
+
 _COLOUR = re.compile("\x1b\\[[0-9;:]*m")
 
 
@@ -34,17 +46,30 @@ def plain(text: str) -> str:
     >>> plain("\x1b[31mred\x1b[0m \x1b]0;title\x07")
     'red ⟨U+001B⟩]0;title⟨U+0007⟩'
     """
-    return UNSEEN.sub(_visible, _COLOUR.sub("", text.replace("\r\n", "\n")))
+    return _PILE.sub(_lowered, _UNSEEN_RUN.sub(_visible, _COLOUR.sub("", text.replace("\r\n", "\n"))))
+
+
+def _lowered(match: re.Match[str]) -> str:
+    return f"{match[0][:HIGHEST]}⟨{len(match[0]) - HIGHEST:,} more marks⟩"
 
 
 def _visible(match: re.Match[str]) -> str:
-    return f"⟨U+{ord(match[0]):04X}⟩"
+    return "".join(map(_seen, match[0]))
+
+
+@cache
+def _seen(character: str) -> str:
+    return f"⟨U+{ord(character):04X}⟩"
 
 
 def line(text: str, limit: int | None = None) -> str:
     """The same on a single line, cut to a limit."""
-    joined = " ".join(plain(text).split())
-    return joined if limit is None or len(joined) <= limit else joined[: limit - 1].rstrip() + "…"
+    # of megabytes only the beginning is looked at, however much of it is blank
+    begun = text if limit is None else text[: BLANKS * limit]
+    joined = " ".join(plain(begun).split())
+    if limit is None or (len(joined) <= limit and len(begun) == len(text)):
+        return joined
+    return joined[: limit - 1].rstrip() + "…"
 
 
 def escaped_json(text: str) -> str:
@@ -414,15 +439,15 @@ def obstacle(tried: Tried) -> tuple[str, str]:
 def why(tried: Tried) -> str:
     """Why an attempt is not correct, in one line; empty when it is."""
     if tried.verdict is None:
-        return line(": ".join(obstacle(tried)))
+        return line(": ".join(obstacle(tried)), LINE)
     found = tried.verdict.found
     if tried.correct:
         return ""
     if found.tampered:
-        return line(f"tampered: {found.tampered}")
-    if found.label and found.reason and found.label.casefold() not in found.reason.casefold():
-        return line(f"{found.label}: {found.reason}")
-    return line(found.reason or found.label)
+        return line(f"tampered: {found.tampered}", LINE)
+    if found.label and found.reason and found.label.casefold() not in found.reason[: BLANKS * LINE].casefold():
+        return line(f"{found.label}: {found.reason}", LINE)
+    return line(found.reason or found.label, LINE)
 
 
 def tests_passed(tried: Tried) -> str:

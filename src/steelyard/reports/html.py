@@ -4,18 +4,71 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
+from markupsafe import Markup
 
+from steelyard import decision as gates
+from steelyard.errors import InputError
 from steelyard.estimates import Estimate
-from steelyard.reports import figures as reports
-from steelyard.summary import CaseSummary, ModelSummary, Results, Tried, hardest
+from steelyard.reports import charts, comparison, decision, figures, run_charts, tiers
+from steelyard.reports.highlight import highlighted
+from steelyard.reports.outlines import FEW, Chosen, Outline, chosen, outline
+from steelyard.reports.svg import Drawing, inline
+from steelyard.stats.paired import difference_interval
+from steelyard.summary import CaseSummary, ModelSummary, Results, Summary, Tried, hardest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from steelyard.records import Case
+    from steelyard.compare import Comparison
+    from steelyard.decision import Decision, ModelDecision
+    from steelyard.records import Case, RunInfo
+    from steelyard.reports.run_charts import Chart
+    from steelyard.rubrics import Heard
+    from steelyard.tier_analysis import Analysis
+
+LARGEST = 4_900_000
+"""Bytes of the page of a small run."""
+EACH = 4_500
+"""Bytes that each attempt beyond those of a small run may add."""
+MOST_CHARACTERS = (100_000, 20_000, 8_000, 3_000, 1_200, 500, 200, 80, 0)
+"""Of each text of an attempt: the first that leaves room for the others. With 0 only the line that sums it up is left."""
+NO_ROOM = Markup(
+    '<p class="soft small">The page has no room for the rest; steelyard show and steelyard view have it.</p>\n'
+)
+SMALL = 16_000
+"""Bytes up to which a part of the page is kept for later, rather than made anew."""
+MOST_ROWS = 2_000
+"""Of the matrix; a larger one is no longer looked at."""
+NAME = 120
+"""Letters of a name."""
+
+
+class Against(NamedTuple):
+    """What a run is held against, and what came of it."""
+
+    comparison: Comparison
+    decision: Decision
+    warnings: tuple[str, ...] = ()
+
+
+class Material(NamedTuple):
+    """All that a page is made of: numbers of every attempt, and texts of those that are shown."""
+
+    info: RunInfo
+    cases: Sequence[Case]
+    summary: Summary
+    attempts: Sequence[Outline]
+    """All of them, in order."""
+    chosen: Chosen
+    shown: Sequence[Tried]
+    """Those with their texts."""
+    heard: Mapping[str, Sequence[Heard]] = {}
+    """What judges said, by the key of the reply."""
+    tiers: Analysis | None = None
+    against: Against | None = None
 
 
 class Group(NamedTuple):
@@ -25,7 +78,16 @@ class Group(NamedTuple):
     """Made of positions, so that nothing a user or a model wrote ends up in a link."""
     name: str
     summary: CaseSummary | None
-    attempts: Sequence[Tried]
+    attempts: Sequence[Part]
+    more: str
+    """What is not shown of them, in words."""
+    change: str = ""
+    """How its score moved since the baseline; empty where nobody knows."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is a heading to go to."""
+        return bool(self.attempts or self.more)
 
     @property
     def state(self) -> str:
@@ -37,76 +99,490 @@ class Group(NamedTuple):
         return "full" if self.summary.correct == self.summary.attempts else "part"
 
 
+class Part(NamedTuple):
+    """One attempt on the page."""
+
+    anchor: str
+    state: str
+    content: Markup
+
+
 class Row(NamedTuple):
     """One case: a row of the matrix, and a section further down."""
 
     anchor: str
     case: Case
     groups: Sequence[Group]
+    head: Markup
+
+    @property
+    def differs(self) -> bool:
+        """Whether models came out differently."""
+        return len({group.state for group in self.groups}) > 1
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to read about it further down."""
+        return any(group.attempts for group in self.groups)
+
+
+class Said(NamedTuple):
+    """The verdict on the whole run."""
+
+    state: str
+    """`good`, `bad`, `unsure` or `plain`: its colour and its sign."""
+    title: str
+    sentence: str
 
 
 def report(results: Results) -> str:
-    """The page: headline numbers, the matrix of cases and models, then every attempt."""
-    models = results.summary.models
-    rows = _rows(results)
-    anchors = {
-        (row.case.id, model.model, model.tier): group.anchor
-        for row in rows
-        for model, group in zip(models, row.groups, strict=True)
+    """The page of a run that is in memory as a whole."""
+    return page(gathered(results))
+
+
+def gathered(results: Results) -> Material:
+    """What the page of such a run is made of."""
+    attempts = [outline(tried) for tried in results.attempts]
+    picked = chosen(attempts)
+    shown = [tried for tried, each in zip(results.attempts, attempts, strict=True) if each.place in picked.places]
+    return Material(results.info, results.cases, results.summary, attempts, picked, shown)
+
+
+def page(material: Material, *, draws: bool = True) -> str:
+    """The page: the verdict and the headline numbers, charts, the matrix, then attempts; without pictures if asked."""
+    summary, models = material.summary, material.summary.models
+    all_figures = figures.figures(models)
+    known = {
+        "style": style(),
+        "info": material.info,
+        "summary": summary,
+        "names": [figures.named(model.model, model.tier) for model in models],
+        "eval_sets": [PurePath(file.path).name for file in material.info.eval_sets],
+        "sizes": _sizes(material),
+        "said": _said(material),
+        "kept": _kept(material),
+        "ks": sorted({k for model in models for k in model.pass_at}),
+        "thin": _thin(models),
+        "figures": all_figures,
+        "footnotes": figures.footnotes(all_figures),
+        "verified": figures.verified(models),
+        "suites": figures.suite_tables(models),
+        "tier_tables": list(tiers.tables(material.tiers)) if material.tiers else [],
+        "tier_warnings": material.tiers.warnings if material.tiers else (),
+        "against": _against(material.against) if material.against else None,
+        **_drawn(material, draws),
     }
-    figures = reports.figures(models)
-    return _template().render(
-        info=results.info,
-        summary=results.summary,
-        names=[reports.named(model.model, model.tier) for model in models],
-        eval_sets=[PurePath(file.path).name for file in results.info.eval_sets],
-        ks=sorted({k for model in models for k in model.pass_at}),
-        thin=_thin(models),
-        rows=rows,
-        figures=figures,
-        footnotes=reports.footnotes(figures),
-        verified=reports.verified(models),
-        suites=reports.suite_tables(models),
-        concerns=[
-            (
-                concern,
-                [
-                    (
-                        doubt,
-                        reports.named(model.model, model.tier),
-                        anchors.get((doubt.case, model.model, model.tier), ""),
-                    )
-                    for model, doubt in concern.attempts
-                ],
-            )
-            for concern in reports.concerns(models)
-        ],
-        failed=[
-            (case, reports.named(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
-            for case in hardest(results.summary)
-        ],
+    rows = _rows(material)
+    pieces = _Pieces(material)
+    room = LARGEST + EACH * max(0, len(material.shown) - FEW) - len(_render(known, material, rows).encode())
+    fitted = pieces.fitted(room)
+    return _render(known, material, _rows(material, fitted))
+
+
+def _render(known: dict[str, Any], material: Material, rows: Sequence[Row]) -> str:
+    places = [(model.model, model.tier) for model in material.summary.models]
+    anchors = {
+        (row.case.id, *place): group.anchor
+        for row in rows
+        for place, group in zip(places, row.groups, strict=True)
+        if row.is_shown and group.is_told
+    }
+    return (
+        environment()
+        .get_template("run.html.j2")
+        .render(
+            **known,
+            rows=rows,
+            places={row.case.id: row.anchor for row in rows if row.is_shown},
+            matrix=_matrix(rows),
+            concerns=[
+                (
+                    concern,
+                    [
+                        (
+                            doubt,
+                            figures.named(model.model, model.tier),
+                            anchors.get((doubt.case, model.model, model.tier), ""),
+                        )
+                        for model, doubt in concern.attempts
+                    ],
+                )
+                for concern in figures.concerns(material.summary.models)
+            ],
+            failed=[
+                (case, figures.named(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
+                for case in hardest(material.summary)
+            ],
+        )
     )
 
 
-def _rows(results: Results) -> list[Row]:
-    attempts: dict[tuple[str, str, str], list[Tried]] = {}
-    for tried in results.attempts:
-        attempts.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    counts = {(case.case, case.model, case.tier): case for case in results.summary.cases}
-    rows = []
-    for number, case in enumerate(results.cases, 1):
-        groups = []
-        for column, model in enumerate(results.summary.models, 1):
-            place = (case.id, model.model, model.tier)
-            name = reports.named(model.model, model.tier)
-            groups.append(Group(f"case-{number}-model-{column}", name, counts.get(place), attempts.get(place, ())))
-        rows.append(Row(f"case-{number}", case, groups))
-    return rows
+# What is said first.
+
+
+def _sizes(material: Material) -> str:
+    """How many cases, models and tiers there are."""
+    models = material.summary.models
+    told = [
+        figures.counted(len(material.cases), "case"),
+        figures.counted(len({model.model for model in models}), "model"),
+    ]
+    tier_names = {model.tier for model in models if model.tier}
+    return " · ".join([*told, figures.counted(len(tier_names), "tier")] if tier_names else told)
+
+
+def _said(material: Material) -> Said:
+    """The verdict: that of the gate where there is a baseline, else who is ahead, or how good the only model is."""
+    summary = material.summary
+    if material.against is not None:
+        return _gated(material.against)
+    judged = [model for model in summary.models if model.attempts]
+    if not judged:
+        return Said("unsure", "Nothing was judged", "No attempt has a verdict, so there is nothing to say yet.")
+    if not summary.conclusive:
+        return Said("unsure", "Cannot tell", "More than 5% of the cases of some model are unscored.")
+    if len(judged) == 1:
+        (model,) = judged
+        share = f"{model.correct:,} of {figures.counted(model.attempts, 'attempt')} are correct"
+        solved = f"{model.solved:,} of {figures.counted(model.cases, 'case')} were solved at least once"
+        return Said("plain", f"{model.correct / model.attempts:.1%} correct", f"{share}; {solved}.")
+    return _leader(summary, judged)
+
+
+def _gated(against: Against) -> Said:
+    verdict = against.decision.verdict
+    state = {gates.REGRESSED: "bad", gates.NOT_REGRESSED: "good"}.get(verdict, "unsure")
+    told = [_told(model, against.decision) for model in against.decision.models[:3]]
+    return Said(
+        state, verdict.capitalize(), f"Held against {figures.line(against.comparison.baseline, NAME)}. {' '.join(told)}"
+    )
+
+
+def _told(model: ModelDecision, whole: Decision) -> str:
+    """How a model moved, and which cases got worse."""
+    worse = [change.case for change in model.confirmed]
+    named = ", ".join(figures.line(case, NAME) for case in worse[:3]) + (
+        f" and {len(worse) - 3:,} more" if worse[3:] else ""
+    )
+    moved = next(decision.reasons(model, whole))
+    return f"{figures.line(model.model, NAME)}: {moved}{f'; worse: {named}' if worse else ''}."
+
+
+def _leader(summary: Summary, judged: Sequence[ModelSummary]) -> Said:
+    """Who is ahead of the next, on the cases that both were asked, and how sure that is."""
+    rates: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+    for case in summary.cases:
+        if case.attempts:
+            rates.setdefault((case.model, case.tier), {})[case.case] = case.correct / case.attempts, case.attempts
+    ranked = sorted(judged, key=lambda model: -_mean_rate(rates.get((model.model, model.tier), {})))
+    best, next_best = ranked[:2]
+    first, second = (rates.get((model.model, model.tier), {}) for model in (best, next_best))
+    shared = sorted(first.keys() & second.keys())
+    names = [figures.line(run_charts.short_name(model, judged), NAME) for model in (best, next_best)]
+    if len(shared) < 2:
+        return Said(
+            "plain", f"{names[0]} has the most correct attempts", "Too few cases are shared to say by how much."
+        )
+    counts = [1 / each[case][1] for case in shared for each in (first, second)]
+    interval = difference_interval(
+        [second[case][0] for case in shared], [first[case][0] for case in shared], attempts=len(counts) / sum(counts)
+    )
+    gap = sum(first[case][0] - second[case][0] for case in shared) / len(shared)
+    ends = "" if interval is None else f" [{interval.low * 100:.1f}, {interval.high * 100:.1f}]"
+    told = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {figures.counted(len(shared), 'case')} that both tried"
+    if interval is None or interval.low <= 0:
+        who = "model" if len({model.model for model in judged}) > 1 else "tier"
+        return Said("unsure", f"No {who} is clearly ahead", f"{names[0]} is {told}: no more than chance can do.")
+    return Said("ahead", f"{names[0]} is ahead", f"It is {told}.")
+
+
+def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:
+    return sum(share for share, _ in rates.values()) / len(rates) if rates else 0.0
+
+
+def _kept(material: Material) -> str:
+    """Which texts are on the page, where not all are."""
+    total = len(material.attempts)
+    failed = sum(not attempt.correct for attempt in material.attempts)
+    of = material.chosen
+    if len(material.chosen.places) >= total:
+        return ""
+    failures = (
+        f"all {figures.counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
+    )
+    return (
+        f"This run has {figures.counted(total, 'attempt')}. All of them count in every number and chart; the page keeps the "
+        f"texts of {failures}, and of {of.passed:,} of {figures.counted(total - failed, 'correct attempt')}, "
+        f"spread over all cases and models. The others can be read with steelyard show and steelyard view."
+    )
 
 
 def _thin(models: Sequence[ModelSummary]) -> set[int]:
     """Each k for which some model's estimate rests on fewer cases than were asked."""
     return {k for model in models for k, estimate in model.pass_at.items() if estimate.cases < model.cases}
+
+
+# Charts.
+
+
+def _drawn(material: Material, draws: bool) -> dict[str, Any]:
+    """The charts as they stand on the page, each with its table; and what to do where none can be drawn."""
+    found = run_charts.charts(material.summary, material.cases, material.attempts)
+    of_tiers = [
+        run_charts.Chart(f"tiers-{name}", spec, (), ())
+        for name, spec in (charts.charts(material.tiers) if material.tiers else {}).items()
+    ]
+    if any(chart.name == "tiers-cost-quality" for chart in of_tiers):
+        # what judges say is part of their quality, so theirs says more
+        found = [chart for chart in found if chart.name != "cost-quality"]
+    advice = ""
+    drawings: dict[str, Drawing] = {}
+    if draws:
+        try:
+            for chart in (*found, *of_tiers):
+                drawings[chart.name] = _picture(chart)
+        except InputError as error:
+            advice = str(error)
+    return {"charts": found, "tier_charts": of_tiers, "drawings": drawings, "advice": advice}
+
+
+def _picture(chart: Chart) -> Drawing:
+    return inline(charts.rendered(chart.bare, "svg"), f"chart-{chart.name}", chart.title, chart.description)
+
+
+# The comparison with a baseline.
+
+
+def _against(against: Against) -> dict[str, Any]:
+    compared, decided = against.comparison, against.decision
+    return {
+        "baseline": compared.baseline,
+        "headline": comparison.headline(compared),
+        "models": [
+            (
+                model,
+                decided.verdict if len(decided.models) == 1 else model.verdict,
+                list(decision.reasons(model, decided)),
+            )
+            for model in decided.models
+        ],
+        "states": {gates.REGRESSED: "none", gates.NOT_REGRESSED: "full", gates.CANNOT_TELL: "gap"},
+        "suites": comparison.suite_rows(compared),
+        "changes": [("Regressions", compared.regressions), ("Improvements", compared.improvements)],
+        "lists": [(title, names) for title, names in comparison.lists(compared)],
+        "warnings": against.warnings,
+        "listed": LISTED,
+    }
+
+
+LISTED = 50
+"""Changes that are listed; the others are counted."""
+
+
+# The matrix, and the attempts below it.
+
+
+def _rows(material: Material, fitted: _Fitted | None = None) -> list[Row]:
+    """The cases with their attempts; without a fit the attempts are empty."""
+    shown: dict[tuple[str, str, str], list[Tried]] = {}
+    for tried in material.shown:
+        shown.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
+    hidden: dict[tuple[str, str, str], list[Outline]] = {}
+    for attempt in material.attempts:
+        if attempt.place not in material.chosen.places:
+            hidden.setdefault(attempt[:3], []).append(attempt)
+    counts = {(case.case, case.model, case.tier): case for case in material.summary.cases}
+    changes = _changes(material.against)
+    rows = []
+    for number, case in enumerate(material.cases, 1):
+        groups = []
+        for column, model in enumerate(material.summary.models, 1):
+            place = (case.id, model.model, model.tier)
+            anchor = f"case-{number}-model-{column}"
+            name = figures.named(model.model, model.tier)
+            parts = [
+                Part(
+                    f"{anchor}-attempt-{place_of}",
+                    figures.outcome(tried),
+                    fitted.attempts[id(tried)] if fitted else Markup(""),
+                )
+                for place_of, tried in enumerate(shown.get(place, ()), 1)
+            ]
+            more = _more(hidden.get(place, ()))
+            change = changes.get((case.id, name), "")
+            groups.append(Group(anchor, name, counts.get(place), parts, more, change))
+        head = fitted.cases[case.id] if fitted and case.id in fitted.cases else Markup("")
+        rows.append(Row(f"case-{number}", case, groups, head))
+    return rows
+
+
+def _changes(against: Against | None) -> dict[tuple[str, str], str]:
+    """How the score of a case moved, by case and model, where it moved by more than the threshold."""
+    if against is None:
+        return {}
+    changes = (*against.comparison.regressions, *against.comparison.improvements)
+    names = {change.model: change.model.rpartition(" -> ")[2] for change in changes}
+    return {(change.case_id, names[change.model]): f"{change.delta:+.2f}" for change in changes}
+
+
+def _more(hidden: Sequence[Outline]) -> str:
+    if not hidden:
+        return ""
+    states = [
+        f"{count:,} {word}"
+        for word, count in (
+            ("correct", sum(attempt.correct is True for attempt in hidden)),
+            ("wrong", sum(attempt.correct is False for attempt in hidden)),
+            ("missing", sum(attempt.correct is None for attempt in hidden)),
+        )
+        if count
+    ]
+    return f"{figures.counted(len(hidden), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
+
+
+class _Matrix(NamedTuple):
+    rows: Sequence[Row]
+    left_out: str
+
+
+def _matrix(rows: Sequence[Row]) -> _Matrix:
+    """The rows of the matrix; of very many those where something failed, and the first of the others."""
+    if len(rows) <= MOST_ROWS:
+        return _Matrix(rows, "")
+    failed = [row for row in rows if any(group.state != "full" for group in row.groups)]
+    kept = {row.anchor for row in (*failed, *rows)[:MOST_ROWS]} if len(failed) < MOST_ROWS else set()
+    chosen_rows = [row for row in rows if row.anchor in kept] if kept else failed[:MOST_ROWS]
+    return _Matrix(
+        chosen_rows,
+        f"{len(chosen_rows):,} of {figures.counted(len(rows), 'case')} are shown: "
+        + (
+            "all where something failed among them"
+            if kept
+            else f"the first of the {len(failed):,} where something failed"
+        ),
+    )
+
+
+class _Fitted(NamedTuple):
+    """Parts of the page that fit into it together."""
+
+    cases: dict[str, Markup]
+    attempts: dict[int, Markup]
+
+
+class _Pieces:
+    """The parts of a page that hold the texts of others, made as long as there is room for."""
+
+    def __init__(self, material: Material) -> None:
+        macros: Any = environment().get_template("attempt.html.j2").module
+        asked = {tried.case.id for tried in material.shown}
+        self._cases = [case for case in material.cases if case.id in asked]
+        self._shown = material.shown
+
+        def case_head(case: Case) -> Callable[[int], Markup]:
+            return lambda most: macros.case_head(case, most)
+
+        def attempt(tried: Tried) -> Callable[[int], Markup]:
+            said = material.heard.get(tried.reply.key, ()) if tried.reply else ()
+
+            def made(most: int) -> Markup:
+                # the longer the texts may be, the more of them
+                body = macros.attempt_body(tried, said, most, max(2, min(200, most // 40))) if most else NO_ROOM
+                return Markup("<summary>{}</summary>\n<div>\n{}</div>").format(macros.attempt_line(tried), body)
+
+            return made
+
+        self._makers = [*map(case_head, self._cases), *map(attempt, self._shown)]
+
+    def fitted(self, room: int) -> _Fitted:
+        """All of them, the longest cut until all together take no more bytes than there is room for."""
+        made = _within(self._makers, room)
+        heads, bodies = made[: len(self._cases)], made[len(self._cases) :]
+        return _Fitted(
+            {case.id: head for case, head in zip(self._cases, heads, strict=True)},
+            {id(tried): body for tried, body in zip(self._shown, bodies, strict=True)},
+        )
+
+
+def _within(makers: Sequence[Callable[[int], Markup]], room: int) -> list[Markup]:
+    first, *smaller = MOST_CHARACTERS
+    kept: dict[int, Markup] = {}
+    sizes = []
+    for place, make in enumerate(makers):
+        piece = make(first)
+        sizes.append(len(piece.encode()))
+        if sizes[-1] <= SMALL:
+            kept[place] = piece
+    level = _level(sizes, room)
+    return [
+        _fitting(make, level, smaller) if size > level else kept[place] if place in kept else make(first)
+        for place, (make, size) in enumerate(zip(makers, sizes, strict=True))
+    ]
+
+
+def _fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int]) -> Markup:
+    """The longest of some sizes that fits, which come in descending order; the smallest where none does."""
+    best = None
+    low, high = 0, len(sizes) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        piece = make(sizes[middle])
+        if len(piece.encode()) <= most_bytes:
+            best, high = piece, middle - 1
+        else:
+            low = middle + 1
+    return make(sizes[-1]) if best is None else best
+
+
+def _level(sizes: Sequence[int], room: int) -> int:
+    """The size that all larger ones must come down to, so that all fit: short ones leave their share to long ones.
+
+    >>> _level([10, 20, 500, 900], 230), _level([10, 20], 1000)
+    (100, 20)
+    """
+    left = room
+    ordered = sorted(sizes)
+    for place, size in enumerate(ordered):
+        share = left // (len(ordered) - place)
+        if size > share:
+            return max(share, 0)
+        left -= size
+    return ordered[-1] if ordered else 0
+
+
+# The templates, for this page and for those of the viewer.
+
+
+class Cut(NamedTuple):
+    """A text, or its beginning and its end."""
+
+    head: str
+    left_out: int = 0
+    """Characters."""
+    tail: str = ""
+
+
+def cut(text: str, most: int) -> Cut:
+    """A text of at most so many characters, of a longer one more of its beginning than of its end.
+
+    >>> cut("abcdefghij", 6)
+    Cut(head='abcd', left_out=4, tail='ij')
+    """
+    if len(text) <= most:
+        return Cut(text)
+    tail = most // 3
+    head = most - tail
+    return Cut(text[:head], len(text) - most, text[len(text) - tail :])
+
+
+def code(text: str, language: str) -> Markup:
+    """Code in colours, made harmless."""
+    return highlighted(figures.plain(text).rstrip("\n"), language)
+
+
+def code_language(tried: Tried) -> str:
+    """What the code of an attempt is written in: that of an agent is a patch."""
+    return "diff" if tried.case.workspace else tried.case.language or tried.case.kind
 
 
 def _percent(share: float) -> str:
@@ -116,34 +592,46 @@ def _percent(share: float) -> str:
 
 def _interval(estimate: Estimate) -> str:
     """Only the brackets of a rate."""
-    return reports.rate(estimate).partition(" ")[2]
+    return figures.rate(estimate).partition(" ")[2]
 
 
 @cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("steelyard", "reports"),
+def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
+    """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "case_figures": reports.case_figures,
-        "counted": reports.counted,
-        "evidence": reports.evidence_text,
+    made.filters |= {
+        "case_figures": figures.case_figures,
+        "code": code,
+        "code_language": code_language,
+        "counted": figures.counted,
+        "cut": cut,
+        "evidence": figures.evidence_text,
         "interval": _interval,
-        "line": reports.line,
-        "money": reports.money,
-        "obstacle": reports.obstacle,
-        "outcome": reports.outcome,
+        "line": figures.line,
+        "money": figures.money,
+        "obstacle": figures.obstacle,
+        "outcome": figures.outcome,
         "percent": _percent,
-        "plain": reports.plain,
-        "price": reports.price,
-        "response_class": reports.response_class,
-        "seconds": reports.seconds,
-        "tests_passed": reports.tests_passed,
-        "why": reports.why,
+        "plain": figures.plain,
+        "price": figures.price,
+        "response_class": figures.response_class,
+        "seconds": figures.seconds,
+        "tests_passed": figures.tests_passed,
+        "why": figures.why,
     }
-    return environment.get_template("run.html.j2")
+    return made
+
+
+@cache
+def style() -> Markup:
+    """The style that report and viewer share: our own words, which nobody else has a part in."""
+    loader = environment().loader
+    assert loader is not None  # noqa: S101  it was given one
+    return Markup(loader.get_source(environment(), "page.css")[0])  # noqa: S704

@@ -28,11 +28,13 @@ def report(results: Results) -> str:
     wrong answer, whatever it says. Such attempts are counted in the summary.
     """
     # ASCII, so that no terminal obeys what a model wrote, and nobody takes U+2028 for the end of a line
-    return "".join(
-        json.dumps(_result(results.info.id, tried, tried.reply, tried.verdict)) + "\n"
-        for tried in results.attempts
-        if tried.reply is not None and tried.verdict is not None
-    )
+    found = (result(results.info.id, tried) for tried in results.attempts)
+    return "".join(json.dumps(one) + "\n" for one in found if one is not None)
+
+
+def result(run: str, tried: Tried) -> dict[str, Any] | None:
+    """One judged attempt of a run; None where it has no verdict."""
+    return _result(run, tried, tried.reply, tried.verdict) if tried.reply and tried.verdict else None
 
 
 def _result(run: str, tried: Tried, reply: Reply, verdict: Verdict) -> dict[str, Any]:

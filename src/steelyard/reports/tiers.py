@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -166,6 +166,26 @@ def graded(grade: Grade) -> str:
     others = grade.could_be
     told = f"{others[0]} to {others[-1]}" if len(others) > 2 else " or ".join(others)
     return f"{grade.letter}, could be {told}"
+
+
+class Table(NamedTuple):
+    """One table of an analysis, made harmless, and what is to be said beneath it."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+    sentences: tuple[str, ...] = ()
+
+
+def tables(analysis: Analysis) -> Iterator[Table]:
+    """The tables of an analysis, whatever they are shown in: the tiers, what they add to each other, and their judges."""
+    for model in analysis.models:
+        yield Table(_title(model, analysis), *_tiers(model, analysis))
+        for title, head, rows in _comparisons(model, analysis):
+            yield Table(title, head, rows)
+    yield Table("Across tiers", [], [], tuple(_across(analysis)))
+    if analysis.panel is not None:
+        yield Table("Judges", *_judges(analysis.panel), tuple(_agreement(analysis)))
 
 
 def _title(model: ModelAnalysis, analysis: Analysis) -> str:
