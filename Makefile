@@ -1,6 +1,8 @@
 # Each target sets up what it needs: a virtual environment in .venv with the pinned packages and steelyard itself.
 PYTHON ?= python3
 BIN := .venv/bin
+# Tests start hundreds of commands: each would compile our modules anew where the environment forbids to keep them compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-slow bench format pins docs clean
 
@@ -49,11 +51,15 @@ pins: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, and the
-# real Terraform. Nothing else needs it, so a demo waits for none of it.
-.venv/system: tools/system-packages tools/terraform tools/terraform.txt | .venv/ready
+# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, the
+# real Terraform, and who checks pages and the HTTP API. Nothing else needs it, so a demo waits for none of it. What checks the
+# API has an environment of its own: it would come along with every start of pytest.
+.venv/system: tools/system-packages tools/terraform tools/terraform.txt tools/axe tools/schemathesis.txt | .venv/ready
 	@tools/system-packages
 	@$(BIN)/python tools/terraform .venv/terraform
+	@$(BIN)/python tools/axe .venv/axe
+	@{ $(PYTHON) -m venv .venv/schemathesis && .venv/schemathesis/bin/pip install --quiet --disable-pip-version-check \
+		--requirement tools/schemathesis.txt; } || { echo "some tests need schemathesis, which is not to be had here" >&2; [ -z "$$CI" ]; }
 	@touch $@
 
 clean:

@@ -12,6 +12,10 @@ import pytest
 
 PROGRAMS = Path(os.environ.get("TERRAFORM_PROGRAMS") or Path(sys.prefix, "terraform"))
 """Where `tools/terraform` put the real programs, each in a folder named after its version."""
+AXE = Path(sys.prefix, "axe", "axe.min.js")
+"""Where `tools/axe` put what looks for barriers in a page."""
+SCHEMATHESIS = Path(sys.prefix, "schemathesis", "bin", "schemathesis")
+"""A program in an environment of its own: it would slow every start of pytest."""
 
 
 def needs(tool: str) -> pytest.MarkDecorator:
@@ -29,6 +33,16 @@ def needs_terraform(version: str = "1.0.3") -> pytest.MarkDecorator:
     is_emulated = platform.machine() != "x86_64"
     is_missing = not terraform(version).exists() or (is_emulated and not shutil.which("qemu-x86_64-static"))
     return _skipped(is_missing, f"Terraform {version}")
+
+
+def needs_axe() -> pytest.MarkDecorator:
+    """The same for axe-core."""
+    return _skipped(not AXE.exists(), "axe-core")
+
+
+def needs_schemathesis() -> pytest.MarkDecorator:
+    """The same for schemathesis."""
+    return _skipped(not SCHEMATHESIS.exists(), "schemathesis")
 
 
 def _skipped(is_missing: bool, tool: str) -> pytest.MarkDecorator:
