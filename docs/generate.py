@@ -1,4 +1,4 @@
-"""Writes the pages that follow from the code: the commands, and the schema of eval sets."""
+"""Writes the pages that follow from the code: the commands, the schema of eval sets, and the description of the HTTP API."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from steelyard import cli, options
 from steelyard.evalsets.schema import schema
+from steelyard.viewer import openapi
 
 HERE = Path(__file__).parent
 
@@ -32,6 +33,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "commands.md": commands(),
         HERE / "eval-set.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
+        HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
     }
 
 

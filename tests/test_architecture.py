@@ -26,6 +26,7 @@ ROOMS = {
         "estimates",
         "scoring",
         "summary",
+        "outline",
         "standing",
         "pairing",
         "compare",
@@ -41,7 +42,7 @@ ROOMS = {
     },
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store", "settings", "prices"},
     "engine": {"engine"},
-    "fronts": {"cli", "meaning", "options", "pytest_plugin", "__init__"},
+    "fronts": {"cli", "meaning", "options", "pytest_plugin", "viewer", "__init__"},
 }
 MAY_IMPORT = {
     "words": {"words"},

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,11 @@ def test_a_reader_that_leaves_early_is_no_error(place: Path) -> None:
         f"{STEELYARD} show run double 1 | head -1", shell=True, cwd=place, capture_output=True, text=True
     )
     assert ran.stderr == ""
+
+
+def test_the_version_is_told() -> None:
+    done = subprocess.run([STEELYARD, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"steelyard {version('steelyard')}\n"
 
 
 def test_help_costs_little_more_than_python_itself() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from steelyard.errors import Problem
     from steelyard.evalsets.experiments import Loaded
     from steelyard.records import SuiteRule, Until
+    from steelyard.reports.html import Against
     from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
     from steelyard.standing import Standings
@@ -227,8 +228,17 @@ def report(options: argparse.Namespace) -> int:
         raise InputError(
             "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl)"
         )
-    results, _ = _results(options)
-    _write(options.report, results)
+    settings, _ = _means(options)
+    folder = _find(options.run, settings)
+    held = None
+    if options.baseline:
+        from steelyard.engine.reporting import against
+
+        if not any(path.endswith(".html") for path in options.report):
+            raise InputError("--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats")
+        held = against(options.baseline, str(folder.absolute()), rule=options.rule, root=Path(settings.output_dir))
+    by = {"k": options.pass_k, "rule": options.rule, "suites": meaning.suite_rule_of(folder, options, settings)}
+    _write(options.report, folder, by, held=held)
     return FINE
 
 
@@ -524,6 +534,25 @@ def judge(options: argparse.Namespace) -> int:
     return CANNOT_TELL if done.stopped or not analysis.conclusive else FINE
 
 
+def view(options: argparse.Namespace) -> int:
+    """Show the runs of a folder as web pages, as they grow; on this machine alone, until Ctrl-C."""
+    from steelyard.errors import InputError
+    from steelyard.viewer.serving import serve
+
+    settings, _ = _means(options)
+    root = Path(options.folder or settings.output_dir)
+    if options.folder and not root.is_dir():
+        raise InputError(f"{root}: no such folder; name one that holds runs, or a run")
+
+    def tell(url: str) -> None:
+        print(url, flush=True)
+        _tell(f"showing the runs of {root}; Ctrl-C ends it")
+
+    key = os.environ.get("STEELYARD_API_KEY", "")
+    serve(root, port=options.port, key=key, tell=tell, browser=not options.no_browser)
+    return FINE
+
+
 def models(options: argparse.Namespace) -> int:
     """What the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.offers import offers
@@ -592,6 +621,7 @@ COMMANDS = {
     "suites": suites,
     "tiers": tiers,
     "judge": judge,
+    "view": view,
     "models": models,
     "init": init,
     "doctor": doctor,
@@ -727,7 +757,7 @@ def _conclude(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | No
     stored = store.Stored(done.folder)
     results = None
     by = {"k": options.pass_k, "rule": options.rule, "suites": suite_rule}
-    if options.format != "text" or options.report:
+    if options.format != "text" or any(not path.endswith(".html") for path in options.report or ()):
         results = summary.results(done.info, stored.cases, stored.facts(), **by)
         done = done._replace(summary=results.summary)
     elif any(by.values()):
@@ -745,8 +775,8 @@ def _conclude(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | No
         )
     elif results is not None:
         print(reports.render(options.format, results), end="")
-    if options.report and results is not None:
-        _write(options.report, results)
+    if options.report:
+        _write(options.report, done.folder, by, results)
     for note in done.notes:
         _tell(f"warning: {note}")
     for reason in done.stopped:
@@ -821,19 +851,30 @@ def _next(folder: Path, done: Run | Results) -> list[str]:
     return [*commands, f"steelyard report {folder} -o report.html"]
 
 
-def _write(paths: Sequence[str], results: Results) -> None:
-    from steelyard import reports
+def _write(
+    paths: Sequence[str], folder: Path, by: dict[str, Any], results: Results | None = None, held: Against | None = None
+) -> None:
+    """Write reports of a run; a page is made from its folder, so that a large run need not fit into memory."""
+    from steelyard import reports, store, summary
+    from steelyard.engine.reporting import html_page
     from steelyard.errors import InputError, nearest
 
     for path in map(Path, paths):
         if path.suffix not in reports.FORMATS:
             raise InputError(f'{path}: no report format for "{path.suffix}" ({nearest(path.suffix, reports.FORMATS)})')
+    stored = store.Stored(folder)
     for path in map(Path, paths):
+        if path.suffix == ".html":
+            text = html_page(stored, **by, held=held)
+        else:
+            results = results or summary.results(stored.info, stored.cases, stored.facts(), **by)
+            text = reports.render(reports.FORMATS[path.suffix], results)
         try:
-            path.write_text(reports.render(reports.FORMATS[path.suffix], results), "utf-8")
+            path.write_text(text, "utf-8")
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         _tell(f"wrote {path}")
+    _warn(stored.damaged)
 
 
 def _tell(text: str) -> None:

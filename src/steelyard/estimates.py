@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.records import Record
 from steelyard.stats.cost import cost_interval, cost_of_pass
-from steelyard.stats.intervals import mean_interval, wilson
+from steelyard.stats.intervals import Interval, apart, mean_interval, wilson
 from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
@@ -62,6 +62,25 @@ def mean(
         high=interval.high if interval else None,
         cases=cases,
         attempts=int(attempts),
+    )
+
+
+def difference(before: Estimate, after: Estimate) -> Estimate | None:
+    """How far two estimates of different attempts lie apart; None where one has no value or no interval.
+
+    The interval is that of independent samples: of the same cases asked twice it is a little too wide.
+    """
+    if before.value is None or before.low is None or before.high is None:
+        return None
+    if after.value is None or after.low is None or after.high is None:
+        return None
+    interval = apart(before.value, Interval(before.low, before.high), after.value, Interval(after.low, after.high))
+    return Estimate(
+        value=after.value - before.value,
+        low=interval.low,
+        high=interval.high,
+        cases=min(before.cases, after.cases),
+        attempts=before.attempts + after.attempts,
     )
 
 

@@ -31,6 +31,16 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see {self.prog} --help")
 
 
+class _Version(argparse.Action):
+    """Tells the version; what knows it is loaded only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"steelyard {version('steelyard')}")
+        parser.exit()
+
+
 def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     """The parser of all commands; each is explained by its docstring."""
     parser = _Parser(
@@ -41,6 +51,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "are missing, 130 interrupted and resumable.",
     )
     parser.set_defaults(command=None)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, epilog: str) -> argparse.ArgumentParser:
@@ -77,9 +88,12 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _view_options(sub)
     _suite_options(sub)
     _settings_option(sub)
-    sub = command("report", "example:\n  steelyard report latest -o report.html -o report.json")
+    sub = command("report", REPORT_EXAMPLES)
     _run_argument(sub)
     _report_option(sub)
+    sub.add_argument(
+        "--baseline", metavar="A", help="for .html: hold the run against this, as steelyard gate and compare do"
+    )
     _view_options(sub)
     _suite_options(sub)
     _settings_option(sub)
@@ -163,6 +177,11 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
     _tier_report_options(sub)
     _means_options(sub)
+    sub = command("view", VIEW_EXAMPLES)
+    sub.add_argument("folder", nargs="?", metavar="DIR", help="a folder of runs, or one run (default: steelyard-runs)")
+    sub.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"0 takes any (default: {PORT})")
+    sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    _settings_option(sub)
     sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
     _settings_option(sub)
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
@@ -173,6 +192,13 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     return parser
 
 
+PORT = 7373
+VIEW_EXAMPLES = """\
+The address is printed on standard output. With STEELYARD_API_KEY set, pages and API ask for that key.
+
+examples:
+  steelyard view
+  steelyard view evals/steelyard-runs --port 0 --no-browser"""
 TIERS_EXAMPLES = """\
 examples:
   steelyard tiers experiment.toml --dry-run
@@ -192,6 +218,10 @@ examples:
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
   steelyard run evals/ --models openai/gpt-5-mini --baseline main --until-decided --max-cost 2
 """
+REPORT_EXAMPLES = """\
+examples:
+  steelyard report latest -o report.html -o report.json
+  steelyard report latest --baseline main -o report.html"""
 COMPARE_EXAMPLES = """\
 A side is a run folder, its name, latest, the name of a baseline, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
 are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
@@ -620,6 +650,12 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
     return number
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a port, a whole number from 0 to 65535')
+    return int(text)
 
 
 def _counts(text: str) -> tuple[int, ...]:

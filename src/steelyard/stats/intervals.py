@@ -58,6 +58,23 @@ def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Inte
     return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
 
 
+def apart(first: float, around_first: Interval, second: float, around_second: Interval) -> Interval:
+    """The interval of `second - first`, from the intervals of two independent estimates at the same level.
+
+    Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach", Statistics in
+    Medicine 27, 1693-1702; of two Wilson intervals it is Newcombe's tenth.
+
+    >>> low, high = apart(48 / 80, wilson(48, 80), 56 / 70, wilson(56, 70))
+    >>> f"{low:.4f} {high:.4f}"
+    '0.0524 0.3339'
+    """
+    difference = second - first
+    return Interval(
+        difference - math.hypot(second - around_second.low, around_first.high - first),
+        difference + math.hypot(around_second.high - second, first - around_first.low),
+    )
+
+
 def standard_error(values: Sequence[float], *, groups: Sequence[Hashable] | None = None) -> float | None:
     """Standard error of the mean over cases like these; None below 2 cases, or 2 groups where cases have one.
 

@@ -1,0 +1,1 @@
+"""Runs as web pages and as a read-only HTTP API."""

@@ -1,0 +1,412 @@
+"""The HTTP API: what pages show, for programs, read-only and in pages whose order holds while a run grows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from steelyard.reports import markdown
+from steelyard.reports.figures import escaped_json, named
+from steelyard.reports.results import result
+from steelyard.summary import Results
+from steelyard.viewer import answers, openapi
+from steelyard.viewer.asked import LONGEST, Asked, Refused
+from steelyard.viewer.shelf import eval_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from steelyard.summary import Headline, Tried
+    from steelyard.viewer.library import Listed
+    from steelyard.viewer.opened import Opened, Row
+    from steelyard.viewer.shelf import Shelf
+
+USUAL, MOST = 50, 200
+"""Entries on a page unless more are asked for, and at the most."""
+FULL = 4 << 20
+"""Characters of replies after which a page ends early: no request may fill the memory."""
+SEARCHED = 20
+"""Runs that are looked through for one page about a case."""
+PLACE = r"[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}"
+"""The cursor of attempts: after which case, seat and number."""
+COUNT = r"[0-9]{1,9}"
+"""The cursor of a comparison: after how many changes."""
+
+
+def routes(shelf: Shelf) -> dict[str, Callable[[Asked, dict[str, str]], Response]]:
+    """What answers which address."""
+    return {
+        "/healthz": lambda asked, _: health(asked),
+        "/openapi.json": lambda asked, _: described(asked),
+        "/api/v1/runs": lambda asked, _: runs(shelf, asked),
+        "/api/v1/runs/{name}": lambda asked, parts: run(shelf, parts["name"], asked),
+        "/api/v1/runs/{name}/summary": lambda asked, parts: summary(shelf, parts["name"], asked),
+        "/api/v1/runs/{name}/cases": lambda asked, parts: results(shelf, parts["name"], asked),
+        "/api/v1/runs/{name}/attempts": lambda asked, parts: attempts(shelf, parts["name"], asked),
+        "/api/v1/runs/{name}/attempt": lambda asked, parts: attempt(shelf, parts["name"], asked),
+        "/api/v1/runs/{name}/report.md": lambda asked, parts: report(shelf, parts["name"], asked),
+        "/api/v1/cases/{case:path}": lambda asked, parts: case(shelf, parts["case"], asked),
+        "/api/v1/compare": lambda asked, _: compare(shelf, asked),
+    }
+
+
+def health(asked: Asked) -> Response:
+    """That the server is there."""
+    asked.check(())
+    return _json(answers.Health(status="ok", version=version("steelyard")))
+
+
+def described(asked: Asked) -> Response:
+    """The API's own description."""
+    asked.check(())
+    return _json(openapi.document())
+
+
+def runs(shelf: Shelf, asked: Asked) -> Response:
+    """The runs, the newest first."""
+    asked.check(("limit", "cursor", "model_id", "eval_set", "state"))
+    limit = _limit(asked)
+    model, eval_set = asked.text("model_id"), asked.text("eval_set")
+    state = asked.choice("state", ("done", "growing", "stopped", "broken"))
+    wanted = [
+        one
+        for one in shelf.listing().runs
+        if (not model or model in [named(each.model, each.tier) for each in one.models])
+        and (not eval_set or eval_set in eval_sets(one))
+        and (not state or one.state == state)
+    ]
+    started, _, name = asked.text("cursor").partition("|")
+    rest = [one for one in wanted if (one.started_at, one.name) < (started, name)] if asked.text("cursor") else wanted
+    return _json(
+        answers.RunsPage(
+            items=tuple(_entry(one) for one in rest[:limit]),
+            next_cursor=f"{rest[limit - 1].started_at}|{rest[limit - 1].name}" if len(rest) > limit else None,
+            total=len(wanted),
+        )
+    )
+
+
+def run(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """One run with what it was asked to do."""
+    asked.check(())
+    opened = shelf.run(name)
+    listed = next((one for one in shelf.listing().runs if one.name == name), None)
+    if listed is None:
+        raise Refused(404, f'no run "{name[:100]}" here')
+    info = opened.info
+    entry = msgspec.structs.asdict(_entry(listed))
+    return _json(
+        answers.RunDetail(
+            **entry
+            | {
+                "suite_stats": tuple(_stats(opened)) or entry["suite_stats"],
+                "ended_at": info.ended_at,
+                "samples": info.samples,
+                "k": info.k,
+                "rule": info.rule,
+                "seed": info.seed,
+                "parameters": info.parameters,
+                "system": info.system,
+                "versions": info.versions,
+                "version": opened.version,
+                "problems": opened.problems,
+            }
+        )
+    )
+
+
+def _entry(run: Listed) -> answers.RunEntry:
+    whole = " + ".join(eval_sets(run))
+    return answers.RunEntry(
+        run_id=run.name,
+        model_id=", ".join(named(one.model, one.tier) for one in run.models),
+        timestamp_utc=run.started_at,
+        state=run.state,
+        problem=run.problem,
+        eval_sets=eval_sets(run),
+        cases=run.cases,
+        models=tuple(map(_figures, run.models)),
+        suite_stats=tuple(
+            answers.SuiteStats(
+                suite_id=whole,
+                model_id=named(one.model, one.tier),
+                total_cases=one.attempts + one.missing,
+                pass_count=one.correct,
+                fail_count=one.attempts - one.correct,
+                error_count=one.missing,
+            )
+            for one in run.models
+        ),
+    )
+
+
+def _figures(one: Headline) -> answers.ModelFigures:
+    return answers.ModelFigures(
+        model_id=named(one.model, one.tier),
+        model=one.model,
+        tier=one.tier,
+        attempts=one.attempts,
+        correct=one.correct,
+        missing=one.missing,
+        pass_at_1=one.pass_at_1,
+        mean_score=one.mean_score,
+        cost_usd=one.cost_usd,
+    )
+
+
+def _stats(opened: Opened) -> Iterator[answers.SuiteStats]:
+    """How each suite came out under each model; nothing where no case belongs to a suite."""
+    counts: dict[tuple[str, int], Counter[str]] = {}
+    for row in opened.rows:
+        suite = opened.cases[row.case].suite
+        if suite:
+            counts.setdefault((suite, row.seat), Counter())[row.outcome] += 1
+    for (suite, seat), count in sorted(counts.items()):
+        yield answers.SuiteStats(
+            suite_id=suite,
+            model_id=named(*opened.seats[seat]),
+            total_cases=count.total(),
+            pass_count=count["correct"],
+            fail_count=count["wrong"],
+            error_count=count["missing"],
+        )
+
+
+def summary(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """What a run adds up to."""
+    asked.check(())
+    return _json(shelf.run(name).summary())
+
+
+def results(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """The judged attempts with their replies, as results are exchanged between tools."""
+    asked.check(("limit", "cursor", "case_id", "model_id"))
+    opened, limit = shelf.run(name), _limit(asked)
+    wanted = [row for row in _rows(opened, asked) if row.outcome != "missing"]
+    items: list[answers.RunResult] = []
+    size = 0
+    for row in wanted:
+        if len(items) == limit or size > FULL:
+            break
+        found = result(name, _tried(opened, row))
+        if found is not None:
+            one = msgspec.convert(found, answers.RunResult)
+            items.append(one)
+            size += len(one.raw_response or "")
+    rest = wanted[len(items) :]
+    return _json(answers.ResultsPage(items=tuple(items), next_cursor=_cursor(wanted[len(items) - 1]) if rest else None))
+
+
+def attempts(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """All attempts, without their texts."""
+    asked.check(("limit", "cursor", "case_id", "model_id", "outcome"))
+    opened, limit = shelf.run(name), _limit(asked)
+    outcome = asked.choice("outcome", ("correct", "wrong", "missing"))
+    wanted = [row for row in _rows(opened, asked) if not outcome or row.outcome == outcome]
+    return _json(
+        answers.AttemptsPage(
+            items=tuple(answers.AttemptEntry(**_told(opened, row)) for row in wanted[:limit]),
+            next_cursor=_cursor(wanted[limit - 1]) if len(wanted) > limit else None,
+            total=len(opened.rows),
+        )
+    )
+
+
+def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """One attempt with all that is known about it."""
+    asked.check(("case_id", "model_id", "attempt"))
+    opened = shelf.run(name)
+    for needed in ("case_id", "model_id"):
+        if not asked.is_given(needed):
+            raise Refused(400, f'name the attempt: "{needed}" is missing')
+    number = asked.whole("attempt", 1, least=1, most=1_000_000)
+    rows = [row for row in _rows(opened, asked) if row.number == number]
+    if not rows:
+        raise Refused(404, "this run has no such attempt")
+    tried = _tried(opened, rows[0])
+    reply, verdict, failure = tried.reply, tried.verdict, tried.failure
+    return _json(
+        answers.AttemptDetail(
+            **_told(opened, rows[0]),
+            messages=tried.case.messages,
+            answer=reply.answer if reply else None,
+            verifier=verdict.verifier if verdict else "",
+            found=verdict.found if verdict else None,
+            failure_stage=failure.stage if failure else "",
+            failure=failure.message if failure else "",
+            judgments=tuple(
+                answers.Judged(
+                    judge=one.judge,
+                    repeat=one.repeat,
+                    score=one.judgment.score if one.judgment else None,
+                    passed=one.judgment.passed if one.judgment else None,
+                    unusable=one.unusable,
+                )
+                for one in opened.heard(tried)
+            ),
+        )
+    )
+
+
+def report(shelf: Shelf, name: str, asked: Asked) -> Response:
+    """The summary of a run as Markdown."""
+    asked.check(())
+    opened = shelf.run(name)
+    # the tables of this report need no texts of attempts
+    whole = Results(info=opened.info, cases=opened.cases, attempts=(), summary=opened.summary())
+    return Response(markdown.report(whole), media_type="text/markdown; charset=utf-8")
+
+
+def case(shelf: Shelf, case_id: str, asked: Asked) -> Response:
+    """A case, and how it came out in the runs that have it, the newest first."""
+    asked.check(("cursor", "run_id"))
+    if len(case_id) > LONGEST:
+        raise Refused(400, f"the id of a case has at most {LONGEST} characters here")
+    only = asked.text("run_id")
+    listed = [one for one in shelf.listing().runs if one.state != "broken" and (not only or one.name == only)]
+    started, _, name = asked.text("cursor").partition("|")
+    if asked.text("cursor"):
+        listed = [one for one in listed if (one.started_at, one.name) < (started, name)]
+    found, newest = [], None
+    for one in listed[:SEARCHED]:
+        try:
+            opened = shelf.run(one.name)
+        except Refused:
+            # it was removed, or broke, since it was listed
+            continue
+        places = [place for place, each in enumerate(opened.cases) if each.id == case_id]
+        if places:
+            newest = newest or opened.cases[places[0]]
+            cells = shelf.table(opened).cells[places[0]]
+            counts = tuple(
+                answers.CaseCounts(
+                    model_id=named(*seat), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
+                )
+                for seat, cell in zip(opened.seats, cells, strict=True)
+            )
+            found.append(answers.CaseInRun(run_id=one.name, timestamp_utc=one.started_at, models=counts))
+    is_more = len(listed) > SEARCHED
+    if not found and not is_more and not asked.text("cursor"):
+        raise Refused(404, "no run here has such a case")
+    last = listed[SEARCHED - 1] if is_more else None
+    return _json(
+        answers.CaseDetail(
+            case_id=case_id,
+            case=newest,
+            runs=tuple(found),
+            searched=min(len(listed), SEARCHED),
+            next_cursor=f"{last.started_at}|{last.name}" if last else None,
+        )
+    )
+
+
+def compare(shelf: Shelf, asked: Asked) -> Response:
+    """What a gate says of two runs or models, and every case, culprits first."""
+    asked.check(("baseline", "current", "alpha", "margin", "limit", "cursor"))
+    for needed in ("baseline", "current"):
+        if not asked.text(needed):
+            raise Refused(400, f'name two runs: "{needed}" is missing')
+    limit = _limit(asked)
+    sides = [shelf.side(asked.text(name)) for name in ("baseline", "current")]
+    compared = shelf.compared(*sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
+    start = int(_given_cursor(asked, COUNT) or 0)
+    pairing, decision = compared.gated.pairing, compared.gated.decision
+    return _json(
+        answers.ComparisonPage(
+            baseline=sides[0].name,
+            current=sides[1].name,
+            verdict=decision.verdict,
+            decision=decision,
+            warnings=compared.gated.warnings,
+            new_cases=pairing.new_cases,
+            removed_cases=pairing.removed_cases,
+            tests_changed=pairing.tests_changed,
+            items=tuple(
+                answers.CaseChange(
+                    case_id=change.case,
+                    model_id=change.model,
+                    state=change.state,
+                    baseline_attempts=change.before.attempts,
+                    baseline_passes=change.before.passes,
+                    current_attempts=change.after.attempts,
+                    current_passes=change.after.passes,
+                    delta=change.delta,
+                    p=change.p,
+                )
+                for change in compared.changes[start : start + limit]
+            ),
+            next_cursor=f"{start + limit}" if len(compared.changes) > start + limit else None,
+            total=len(compared.changes),
+        )
+    )
+
+
+def _limit(asked: Asked) -> int:
+    return asked.whole("limit", USUAL, least=1, most=MOST)
+
+
+def _given_cursor(asked: Asked, pattern: str) -> str:
+    given = asked.text("cursor")
+    if asked.is_given("cursor") and not re.fullmatch(pattern, given, re.ASCII):
+        raise Refused(400, '"cursor" is what an earlier page gave as next_cursor')
+    return given
+
+
+def _cursor(row: Row) -> str:
+    return f"{row.case}.{row.seat}.{row.number}"
+
+
+def _rows(opened: Opened, asked: Asked) -> Sequence[Row]:
+    """The rows after the cursor that are of the case and the model that are asked for."""
+    given = _given_cursor(asked, PLACE)
+    after = tuple(map(int, given.split("."))) if given else (-1,)
+    rows: Sequence[Row] = [row for row in opened.rows if row[:3] > after] if given else opened.rows
+    if asked.is_given("case_id"):
+        places = {place for place, each in enumerate(opened.cases) if each.id == asked.text("case_id")}
+        rows = [row for row in rows if row.case in places]
+    if asked.is_given("model_id"):
+        seats = {place for place, seat in enumerate(opened.seats) if named(*seat) == asked.text("model_id")}
+        rows = [row for row in rows if row.seat in seats]
+    return rows
+
+
+def _tried(opened: Opened, row: Row) -> Tried:
+    seat = opened.seats[row.seat]
+    tried = opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
+    if tried is None:
+        raise Refused(409, "an attempt of this run can no longer be read; ask again")
+    return tried
+
+
+def _told(opened: Opened, row: Row) -> dict[str, Any]:
+    return {
+        "case_id": opened.cases[row.case].id,
+        "model_id": named(*opened.seats[row.seat]),
+        "attempt": row.number,
+        "outcome": row.outcome,
+        "score": row.score,
+        "label": row.label,
+        "reason": row.reason,
+        "finish_reason": row.finish,
+        "latency_seconds": row.latency,
+        "cost_usd": row.cost_usd,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "timestamp_utc": row.at,
+    }
+
+
+def _json(answer: Any) -> Response:
+    # what a model wrote must not command the terminal that shows it
+    try:
+        text = escaped_json(msgspec.json.encode(answer).decode())
+    except UnicodeEncodeError:
+        # a folder's name need not be UTF-8
+        text = json.dumps(msgspec.to_builtins(answer))
+    return Response(text, media_type="application/json")

@@ -1,0 +1,262 @@
+"""Which cases a reader wants to see of a run's matrix, in which order, and which of them fit on a page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from steelyard.records import Case
+    from steelyard.viewer.opened import Row
+
+SORTS = {
+    "order": "as in the eval set",
+    "hardest": "hardest first",
+    "easiest": "easiest first",
+    "different": "most different between models",
+    "cost": "dearest first",
+    "latency": "slowest first",
+    "name": "by name",
+}
+"""The orders there are, and what a reader calls them."""
+OUTCOMES = {
+    "correct": "some correct",
+    "wrong": "some wrong",
+    "missing": "some missing",
+    "mixed": "correct and wrong",
+}
+"""What a case can have attempts of."""
+SIZES = (25, 50, 100, 200)
+"""Cases on a page."""
+ALIKE = 1e-9
+"""Shares that differ by no more than this are the same."""
+
+
+class Cell(NamedTuple):
+    """The attempts of one model at one case."""
+
+    attempts: int
+    """Those that were judged."""
+    correct: int
+    missing: int
+    cost_usd: float | None
+    """What they cost; None where a price is unknown."""
+    latency: float | None
+    """Seconds until a reply, on average."""
+    places: range
+    """Where the attempts stand among the rows."""
+
+    @property
+    def share(self) -> float | None:
+        """The share of correct attempts; None when none was judged."""
+        return self.correct / self.attempts if self.attempts else None
+
+    @property
+    def state(self) -> str:
+        """`full`, `part` or `none` of the attempts are correct; `gap` when none was judged."""
+        if not self.attempts:
+            return "gap"
+        if not self.correct:
+            return "none"
+        return "full" if self.correct == self.attempts else "part"
+
+
+class Query(Record, frozen=True, kw_only=True):
+    """What a reader asks of the matrix; as it stands in an address."""
+
+    text: str = ""
+    """Looked for in ids, names, prompts and reasons, whatever the case of its letters."""
+    outcome: str = ""
+    label: str = ""
+    """The kind of failure, or the class of a response."""
+    tag: str = ""
+    suite: str = ""
+    seats: tuple[int, ...] = ()
+    """The columns that are looked at; all when empty."""
+    different: bool = False
+    """Only cases at which the models do not do equally well."""
+    sort: str = "order"
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves anything out."""
+        return bool(self.text or self.outcome or self.label or self.tag or self.suite or self.different)
+
+
+class Page(NamedTuple):
+    """Some of the cases that were found."""
+
+    cases: tuple[int, ...]
+    """Their places among the cases of the run."""
+    number: int
+    """From 1."""
+    pages: int
+    total: int
+    """How many were found."""
+    first: int
+    """The place of the first on this page among those found, from 1; 0 when nothing was found."""
+
+
+class Table:
+    """The matrix of a run, added up once and asked many times."""
+
+    def __init__(self, cases: Sequence[Case], seats: int, rows: Sequence[Row]) -> None:
+        self.cases = cases
+        self.seats = seats
+        self.rows = rows
+        self.cells = _cells(len(cases), seats, rows)
+        """By case, then by seat."""
+        self.labels = Counter(row.label for row in rows if row.label)
+        self.tags = Counter(tag for case in cases for tag in dict.fromkeys(case.tags))
+        self.suites = Counter(case.suite for case in cases if case.suite)
+
+    def found(self, query: Query, said: Collection[int] = ()) -> list[int]:
+        """The places of the cases that are asked for, in the order that is asked for.
+
+        `said` are places of rows whose replies hold the text.
+        """
+        seats = query.seats or tuple(range(self.seats))
+        wanted = [place for place in range(len(self.cases)) if self._is_wanted(place, query, seats, said)]
+        if query.sort == "order":
+            return wanted
+        # sorting is stable: what is equal stays as the eval set has it
+        return sorted(wanted, key=lambda place: self._rank(place, query.sort, seats))
+
+    def is_shown(self, row: Row, query: Query) -> bool:
+        """Whether an attempt is one of those that are asked for."""
+        if query.label and row.label != query.label:
+            return False
+        return query.outcome in ("", "mixed") or row.outcome == query.outcome
+
+    def _is_wanted(self, place: int, query: Query, seats: Sequence[int], said: Collection[int]) -> bool:
+        case, cells = self.cases[place], self.cells[place]
+        shown = [cells[seat] for seat in seats]
+        if query.tag and query.tag not in case.tags:
+            return False
+        if query.suite and query.suite != case.suite:
+            return False
+        if query.different and not gap(shown) > ALIKE:
+            return False
+        if query.outcome == "mixed" and not _is_mixed(shown):
+            return False
+        if not (query.outcome or query.label or query.text):
+            return True
+        asked = [number for cell in shown for number in cell.places if self.is_shown(self.rows[number], query)]
+        if not asked and (query.outcome or query.label):
+            return False
+        if not query.text:
+            return True
+        text = query.text.casefold()
+        if any(text in each.casefold() for each in _words(case)):
+            return True
+        return any(number in said or text in self.rows[number].reason.casefold() for number in asked)
+
+    def _rank(self, place: int, sort: str, seats: Sequence[int]) -> tuple[float | str | int, ...]:
+        cells = [self.cells[place][seat] for seat in seats]
+        if sort == "name":
+            return natural(self.cases[place].id)
+        return RANKS[sort](cells)
+
+
+def page(found: Sequence[int], number: int, size: int) -> Page:
+    """One page of what was found; a number beyond the last page gives the last one."""
+    pages = max(1, math.ceil(len(found) / size))
+    number = min(max(number, 1), pages)
+    start = (number - 1) * size
+    cases = tuple(found[start : start + size])
+    return Page(cases, number, pages, len(found), start + 1 if cases else 0)
+
+
+def gap(cells: Sequence[Cell]) -> float:
+    """How far the best of some models is from the worst at a case; 0 where fewer than two were judged."""
+    shares = _shares(cells)
+    return max(shares) - min(shares) if len(shares) > 1 else 0.0
+
+
+def natural(name: str) -> tuple[str | int, ...]:
+    """A key by which `case-9` comes before `case-10`; text and numbers take turns, so that they never meet.
+
+    >>> sorted(["b10", "B9", "a"], key=natural)
+    ['a', 'B9', 'b10']
+    """
+    pieces = re.split(r"([0-9]{1,18})", name.casefold())
+    return tuple(int(piece) if place % 2 else piece for place, piece in enumerate(pieces))
+
+
+def _cells(cases: int, seats: int, rows: Sequence[Row]) -> tuple[tuple[Cell, ...], ...]:
+    """What the rows add up to; those of a cell stand together."""
+    nothing = Cell(0, 0, 0, None, None, range(0))
+    found = [[nothing] * seats for _ in range(cases)]
+    place = 0
+    while place < len(rows):
+        start, case, seat = place, rows[place].case, rows[place].seat
+        while place < len(rows) and rows[place].case == case and rows[place].seat == seat:
+            place += 1
+        found[case][seat] = _cell(rows[start:place], range(start, place))
+    return tuple(map(tuple, found))
+
+
+def _cell(rows: Sequence[Row], places: range) -> Cell:
+    outcomes = [row.outcome for row in rows]
+    missing = outcomes.count("missing")
+    costs = [row.cost_usd for row in rows if row.outcome != "missing"]
+    waits = [row.latency for row in rows if row.latency is not None]
+    return Cell(
+        attempts=len(rows) - missing,
+        correct=outcomes.count("correct"),
+        missing=missing,
+        cost_usd=None if None in costs or not costs else math.fsum(cost for cost in costs if cost is not None),
+        latency=math.fsum(waits) / len(waits) if waits else None,
+        places=places,
+    )
+
+
+def _is_mixed(cells: Sequence[Cell]) -> bool:
+    return any(cell.state == "part" for cell in cells)
+
+
+def _words(case: Case) -> Iterator[str]:
+    yield case.id
+    yield case.name
+    for message in case.messages:
+        yield message.content
+
+
+def _shares(cells: Sequence[Cell]) -> list[float]:
+    return [cell.share for cell in cells if cell.share is not None]
+
+
+def _hardest(cells: Sequence[Cell]) -> tuple[float, ...]:
+    """By the model that does best: what a weak one cannot do says little about a case. What nobody judged comes last."""
+    shares = _shares(cells)
+    return (max(shares), math.fsum(shares) / len(shares)) if shares else (math.inf, math.inf)
+
+
+def _easiest(cells: Sequence[Cell]) -> tuple[float, ...]:
+    shares = _shares(cells)
+    return (-min(shares), -math.fsum(shares) / len(shares)) if shares else (math.inf, math.inf)
+
+
+def _dearest(cells: Sequence[Cell]) -> tuple[float, ...]:
+    costs = [cell.cost_usd for cell in cells if cell.cost_usd is not None]
+    return (-math.fsum(costs),) if costs else (math.inf,)
+
+
+def _slowest(cells: Sequence[Cell]) -> tuple[float, ...]:
+    waits = [cell.latency for cell in cells if cell.latency is not None]
+    return (-max(waits),) if waits else (math.inf,)
+
+
+RANKS: dict[str, Callable[[Sequence[Cell]], tuple[float, ...]]] = {
+    "hardest": _hardest,
+    "easiest": _easiest,
+    "different": lambda cells: (-gap(cells),),
+    "cost": _dearest,
+    "latency": _slowest,
+}

@@ -1,0 +1,190 @@
+"""The HTTP API described in OpenAPI, made from the records that it answers with."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from steelyard import decision, estimates, records, suite_scores, summary
+from steelyard.evalsets.schema import explained
+from steelyard.summary import Summary
+from steelyard.viewer import answers
+from steelyard.viewer.asked import LONGEST
+
+JSON, MARKDOWN = "application/json", "text/markdown"
+MODULES = (records, estimates, suite_scores, summary, decision, answers)
+"""Where the records that are answered with are explained."""
+
+LIMIT = {
+    "name": "limit",
+    "in": "query",
+    "description": "Entries on the page.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+}
+SHARE = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
+
+
+def _text(name: str, about: str, *, where: str = "query", required: bool = False, **more: Any) -> dict[str, Any]:
+    schema = {"type": "string", "maxLength": LONGEST} | ({"minLength": 1} if required else {}) | more
+    return {"name": name, "in": where, "description": about, "required": required, "schema": schema}
+
+
+def _cursor(pattern: str = "") -> dict[str, Any]:
+    more: dict[str, Any] = {"pattern": pattern} if pattern else {}
+    return _text("cursor", "What the page before gave as `next_cursor`.", **more)
+
+
+RUN = _text("run_id", "The name of the run's folder.", where="path", required=True)
+CASE_ID = _text("case_id", "Only attempts at this case.")
+MODEL_ID = _text("model_id", "Only this model, as `model_id` names it.")
+PLACE = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
+STATE = {
+    "name": "state",
+    "in": "query",
+    "description": "Only runs in this state.",
+    "schema": {"enum": ["", "done", "growing", "stopped", "broken"]},
+}
+OUTCOME = {
+    "name": "outcome",
+    "in": "query",
+    "description": "Only attempts that came out so.",
+    "schema": {"enum": ["", "correct", "wrong", "missing"]},
+}
+
+PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
+    "/healthz": ("health", "That the server is there; needs no key.", [], answers.Health),
+    "/openapi.json": ("description", "This description.", [], None),
+    "/api/v1/runs": (
+        "runs",
+        "The runs, the newest first.",
+        [LIMIT, _cursor(), MODEL_ID, _text("eval_set", "Only runs of this eval set."), STATE],
+        answers.RunsPage,
+    ),
+    "/api/v1/runs/{run_id}": ("run", "One run with what it was asked to do.", [RUN], answers.RunDetail),
+    "/api/v1/runs/{run_id}/summary": (
+        "summary",
+        "What a run adds up to, per model and per case, each number with its interval.",
+        [RUN],
+        Summary,
+    ),
+    "/api/v1/runs/{run_id}/cases": (
+        "results",
+        "The judged attempts with their replies. A page ends early where the replies are long.",
+        [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID],
+        answers.ResultsPage,
+    ),
+    "/api/v1/runs/{run_id}/attempts": (
+        "attempts",
+        "All attempts, also those that are missing, without their texts.",
+        [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID, OUTCOME],
+        answers.AttemptsPage,
+    ),
+    "/api/v1/runs/{run_id}/attempt": (
+        "attempt",
+        "One attempt with all that is known about it.",
+        [
+            RUN,
+            _text("case_id", "The case.", required=True),
+            _text("model_id", "The model, as `model_id` names it.", required=True),
+            {
+                "name": "attempt",
+                "in": "query",
+                "description": "Its number.",
+                "schema": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 1},
+            },
+        ],
+        answers.AttemptDetail,
+    ),
+    "/api/v1/runs/{run_id}/report.md": ("report", "The summary of a run as Markdown.", [RUN], str),
+    "/api/v1/cases/{case_id}": (
+        "case",
+        "A case as its newest run asked it, and how it came out in each run that has it. A slash in its id may stay.",
+        [
+            _text("case_id", "The id of the case.", where="path", required=True),
+            _text("run_id", "Only this run."),
+            _cursor(),
+        ],
+        answers.CaseDetail,
+    ),
+    "/api/v1/compare": (
+        "compare",
+        "What a gate says of two runs or models, and every case, culprits first. Asking is no look: it spends no error rate.",
+        [
+            _text("baseline", "`RUN` or `RUN@MODEL`: what it was.", required=True),
+            _text("current", "`RUN` or `RUN@MODEL`: what it is now.", required=True),
+            {"name": "alpha", "in": "query", "description": "How often nothing may raise an alarm.", "schema": SHARE},
+            {"name": "margin", "in": "query", "description": "A mean drop below this may pass.", "schema": SHARE},
+            LIMIT,
+            _cursor("^[0-9]{1,9}$"),
+        ],
+        answers.ComparisonPage,
+    ),
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The whole description."""
+    kinds = [kind for _, _, _, kind in PATHS.values() if kind not in (None, str)]
+    schemas, components = msgspec.json.schema_components(
+        [*kinds, answers.Envelope], ref_template="#/components/schemas/{name}"
+    )
+    *found, envelope = schemas
+    _explain(components)
+    by_kind = dict(zip(kinds, found, strict=True))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "steelyard",
+            "version": version("steelyard"),
+            "description": "Runs of steelyard, to be read. Started by `steelyard view`; it listens on this machine alone.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        # the key is optional: without STEELYARD_API_KEY there is none
+        "security": [{}, {"key": []}],
+        "paths": {
+            path: {"get": _operation(name, about, parameters, by_kind.get(kind) if kind else None, kind)}
+            for path, (name, about, parameters, kind) in PATHS.items()
+        },
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+            "responses": {
+                "trouble": {
+                    "description": "What is wrong: 400 a value that cannot be, 401 no key or a wrong one, 404 no such thing, "
+                    "405 another method than GET and HEAD, 414 too long, 421 another host, 409 a run that cannot be read, or two that cannot be compared.",
+                    "content": {JSON: {"schema": envelope}},
+                }
+            },
+        },
+    }
+
+
+def _explain(components: dict[str, Any]) -> None:
+    """Say of each field what the string beneath it says."""
+    told = {name: fields for module in MODULES for name, fields in explained(module).items()}
+    # a class that extends another has the fields of both
+    told["RunDetail"] = told["RunEntry"] | told["RunDetail"]
+    told["AttemptDetail"] = told["AttemptEntry"] | told["AttemptDetail"]
+    for name, component in components.items():
+        for field, schema in component.get("properties", {}).items():
+            if field in told.get(name, {}):
+                schema["description"] = " ".join(told[name][field].split())
+
+
+def _operation(
+    name: str, about: str, parameters: list[dict[str, Any]], schema: dict[str, Any] | None, kind: type | None
+) -> dict[str, Any]:
+    content = {MARKDOWN: {"schema": {"type": "string"}}} if kind is str else {JSON: {"schema": schema or {}}}
+    return {
+        "operationId": name,
+        "summary": about,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": about, "content": content},
+            "default": {"$ref": "#/components/responses/trouble"},
+        },
+    }

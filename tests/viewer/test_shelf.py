@@ -1,0 +1,100 @@
+"""What requests share: runs that are being read, and figures of runs that grow."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+
+from steelyard import store
+from steelyard.estimates import Estimate, difference
+from steelyard.viewer import pages
+from steelyard.viewer.app import application
+from steelyard.viewer.library import Library
+from steelyard.viewer.shelf import PAUSES, Shelf
+from viewed import Came, cases, got, made
+
+MODEL = "openai/some"
+
+
+def growing(root: Path) -> store.Journal:
+    """A run with one attempt, which somebody goes on writing."""
+    asked = cases(3)
+    return store.Journal(made(root, "growing", asked, [(asked[0], MODEL, 1, Came())], ended=False))
+
+
+@contextmanager
+def served(root: Path) -> Iterator[int]:
+    """The port of a viewer that has no patience at all."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        server = uvicorn.Server(uvicorn.Config(application(Library(root), port=port, patience=0), log_level="error"))
+        beside = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        beside.start()
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            beside.join()
+
+
+def test_a_run_that_takes_long_to_read_says_so_and_comes_by_itself(tmp_path: Path) -> None:
+    growing(tmp_path).close()
+    with served(tmp_path) as port:
+        first = got(port, "/runs/growing")
+        assert (first.status, first.headers["refresh"]) == (202, "1")
+        assert "Reading growing" in first.told
+        while (page := got(port, "/runs/growing")).status == 202:
+            time.sleep(0.05)
+        assert page.status == 200
+        assert "Question 1?" in got(port, f"/runs/growing/attempt?case=case-1&model={MODEL}&number=1").told
+        while (page := got(port, "/runs/nowhere")).status == 202:
+            time.sleep(0.05)
+        assert page.status == 404
+
+
+def test_a_run_is_read_once_however_many_wait_for_it(tmp_path: Path) -> None:
+    growing(tmp_path).close()
+    shelf = Shelf(Library(tmp_path))
+    answers: list[bool] = []
+    waiting = [threading.Thread(target=lambda: answers.append(shelf.is_read("growing", 60))) for _ in range(8)]
+    for one in waiting:
+        one.start()
+    for one in waiting:
+        one.join()
+    assert answers == [True] * 8
+    assert shelf.is_read("growing", 0)
+
+
+def test_a_growing_run_is_added_up_now_and_then(tmp_path: Path) -> None:
+    moments = iter([0.0, 2.0, 2.0 + 2.0 * PAUSES - 0.1, 2.0 + 2.0 * PAUSES, 100.0, 101.0])
+    shelf = Shelf(Library(tmp_path), clock=lambda: next(moments))
+    with growing(tmp_path) as journal:
+        assert shelf.summary(shelf.run("growing")).models[0].attempts == 1
+        asked = journal.cases
+        grown = store.Stored(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
+        for fact in grown.facts():
+            journal.append(fact)
+        opened = shelf.run("growing")
+        assert len([row for row in opened.rows if row.outcome == "correct"]) == 2
+        assert shelf.summary(opened).models[0].attempts == 1
+        assert shelf.summary(opened).models[0].attempts == 2
+
+
+def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
+    def moved(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
+        sides = [Estimate(value=value, low=low, high=high) for value, low, high in (before, after)]
+        change = difference(*sides)
+        assert change is not None
+        return pages._moved(change)
+
+    assert moved((0.375, 0.123, 0.719), (0.562, 0.321, 0.777)) == "even"
+    assert moved((0.2, 0.15, 0.25), (0.3, 0.25, 0.35)) == "up"
+    assert moved((0.3, 0.25, 0.35), (0.2, 0.15, 0.25)) == "down"
+    assert moved((0.0, 0.0, 0.4), (0.0, 0.0, 0.4)) == "even"
+    assert difference(Estimate(value=None), Estimate(value=1.0, low=0.5, high=1.0)) is None
