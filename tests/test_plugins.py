@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,14 @@ asyncio.run(main())
 def test_a_function_that_hangs_does_not_hold_up_the_end() -> None:
     ran = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout == "went on\n"
+
+
+def test_a_file_that_was_changed_within_a_second_is_read_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "mine.py"
+    for said in ("1", "2"):
+        path.write_text(f"def one(text): return {said}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        assert function(f"{path}:one").body("") == int(said)

@@ -11,8 +11,10 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import CodeType
 from typing import Any, NamedTuple
 
 from steelyard.errors import InputError, nearest
@@ -68,12 +70,21 @@ def function(path: str) -> Function:
 
 def _from_file(file: str) -> Any:
     # the path as its name: no other module has that, and a dataclass looks itself up under it
-    spec = importlib.util.spec_from_file_location(str(Path(file).resolve()), file)
+    name = str(Path(file).resolve())
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Fresh(name, file))
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot read {file}")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+class _Fresh(SourceFileLoader):
+    """Reads a file as it is now: what Python keeps compiled is taken for it if it was as long within the same second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 def _from_path(name: str) -> Any:
