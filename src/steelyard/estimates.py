@@ -66,22 +66,28 @@ def mean(
 
 
 def difference(before: Estimate, after: Estimate) -> Estimate | None:
-    """How far two estimates of different attempts lie apart; None where one has no value or no interval.
+    """How far two estimates of different attempts lie apart; None where one has no value.
 
     The interval is that of independent samples: of the same cases asked twice it is a little too wide.
     """
-    if before.value is None or before.low is None or before.high is None:
+    if before.value is None or after.value is None:
         return None
-    if after.value is None or after.low is None or after.high is None:
-        return None
-    interval = apart(before.value, Interval(before.low, before.high), after.value, Interval(after.low, after.high))
+    sides = _around(before), _around(after)
+    interval = apart(before.value, sides[0], after.value, sides[1]) if sides[0] and sides[1] else None
     return Estimate(
         value=after.value - before.value,
-        low=interval.low,
-        high=interval.high,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
         cases=min(before.cases, after.cases),
         attempts=before.attempts + after.attempts,
     )
+
+
+def _around(estimate: Estimate) -> Interval | None:
+    """The interval of an estimate that has one."""
+    if estimate.low is None or estimate.high is None:
+        return None
+    return Interval(estimate.low, estimate.high)
 
 
 def pass_at(tallied: Mapping[tuple[int, int], int], k: int, *, failed: int = 0) -> Estimate:

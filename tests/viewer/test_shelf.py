@@ -16,6 +16,7 @@ from steelyard.estimates import Estimate, difference
 from steelyard.viewer import pages
 from steelyard.viewer.app import application
 from steelyard.viewer.library import Library
+from steelyard.viewer.opened import Opened
 from steelyard.viewer.shelf import PAUSES, Shelf
 from viewed import Came, cases, got, made
 
@@ -28,12 +29,24 @@ def growing(root: Path) -> store.Journal:
     return store.Journal(made(root, "growing", asked, [(asked[0], MODEL, 1, Came())], ended=False))
 
 
+class Slow(Library):
+    """A library in which reading takes as long as we like."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.may_read = threading.Event()
+
+    def open(self, run_id: str) -> Opened:
+        self.may_read.wait()
+        return super().open(run_id)
+
+
 @contextmanager
-def served(root: Path) -> Iterator[int]:
+def served(library: Library) -> Iterator[int]:
     """The port of a viewer that has no patience at all."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(application(Library(root), port=port, patience=0), log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(application(library, port=port, patience=0), log_level="error"))
         beside = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         beside.start()
         try:
@@ -45,10 +58,12 @@ def served(root: Path) -> Iterator[int]:
 
 def test_a_run_that_takes_long_to_read_says_so_and_comes_by_itself(tmp_path: Path) -> None:
     growing(tmp_path).close()
-    with served(tmp_path) as port:
+    library = Slow(tmp_path)
+    with served(library) as port:
         first = got(port, "/runs/growing")
         assert (first.status, first.headers["refresh"]) == (202, "1")
         assert "Reading growing" in first.told
+        library.may_read.set()
         while (page := got(port, "/runs/growing")).status == 202:
             time.sleep(0.05)
         assert page.status == 200
@@ -97,4 +112,8 @@ def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
     assert moved((0.2, 0.15, 0.25), (0.3, 0.25, 0.35)) == "up"
     assert moved((0.3, 0.25, 0.35), (0.2, 0.15, 0.25)) == "down"
     assert moved((0.0, 0.0, 0.4), (0.0, 0.0, 0.4)) == "even"
+    assert moved((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)) == "up"
+    lone = difference(Estimate(value=0.0), Estimate(value=1.0))
+    assert lone is not None
+    assert pages._moved(lone) == "even"
     assert difference(Estimate(value=None), Estimate(value=1.0, low=0.5, high=1.0)) is None
