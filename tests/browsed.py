@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolchains import BROWSER
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -46,7 +47,7 @@ def launched() -> Iterator[Browser]:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), headless=True, chromium_sandbox=False, args=list(QUIET)
+            executable_path=BROWSER, headless=True, chromium_sandbox=False, args=list(QUIET)
         )
         with closing(browser):
             yield browser
@@ -99,8 +100,10 @@ def is_as_wide_as_the_window(page: Page) -> bool:
     return bool(wide <= window)
 
 
-def kept(page: Page, folder: Path, name: str) -> None:
-    """Keep how a page looks: in the folder that STEELYARD_SCREENSHOTS names, or in this one."""
-    place = Path(os.environ.get("STEELYARD_SCREENSHOTS") or folder)
+def kept(page: Page, name: str) -> None:
+    """Keep how a page looks in the folder that STEELYARD_SCREENSHOTS names, if it names one."""
+    if "STEELYARD_SCREENSHOTS" not in os.environ:
+        return
+    place = Path(os.environ["STEELYARD_SCREENSHOTS"])
     place.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=place / f"{re.sub(r'[^a-z0-9]+', '-', name)}.png")

@@ -6,12 +6,15 @@ import os
 import platform
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = Path(os.environ.get("TERRAFORM_PROGRAMS") or Path(sys.prefix, "terraform"))
 """Where `tools/terraform` put the real programs, each in a folder named after its version."""
+BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+"""Chromium; the build of it that has no windows draws the same pages for half the work."""
 AXE = Path(sys.prefix, "axe", "axe.min.js")
 """Where `tools/axe` put what looks for barriers in a page."""
 SCHEMATHESIS = Path(sys.prefix, "schemathesis", "bin", "schemathesis")
@@ -21,6 +24,11 @@ SCHEMATHESIS = Path(sys.prefix, "schemathesis", "bin", "schemathesis")
 def needs(tool: str) -> pytest.MarkDecorator:
     """Skip where a tool is missing, except in CI: there the test runs, and fails."""
     return _skipped(shutil.which(tool) is None, tool)
+
+
+def needs_browser() -> pytest.MarkDecorator:
+    """The same for Chromium and what steers it."""
+    return _skipped(BROWSER is None or find_spec("playwright") is None, "chromium or playwright")
 
 
 def terraform(version: str = "1.0.3") -> Path:

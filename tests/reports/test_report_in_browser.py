@@ -2,137 +2,95 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from browsed import NARROW, WIDE, Opening, Seen, is_as_wide_as_the_window, kept, launched, opening
 from hostile_texts import MARK, TEXTS, write_hostile_run
 from steelyard import cli
-from toolchains import needs
+from toolchains import needs_browser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Dialog, Page
+    from playwright.sync_api import Browser
 
-if "CI" not in os.environ:
-    pytest.importorskip("playwright")
-pytestmark = needs("chromium")
-
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-SUITES = (
-    "suite:contradictions",
-    "suite:injection",
-    "suite:json_api",
-    "suite:long_context@2000",
-    "suite:unicode_locale",
-)
-NARROW, WIDE = 400, 1200
+pytestmark = needs_browser()
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def reports(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The reports of real runs: recorded replies verified anew, an experiment in tiers, suites, and a hostile run."""
     place = tmp_path_factory.mktemp("reports")
-    shutil.copytree(EXAMPLES, place / "examples")
-    experiment = place / "examples" / "tiers" / "experiment.toml"
-    experiment.write_text(experiment.read_text("utf-8").replace("runs = 4", "runs = 1"), "utf-8")
-    before = Path.cwd()
-    os.chdir(place)
-    try:
-        recorded = "replay:examples/recordings/python-basics.jsonl.gz"
-        python = ["run", "examples/python-basics.toml", "--models", recorded, "--limit", "4", "--pass-k", "1,5"]
-        assert cli.main([*python, "--samples", "5", "--output", "runs/before"]) == 0
-        assert cli.main([*python, "--output", "runs/python"]) == 0
-        suites = ["run", *SUITES, "--models", "replay:examples/recordings/suites.jsonl.gz", "--output", "runs/suites"]
-        assert cli.main(suites) == 0
-        assert cli.main(["tiers", str(experiment), "--output", "runs/tiers"]) == 0
-        write_hostile_run(Path("runs/hostile"))
-        for name in ("python", "suites", "tiers", "hostile"):
-            assert cli.main(["report", f"runs/{name}", "-o", f"{name}.html"]) == 0
-        assert cli.main(["report", "runs/python", "--baseline", "runs/before", "-o", "compared.html"]) == 0
-    finally:
-        os.chdir(before)
+    write_hostile_run(place / "hostile")
+    for name, run in (
+        ("python", demo / "tuesday"),
+        ("suites", demo / "suites"),
+        ("tiers", demo / "tiers"),
+        ("hostile", place / "hostile"),
+    ):
+        assert cli.main(["report", str(run), "-o", str(place / f"{name}.html")]) == 0
+    both = ["report", str(demo / "tuesday"), "--baseline", str(demo / "monday"), "-o", str(place / "compared.html")]
+    assert cli.main(both) == 0
     return {path.stem: path for path in place.glob("*.html")}
 
 
 @pytest.fixture(scope="module")
 def browser(reports: dict[str, Path]) -> Iterator[Browser]:
-    """Started after the runs are done: it brings a loop of its own."""
-    from playwright.sync_api import sync_playwright
-
-    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
-            headless=True,
-            chromium_sandbox=False,
-            args=[*quiet, "--disable-component-update", "--disable-sync"],
-        )
-        with closing(launched):
-            yield launched
-
-
-class Seen(NamedTuple):
-    """A page, and all that it did."""
-
-    page: Page
-    asked: list[str]
-    """Every address that was asked for."""
-    said: list[str]
-    """What it wrote to the console, its errors, its dialogs, and the windows that it opened."""
+    """Started after the reports are written: it brings a loop of its own."""
+    with launched() as running:
+        yield running
 
 
 @pytest.fixture
 def opened(browser: Browser, reports: dict[str, Path]) -> Iterator[Callable[..., Seen]]:
-    """Open a report, with all ears."""
-    contexts = []
-
-    def one(name: str, *, width: int = WIDE, **how: Any) -> Seen:
-        context = browser.new_context(viewport={"width": width, "height": 900}, **how)
-        contexts.append(context)
-        page = context.new_page()
-        seen = Seen(page, [], [])
-        page.on("request", lambda request: seen.asked.append(request.url))
-        page.on("console", lambda message: seen.said.append(message.text))
-        page.on("pageerror", lambda error: seen.said.append(str(error)))
-        page.on("dialog", lambda dialog: dismissed(dialog, seen.said))
-        page.on("popup", lambda popup: seen.said.append(popup.url))
-        page.goto(reports[name].as_uri())
-        return seen
-
-    yield one
-    for context in contexts:
-        context.close()
+    """Open a report in a profile of its own, with all ears."""
+    with opening(browser) as one:
+        yield lambda name, **how: one(reports[name].as_uri(), **how)
 
 
-def dismissed(dialog: Dialog, said: list[str]) -> None:
-    said.append(dialog.message)
-    dialog.dismiss()
+class Shelf(NamedTuple):
+    """Reports that are read once, and lie open for every test that only looks."""
+
+    open_one: Opening
+    reports: dict[str, Path]
+    seen: dict[str, Seen]
+
+    def look(self, name: str, *, width: int = WIDE, **media: Any) -> Seen:
+        """A report as it is when it has just been opened."""
+        if name not in self.seen:
+            self.seen[name] = self.open_one(self.reports[name].as_uri())
+            self.seen[name].page.evaluate(f"window.unfolded = {DETAILS}.map(each => each.open)")
+        page = self.seen[name].page
+        page.emulate_media(**{"media": "screen", "color_scheme": "light", **media})
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate(f"{DETAILS}.forEach((each, place) => each.open = unfolded[place])")
+        page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+        return self.seen[name]
 
 
-def is_as_wide_as_the_window(page: Page) -> bool:
-    wide, window = page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
-    return bool(wide <= window)
+DETAILS = "[...document.querySelectorAll('details')]"
+
+
+@pytest.fixture(scope="module")
+def shelf(browser: Browser, reports: dict[str, Path]) -> Iterator[Shelf]:
+    with opening(browser) as one:
+        yield Shelf(one, reports, {})
 
 
 REPORTS = ("python", "compared", "suites", "tiers", "hostile")
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_asks_for_nothing_and_runs_nothing(
-    name: str, opened: Callable[..., Seen], reports: dict[str, Path]
-) -> None:
-    page, asked, said = opened(name)
+def test_a_report_asks_for_nothing_and_runs_nothing(name: str, shelf: Shelf) -> None:
+    page, asked, said = shelf.look(name)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.mouse.move(200, 400)
     page.keyboard.press("Tab")
     page.wait_for_timeout(300)
-    assert asked == [reports[name].as_uri()]
+    assert asked == [shelf.reports[name].as_uri()]
     assert said == []
     assert page.evaluate(f"typeof window.{MARK}") == "undefined"
     assert page.evaluate("document.scripts.length") == 0
@@ -140,12 +98,10 @@ def test_a_report_asks_for_nothing_and_runs_nothing(
 
 @pytest.mark.parametrize("name", REPORTS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_report_fits_a_telephone_and_a_desk_in_both_themes(
-    name: str, scheme: str, opened: Callable[..., Seen], tmp_path: Path
-) -> None:
+def test_a_report_fits_a_telephone_and_a_desk_in_both_themes(name: str, scheme: str, shelf: Shelf) -> None:
     for width in (NARROW, WIDE):
-        page = opened(name, width=width, color_scheme=scheme).page
-        page.screenshot(path=tmp_path / f"{name}-{scheme}-{width}.png")
+        page = shelf.look(name, width=width, color_scheme=scheme).page
+        kept(page, f"report {name} {scheme} {width}")
         assert is_as_wide_as_the_window(page)
         page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
         assert is_as_wide_as_the_window(page)
@@ -154,10 +110,9 @@ def test_a_report_fits_a_telephone_and_a_desk_in_both_themes(
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_prints_in_light_on_paper(name: str, opened: Callable[..., Seen], tmp_path: Path) -> None:
-    page = opened(name, color_scheme="dark", width=720).page
-    page.emulate_media(media="print")
-    page.screenshot(path=tmp_path / f"{name}-print.png")
+def test_a_report_prints_in_light_on_paper(name: str, shelf: Shelf) -> None:
+    page = shelf.look(name, width=720, media="print", color_scheme="dark").page
+    kept(page, f"report {name} print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     drawn = page.evaluate("getComputedStyle(document.querySelector('.drawing text')).fill")
@@ -167,8 +122,8 @@ def test_a_report_prints_in_light_on_paper(name: str, opened: Callable[..., Seen
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_has_landmarks_and_headings_to_go_by(name: str, opened: Callable[..., Seen]) -> None:
-    page = opened(name).page
+def test_a_report_has_landmarks_and_headings_to_go_by(name: str, shelf: Shelf) -> None:
+    page = shelf.look(name).page
     for landmark in ("banner", "main", "contentinfo"):
         assert page.get_by_role(landmark).count() == 1
     assert page.get_by_role("navigation", name="Sections").count() == 1
@@ -182,9 +137,9 @@ def test_a_report_has_landmarks_and_headings_to_go_by(name: str, opened: Callabl
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_verdict_and_the_numbers_stand_on_the_first_screen_and_charts_before_the_matrix(
-    name: str, opened: Callable[..., Seen]
+    name: str, shelf: Shelf
 ) -> None:
-    page = opened(name).page
+    page = shelf.look(name).page
     tops = [page.locator(each).first.bounding_box() for each in (".verdict", ".headline", "#charts", "#matrix")]
     places = [box["y"] for box in tops if box is not None]
     assert len(places) == 4
@@ -237,8 +192,8 @@ def test_colours_of_charts_follow_the_theme(opened: Callable[..., Seen]) -> None
     assert light.isdisjoint(dark)
 
 
-def test_what_is_hostile_is_there_to_be_read(opened: Callable[..., Seen]) -> None:
-    page = opened("hostile").page
+def test_what_is_hostile_is_there_to_be_read(shelf: Shelf) -> None:
+    page = shelf.look("hostile").page
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     shown = page.evaluate("[...document.querySelectorAll('pre')].map(each => each.textContent)")
     for text in ("script", "a picture that fails", "the end of preformatted text", "a template expression", "a form"):

@@ -1,12 +1,7 @@
-"""Real runs of what is shipped, a viewer that shows them, and a browser that looks."""
+"""A viewer of real runs, and a browser that looks."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,47 +13,6 @@ from viewed import Viewer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-RECORDED = "replay:examples/recordings/python-basics.jsonl.gz"
-SUITES = ("suite:contradictions", "suite:injection", "suite:json_api")
-COMMANDS = {
-    "monday": ("run", "examples/python-basics.toml", "--models", RECORDED, "--limit", "8", "--samples", "2"),
-    "tuesday": (*("run", "examples/python-basics.toml", "--models", RECORDED), "--limit", "8", "--samples", "4"),
-    "suites": ("run", *SUITES, "--models", "replay:examples/recordings/suites.jsonl.gz"),
-    "tiers": ("tiers", "examples/tiers/experiment.toml"),
-}
-"""Runs by name, in the order in which they are made."""
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with real runs, and with one that is broken; made once, whoever tests beside us."""
-    base = tmp_path_factory.getbasetemp()
-    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo"
-    place.mkdir(exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "made").exists():
-            _make(place)
-            (place / "made").touch()
-    return place / "runs"
-
-
-def _make(place: Path) -> None:
-    shutil.copytree(EXAMPLES, place / "examples")
-    experiment = place / "examples" / "tiers" / "experiment.toml"
-    experiment.write_text(experiment.read_text("utf-8").replace("runs = 4", "runs = 1"), "utf-8")
-    for name, command in COMMANDS.items():
-        ran = subprocess.run(
-            [sys.executable, "-m", "steelyard.cli", *command, "--output", f"runs/{name}"],
-            cwd=place,
-            capture_output=True,
-            text=True,
-        )
-        assert ran.returncode == 0, ran.stderr
-    (place / "runs" / "broken").mkdir()
-    (place / "runs" / "broken" / "run.json").write_text('{"id": 7}')
 
 
 @pytest.fixture(scope="session")

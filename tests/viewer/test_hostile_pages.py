@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -13,15 +11,13 @@ import pytest
 from browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, kept, wait_for
 from hostile_texts import ENDLESS, MARK, MODELS, TEXTS, cases, write_hostile_run
 from steelyard.reports.figures import UNSEEN, plain
-from toolchains import needs
+from toolchains import needs_browser
 from viewed import Viewer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-if "CI" not in os.environ:
-    pytest.importorskip("playwright")
-pytestmark = needs("chromium")
+pytestmark = needs_browser()
 
 NAME = "<img src=x onerror=alert(1)> {{7*7}} \u202e"
 """Of the run folder."""
@@ -92,9 +88,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_about_hostile_texts_obeys_none_of_them(
-    name: str, hostile: Viewer, opened: Opening, tmp_path: Path
-) -> None:
+def test_a_page_about_hostile_texts_obeys_none_of_them(name: str, hostile: Viewer, opened: Opening) -> None:
     seen = opened(hostile.url + PAGES[name])
     page = seen.page
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -104,7 +98,7 @@ def test_a_page_about_hostile_texts_obeys_none_of_them(
     page.set_viewport_size({"width": NARROW, "height": 900})
     assert is_as_wide_as_the_window(page)
     obeyed_nothing(seen, hostile)
-    kept(page, tmp_path, f"hostile {name}")
+    kept(page, f"hostile {name}")
 
 
 def test_every_hostile_reply_can_be_read_to_the_letter_and_does_nothing(hostile: Viewer, opened: Opening) -> None:
@@ -131,7 +125,7 @@ def test_a_reply_of_megabytes_leaves_a_page_that_can_be_read(name: str, hostile:
     obeyed_nothing(seen, hostile)
 
 
-def test_the_keyboard_leads_through_hostile_cells(hostile: Viewer, opened: Opening, tmp_path: Path) -> None:
+def test_the_keyboard_leads_through_hostile_cells(hostile: Viewer, opened: Opening) -> None:
     seen = opened(f"{hostile.url}{RUN}?size=25")
     page = seen.page
     page.keyboard.press("j")
@@ -149,7 +143,7 @@ def test_the_keyboard_leads_through_hostile_cells(hostile: Viewer, opened: Openi
     page.reload()
     assert page.get_by_label("Search").input_value() == TEXTS["the end of an attribute"]
     obeyed_nothing(seen, hostile)
-    kept(page, tmp_path, "hostile pane")
+    kept(page, "hostile pane")
 
 
 @pytest.mark.parametrize(
