@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import steelyard
 from fault_server import FaultServer
 
 STEELYARD = Path(sys.executable).with_name("steelyard")
@@ -49,7 +50,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def steelyard(place: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def program(place: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What the program does in a process of its own."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
     return subprocess.run(
         [STEELYARD, *arguments],
@@ -62,11 +64,16 @@ def steelyard(place: Path, *arguments: str, **environment: str) -> subprocess.Co
 
 
 def test_a_run_prints_its_numbers_and_what_to_type_next(place: Path) -> None:
-    ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "3", "--pass-k", "1,3")
+    ran = program(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "3", "--pass-k", "1,3")
     assert ran.returncode == 0, ran.stderr
     assert "6/6" in ran.stdout
     assert "pass@3" in ran.stdout
     assert "steelyard report steelyard-runs/" in ran.stdout
+
+
+def test_a_program_that_is_refused_says_so_by_its_exit_code(place: Path) -> None:
+    ran = program(place, "run", "nowhere.toml")
+    assert (ran.returncode, ran.stdout, len(ran.stderr.splitlines())) == (2, "", 1)
 
 
 def test_two_models_stand_side_by_side(place: Path) -> None:
@@ -430,7 +437,7 @@ def test_output_that_nobody_can_read_ends_without_a_traceback(outcomes: Path) ->
 def test_a_terminal_that_knows_few_letters_gets_escapes(tmp_path: Path) -> None:
     (tmp_path / "größe_fixes.csv").write_text(FIXES)
     few = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
-    ran = steelyard(tmp_path, "passk", "--fixes-csv", "größe_fixes.csv", **few)
+    ran = program(tmp_path, "passk", "--fixes-csv", "größe_fixes.csv", **few)
     assert "Traceback" not in ran.stderr
     assert (ran.returncode, ran.stdout.isascii(), "\\u" in ran.stdout) == (0, True, True)
 

@@ -21,12 +21,11 @@ from steelyard.sides import Side, Trials
 from steelyard.stats.sequential import Step, design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from steelyard.decision import Decision
     from steelyard.engine.run import Run
     from steelyard.engine.sitting import Means
-    from steelyard.protocols import Provider
 
 MOST = 20
 """Attempts per case at the most, unless the user says otherwise."""
@@ -71,7 +70,7 @@ def run_until_decided(
         _comparable(baseline, providers, cases)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
     finally:
-        complete(_close(providers))
+        complete(runs.close(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
     done = runs.run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
@@ -114,11 +113,6 @@ def decided(done: Run, *, means: Means, tell: Tell) -> Decided:
         else:
             break
     return _told(done, found, until)
-
-
-async def _close(providers: Mapping[str, Provider]) -> None:
-    for provider in providers.values():
-        await provider.close()
 
 
 def _comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case]) -> None:

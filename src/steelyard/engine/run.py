@@ -277,11 +277,20 @@ def forecast(
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []
-    for model, provider in providers.items():
-        attempts = list(plan(info, cases, {model: provider}))
-        bounds = [prices.bound(model, *most_tokens(attempt)) for attempt in attempts]
-        forecasts.append(Forecast(model, len(cases), len(attempts), _total(bounds)))
+    try:
+        for model, provider in providers.items():
+            attempts = list(plan(info, cases, {model: provider}))
+            bounds = [prices.bound(model, *most_tokens(attempt)) for attempt in attempts]
+            forecasts.append(Forecast(model, len(cases), len(attempts), _total(bounds)))
+    finally:
+        complete(close(providers))
     return forecasts
+
+
+async def close(providers: Mapping[str, Provider]) -> None:
+    """Let go of what providers hold."""
+    for provider in providers.values():
+        await provider.close()
 
 
 def resume(
