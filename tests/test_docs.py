@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
+PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+"""What comes with our environment is found first, Terraform for example."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
 """Write what commands really print into the pages, instead of comparing."""
@@ -62,7 +64,7 @@ def printed(command: str, place: Path) -> str:
     words = shlex.split(command)
     file = words.pop() if words[-2:-1] == [">"] else ""
     if words[0] == "steelyard" and (">" not in words or file):
-        said = shown(place, *(word for word in words[1:] if word != ">"), COLUMNS="100")
+        said = shown(place, *(word for word in words[1:] if word != ">"), COLUMNS="100", PATH=PATH)
         if file:
             (place / file).write_text(said, "utf-8")
             said = ""
@@ -79,7 +81,7 @@ def _shell(command: str, place: Path) -> str:
     return subprocess.run(
         ["sh", "-c", f"{command} 2>&1"],
         cwd=place,
-        env={**environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"},
+        env={**environment, "PATH": PATH, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
         text=True,
         timeout=300,
