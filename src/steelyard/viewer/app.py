@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -75,6 +76,8 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     import anyio.to_thread
 
     anyio.to_thread.current_default_thread_limiter().total_tokens = AT_ONCE
+    # while the browser opens, and nobody waits for it when the viewer ends
+    threading.Thread(target=pages.prepare, daemon=True).start()
     yield
 
 

@@ -755,6 +755,13 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
+def prepare() -> None:
+    """Compile the templates, so that the first who opens a page does not wait for that."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["j2"]):
+        environment.get_template(name)
+
+
 def _rendered(template: str, **context: Any) -> str:
     # half of a surrogate pair is no text, and a name on disk may hold one
     return _environment().get_template(template).render(**context).encode("utf-8", "replace").decode()
