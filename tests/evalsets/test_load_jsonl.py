@@ -144,13 +144,13 @@ def test_an_unknown_key_is_a_warning_and_its_value_is_kept(file: Path) -> None:
     assert [one.metadata for one in loaded.cases] == [{"targt": "t"}, {"targt": "u"}]
 
 
-def test_a_hundred_thousand_different_unknown_keys_are_counted_not_shown(file: Path) -> None:
-    file.write_text("\n".join(f'{{"id": "{n}", "prompt": "p", "key{n}": 1}}' for n in range(100_000)))
+def test_twenty_thousand_different_unknown_keys_are_counted_not_shown(file: Path) -> None:
+    file.write_text("\n".join(f'{{"id": "{n}", "prompt": "p", "key{n}": 1}}' for n in range(20_000)))
     started = time.process_time()
     loaded = load([file])
-    assert time.process_time() - started < 20
-    assert len(loaded.cases) == 100_000
-    assert loaded.problems[-1].what == "99900 further unknown keys are not shown"
+    assert time.process_time() - started < 5
+    assert len(loaded.cases) == 20_000
+    assert loaded.problems[-1].what == "19900 further unknown keys are not shown"
     assert len(loaded.problems) == 101
 
 

@@ -120,7 +120,7 @@ def test_other_languages_and_very_long_code_are_plain() -> None:
     assert "<span" not in highlighted("def " * LONGEST, "python")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", {known: name for name, known in LANGUAGES.items()}.values())
 @pytest.mark.parametrize("piece", ["\n", '"', "'a", "/*", '"\\', "a.", "r#", "<<E ", "1e", "[[", "  @", "a-"])
 def test_however_often_something_begins_it_ends_in_time(language: str, piece: str) -> None:
     # patterns that read on to the end from each of these would take minutes

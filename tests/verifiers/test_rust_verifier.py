@@ -382,11 +382,11 @@ def test_words_in_strings_comments_and_characters_are_no_words() -> None:
     ['"', "/*", "'", "r#", "r#######", "crate::", "#[", "#![a]", "impl<", "fn f(", "[", "use x as ", "#[allow(", "\\", "PartialEq as "],
 )  # fmt: skip
 def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
-    source = pattern * (200_000 // len(pattern))
+    source = pattern * (60_000 // len(pattern))
     started = time.process_time()
     code = rust_source.tokens(source)
     rust_source.refusal(code, "", ADD)
     rust_source.wants_to_be_alone(code)
     rust_source.silenced(code)
     rust_crate.piece(source, code, rust_source.tests_in(ADD, ()))
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 3
