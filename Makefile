@@ -28,6 +28,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/terraform.py
 	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/classify.py
+	$(BIN)/python benchmarks/viewer.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.records import Record
@@ -193,12 +195,11 @@ def _cells(cases: int, seats: int, rows: Sequence[Row]) -> tuple[tuple[Cell, ...
     """What the rows add up to; those of a cell stand together."""
     nothing = Cell(0, 0, 0, None, None, range(0))
     found = [[nothing] * seats for _ in range(cases)]
-    place = 0
-    while place < len(rows):
-        start, case, seat = place, rows[place].case, rows[place].seat
-        while place < len(rows) and rows[place].case == case and rows[place].seat == seat:
-            place += 1
-        found[case][seat] = _cell(rows[start:place], range(start, place))
+    start = 0
+    for (case, seat), group in groupby(rows, key=attrgetter("case", "seat")):
+        own = list(group)
+        found[case][seat] = _cell(own, range(start, start + len(own)))
+        start += len(own)
     return tuple(map(tuple, found))
 
 

@@ -275,7 +275,7 @@ def run(shelf: Shelf, name: str, asked: Asked) -> str:
         columns=[names[place] for place in shown],
         lines=[_line(opened, table, place, shown) for place in here.cases],
         reading=reading,
-        progress=_progress(opened),
+        progress=_progress(opened, table),
         here=Address(["runs", name], values),
         values=values,
     )
@@ -398,12 +398,12 @@ class Progress(NamedTuple):
     planned: int
 
 
-def _progress(opened: Opened) -> Progress | None:
+def _progress(opened: Opened, table: Table) -> Progress | None:
     """How many attempts are judged of those that were planned; None where nobody knows how many are."""
     if opened.info.samples is None:
         return None
     planned = opened.info.samples * len(opened.cases) * len(opened.seats)
-    done = sum(row.outcome != "missing" for row in opened.rows)
+    done = sum(cell.attempts for cells in table.cells for cell in cells)
     return Progress(done, max(planned, done)) if planned else None
 
 
