@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from steelyard import cli, options
 from steelyard.reports import FORMATS
 from toolchains import needs
 
@@ -20,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
 PAGE = ROOT / "docs" / "ci.md"
+SHARDS = ROOT / "docs" / "shards.md"
 HOSTILE = "a b'\"; echo owned >&2; $(touch owned) `touch owned` ${HOME} --config=x"
 
 
@@ -56,6 +59,22 @@ def test_a_file_keeps_to_the_schema_of_its_system(path: Path, schema: list[str],
         .replace("image:", "artifacts: 1\n  x:")
     )
     assert subprocess.run([*command, spoiled], capture_output=True).returncode == 1
+
+
+def test_the_workflow_on_the_page_of_shards_keeps_to_its_schema_and_its_commands_are_understood(tmp_path: Path) -> None:
+    path = tmp_path / "workflow.yml"
+    path.write_text(SHARDS.read_text("utf-8").partition("```yaml\n")[2].partition("```")[0])
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows", str(path)]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
+    jobs = loaded(path)["jobs"]
+    lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    commands = [shlex.split(line.partition("||")[0])[1:] for line in lines if line.startswith("steelyard ")]
+    understood = [options.parser(cli.COMMANDS).parse_args(words) for words in commands]
+    assert [each.command.__name__ for each in understood] == ["run", "merge", "resume", "gate"]
+    assert understood[1].output == understood[2].run == understood[3].current
+    # what a matrix says reaches a script through the environment alone
+    assert "${{" not in "".join(lines)
 
 
 @pytest.mark.parametrize("name", scripts())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.engine.gather import gather
     from steelyard.engine.gating import Gated, gate
+    from steelyard.engine.merging import merge
     from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
     from steelyard.engine.sitting import Means
@@ -28,6 +29,7 @@ _HOMES = {
     "gate": "steelyard.engine.gating",
     "gather": "steelyard.engine.gather",
     "load": "steelyard.evalsets",
+    "merge": "steelyard.engine.merging",
     "resume": "steelyard.engine.run",
     "run": "steelyard.engine.run",
     "standings": "steelyard.standing",
@@ -45,6 +47,7 @@ __all__ = [
     "gate",
     "gather",
     "load",
+    "merge",
     "resume",
     "run",
     "standings",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.engine.sitting import Means, Progress
     from steelyard.errors import Problem
     from steelyard.evalsets.experiments import Loaded
-    from steelyard.records import SuiteRule, Until
+    from steelyard.records import Case, SuiteRule, Until
     from steelyard.reports.html import Against
     from steelyard.reports.progress import Counts
     from steelyard.settings import Settings
@@ -111,6 +111,7 @@ def run(options: argparse.Namespace) -> int:
         _tell(
             "warning: at temperature 0 the attempts at a case are hardly different; --temperature 0.8 is usual for pass@k"
         )
+    mine = _tell_of_shard(options.shard, cases, means) if options.shard else cases
     asked: dict[str, Any] = {
         "models": models,
         "samples": options.samples,
@@ -120,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
         "base_url": options.base_url or "",
     }
     if options.dry_run:
-        for model, count, attempts, dollars in engine.forecast(cases, means=means, **asked):
+        for model, count, attempts, dollars in engine.forecast(mine, means=means, **asked) if mine else ():
             price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
             print(f"{model}: {attempts} attempts at {count} cases, {price}")
         return FINE
@@ -135,12 +136,24 @@ def run(options: argparse.Namespace) -> int:
     }
     until = _until(options)
     if until is None:
-        return _conclude(engine.run(cases, **asked, **kept), options, suite_rule)
+        return _conclude(engine.run(cases, shard=options.shard, **asked, **kept), options, suite_rule)
     from steelyard.engine.rounds import run_until_decided
 
     del asked["samples"]
     decided = run_until_decided(cases, until=until, tell=_tell, **asked, **kept)
     return _conclude_decided(decided, options, suite_rule)
+
+
+def _tell_of_shard(shard: tuple[int, int], cases: Sequence[Case], means: Means) -> Sequence[Case]:
+    """The cases of a shard; says how many they are, and whom a budget is for."""
+    from steelyard.engine.shards import hand
+
+    number, of = shard
+    mine = hand(cases, number, of)
+    _tell(f"shard {number}/{of}: {len(mine)} of {len(cases)} cases")
+    if means.max_cost is not None and of > 1:
+        _tell(f"--max-cost holds for each shard alone: {of} shards may spend ${of * means.max_cost:g} together")
+    return mine
 
 
 def resume(options: argparse.Namespace) -> int:
@@ -166,6 +179,16 @@ def verify(options: argparse.Namespace) -> int:
     folder = _find(options.run, settings)
     suite_rule = meaning.suite_rule_of(folder, options, settings)
     return _conclude(engine.verify_again(folder, eval_sets=options.eval_set or (), means=means), options, suite_rule)
+
+
+def merge(options: argparse.Namespace) -> int:
+    """Join the shards of a run that several machines have done to one run, checked to be of the same plan."""
+    from steelyard.engine.merging import merge as merged
+
+    settings, means = _means(options)
+    output = Path(options.output) if options.output else None
+    done = merged(options.run, output=output, partial=options.partial, means=means)
+    return _conclude(done, options, meaning.suite_rule_of(done.folder, options, settings))
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -470,6 +493,8 @@ def tiers(options: argparse.Namespace) -> int:
         raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
     if not options.runs_csv and (options.judges_csv or options.criteria_csv):
         raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
+    if options.shard and not (options.experiment or "").endswith(".toml"):
+        raise InputError("--shard is for running an experiment (.toml); what is recorded is analysed as a whole")
     if options.dry_run and not (options.experiment or "").endswith(".toml"):
         raise InputError("--dry-run is for an experiment (.toml); what is recorded costs nothing to analyse")
     if options.runs_csv:
@@ -480,11 +505,14 @@ def tiers(options: argparse.Namespace) -> int:
         if options.experiment.endswith(".toml"):
             loaded = experiments.load(options.experiment)
             _warn(loaded.problems)
+            mine = _tell_of_shard(options.shard, loaded.cases, means) if options.shard else loaded.cases
             if options.dry_run:
-                return _forecast_tiers(loaded, means)
-            done = engine.run_experiment(loaded, output=options.output, means=means)
+                return _forecast_tiers(loaded._replace(cases=tuple(mine)), means) if mine else FINE
+            done = engine.run_experiment(loaded, output=options.output, shard=options.shard, means=means)
             folder, stopped = done.folder, done.stopped
             _tell(str(folder))
+            if not mine:
+                return FINE
         else:
             folder = _find(options.experiment, settings)
         found = comparing.compared(store.Stored(folder))
@@ -606,6 +634,7 @@ COMMANDS = {
     "run": run,
     "resume": resume,
     "verify": verify,
+    "merge": merge,
     "list": list_runs,
     "show": show,
     "report": report,
@@ -783,7 +812,7 @@ def _conclude(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | No
         _tell(f"steelyard: {reason}; continue with: steelyard resume {done.folder}")
     if done.stopped or not done.summary.conclusive:
         return CANNOT_TELL
-    if options.fail_under is not None:
+    if options.fail_under is not None and done.summary.cases:
         for model in done.summary.models:
             k, estimate = min(model.pass_at.items())
             if estimate.value is None:
@@ -807,6 +836,8 @@ def _until(options: argparse.Namespace) -> Until | None:
         return None
     if options.baseline is None:
         raise InputError("--until-decided needs a --baseline; make one with: steelyard bless RUN --as NAME")
+    if options.shard is not None:
+        raise InputError("--until-decided looks at all cases after every round, and a --shard has only some of them")
     if options.samples is not None:
         raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
     most = MOST if options.max_samples is None else options.max_samples

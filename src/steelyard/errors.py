@@ -41,6 +41,22 @@ class Problem(NamedTuple):
         return f"{place}: {self.what}" if place else self.what
 
 
+class Damages:
+    """What could not be read, however much that is: the first problems, and how many more."""
+
+    def __init__(self, most: int) -> None:
+        self.first: list[Problem] = []
+        self.more = 0
+        self._most = most
+
+    def add(self, problem: Problem) -> None:
+        """Keep a problem, or only count it."""
+        if len(self.first) < self._most:
+            self.first.append(problem)
+        else:
+            self.more += 1
+
+
 class InputError(SteelyardError):
     """Something the user gave cannot be used."""
 

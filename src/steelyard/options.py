@@ -78,6 +78,14 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="take the tests from here")
     _means_options(sub)
     _result_options(sub)
+    sub = command("merge", MERGE_EXAMPLES)
+    sub.add_argument("run", nargs="+", metavar="RUN", help="the run folders of all shards, in any order")
+    sub.add_argument(
+        "--output", metavar="DIR", help="the folder of the whole run (default: a new one under steelyard-runs/)"
+    )
+    sub.add_argument("--partial", action="store_true", help="merge what is there although shards are missing")
+    _result_options(sub)
+    _settings_option(sub)
     sub = command("list", "")
     _settings_option(sub)
     sub = command("show", "examples:\n  steelyard show latest --failed\n  steelyard show latest merge-bookings 3")
@@ -158,6 +166,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         help="what tells that runs of two tiers are of one task; experiment where subtests are variants of a tier (default: case)",
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
+    _shard_option(sub)
     sub.add_argument("--dry-run", action="store_true", help="only say what would be asked, and the most it can cost")
     _tier_report_options(sub)
     _means_options(sub)
@@ -203,6 +212,7 @@ TIERS_EXAMPLES = """\
 examples:
   steelyard tiers experiment.toml --dry-run
   steelyard tiers experiment.toml -o tiers.md --charts charts
+  steelyard tiers experiment.toml --shard 3/8 --output shards/3
   steelyard tiers --runs-csv runs.csv --judges-csv judges.csv --criteria-csv criteria.csv"""
 SUITES_EXAMPLES = """\
 examples:
@@ -217,7 +227,26 @@ examples:
   steelyard run evals/ --models openai/gpt-5-mini,anthropic/claude-sonnet-4-5 --samples 10 --temperature 0.8
   steelyard run evals/ --models openai/qwen --base-url http://127.0.0.1:8080/v1 --filter easy --fail-under 0.8
   steelyard run evals/ --models openai/gpt-5-mini --baseline main --until-decided --max-cost 2
+  steelyard run evals/ --models openai/gpt-5-mini --samples 10 --shard 3/8 --output shards/3
+
+With --shard, --max-cost holds for each shard alone.
 """
+MERGE_EXAMPLES = """\
+Every machine runs the same command with a --shard of its own: 1/3 on one, 2/3 on another, 3/3 on the third. Each gets every
+third case. Their run folders, brought together in any way, are merged to one run, as if one machine had done all of it: resume,
+show, report, gate and view take it like any other. Nobody is asked and nothing is verified; the shards stay as they are. What
+an interrupted shard still owes is owed by the merged run.
+
+Shards of different plans (other cases, tests, models, parameters, samples...) are refused with what differs, and so is a shard
+that comes twice. When shards are missing, they are named and nothing is written, unless --partial says to go on without them;
+that run can be merged with them later.
+
+Exit codes: 0 fine, 1 under --fail-under, 2 shards that cannot be merged, 3 cannot tell because attempts are missing, or the disk
+is full.
+
+examples:
+  steelyard merge shards/* --output runs/change
+  steelyard merge shards/* --output runs/change -o report.html --fail-under 0.8"""
 REPORT_EXAMPLES = """\
 examples:
   steelyard report latest -o report.html -o report.json
@@ -315,6 +344,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
     which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
     which.add_argument("--limit", type=_count, metavar="N", help="only the first N cases")
+    _shard_option(which)
     decide = sub.add_argument_group("asking only until a gate can decide")
     decide.add_argument("--baseline", metavar="A", help="what the run is held against, as for steelyard gate")
     decide.add_argument(
@@ -326,6 +356,15 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     _result_options(sub)
+
+
+def _shard_option(sub: Any) -> None:
+    sub.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="I/N",
+        help="of these only every Nth, from the Ith on, such as 3/8; steelyard merge joins what N machines bring",
+    )
 
 
 def _compare_options(sub: argparse.ArgumentParser) -> None:
@@ -650,6 +689,15 @@ def _count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
     return number
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, slash, of = text.partition("/")
+    if not (slash and all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (number, of))):
+        raise argparse.ArgumentTypeError(f'"{text}" is not I/N, such as 3/8 for the third of eight shards')
+    if not 1 <= int(number) <= int(of):
+        raise argparse.ArgumentTypeError(f'"{text}" is no shard: I/N is the Ith of N, and I goes from 1 to N')
+    return int(number), int(of)
 
 
 def _port(text: str) -> int:

@@ -584,6 +584,32 @@ class Experiment(Record, frozen=True, kw_only=True):
     """The most that may be spent on it, judges included, unless somebody says otherwise when it is carried on."""
 
 
+class Shard(Record, frozen=True, kw_only=True):
+    """Which part of a plan a run is: whole cases, dealt out in turn."""
+
+    numbers: tuple[int, ...]
+    """From 1, in order; several where shards were merged and others are missing."""
+    of: int
+    """How many shards there are in all."""
+    cases: int
+    """How many cases they have together."""
+    dealt: tuple[str, ...]
+    """For each of all shards a digest of its cases and their tests."""
+    plan: str
+    """A digest of all that was asked for: equal for shards that belong together."""
+
+
+class Part(Record, frozen=True, kw_only=True):
+    """A run that was merged into another."""
+
+    id: str
+    numbers: tuple[int, ...]
+    """The shards that it brought."""
+    started_at: str
+    ended_at: str | None = None
+    versions: dict[str, str] = {}
+
+
 class RunInfo(Record, frozen=True, kw_only=True):
     """What a run was asked to do: the content of run.json."""
 
@@ -621,3 +647,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     unrecorded: dict[str, int] = {}
     """Per model, how many cases a replay had no recording for."""
+    shard: Shard | None = None
+    """Where the run has only some of the cases that were asked for: which."""
+    merged: tuple[Part, ...] = ()
+    """The runs that this one was put together from, if it was."""

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import os
 import re
+import shutil
 import stat
 import tempfile
 import time
@@ -183,8 +184,14 @@ class Fenced(Stored):
         most = MOST_BYTES[path.name]
         with self.open(path) as file:
             if os.fstat(file.fileno()).st_size > most:
-                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be shown", str(path))
+                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be read", str(path))
             return file.read()
+
+
+class Delivered(Fenced):
+    """A run folder that came from another machine to be taken over: as guarded, but with lines as long as we write them."""
+
+    largest = LARGEST
 
 
 class File(NamedTuple):
@@ -258,8 +265,17 @@ class Tail:
         self._line = 0
         self._stored, self._damaged = stored, damaged
 
+    @property
+    def line(self) -> int:
+        """The number of the line that was read last, from 1."""
+        return self._line
+
     def facts(self) -> Iterator[tuple[int, Told]]:
         """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
+        return ((begin, fact) for begin, _, fact in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, bytes, Told]]:
+        """The same with the lines as they are written."""
         try:
             with self._stored.open(self.path) as file:
                 file.seek(self.byte)
@@ -272,7 +288,7 @@ class Tail:
                     except UNREADABLE as error:
                         self._damage(str(error) if line else f"longer than {self._stored.largest >> 20} MB")
                     else:
-                        yield begin, fact
+                        yield begin, line, fact
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from None
 
@@ -332,7 +348,7 @@ class Journal(Stored):
             os.ftruncate(self._file, self._size)
         except OSError as error:
             os.close(self._lock)
-            raise StoreError(f"{path}: {error.strerror}") from None
+            raise _cannot_write(path if error.errno not in NO_ROOM else folder, error) from None
 
     def append(self, fact: Fact) -> None:
         """Write one fact; when this returns, the fact survives the death of this process."""
@@ -400,6 +416,85 @@ def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
         journal.close()
         raise
     return journal
+
+
+@contextmanager
+def arising(folder: Path) -> Iterator[Journal]:
+    """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
+    try:
+        place = _free(folder)
+        aside = place.with_name(f".{place.name}.arising")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        if aside.is_dir() and not aside.is_symlink():
+            # what is left of somebody who was killed; whoever is still at it holds the lock
+            lock = _locked(aside, "another process is putting a run together there; wait for it, or stop it first")
+            try:
+                shutil.rmtree(aside)
+            finally:
+                os.close(lock)
+        aside.mkdir()
+    except OSError as error:
+        raise _cannot_arise(folder, error) from None
+    try:
+        with Journal(aside) as journal:
+            yield journal
+        aside.rename(place)
+    except NoRoomError:
+        raise NoRoomError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
+    except OSError as error:
+        raise _cannot_arise(folder, error) from None
+    finally:
+        # when it has its place there is nothing aside any more
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _free(folder: Path) -> Path:
+    """A place where a run can be put."""
+    place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
+    if (place / "run.json").exists():
+        raise InputError(f"{folder}: holds a run already; name another folder with --output")
+    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
+        raise InputError(f"{folder}: there already, and not an empty folder; name another with --output")
+    return place
+
+
+def _cannot_arise(folder: Path, error: OSError) -> StoreError:
+    if error.errno in NO_ROOM:
+        return NoRoomError(
+            f"{folder}: no room left ({error.strerror}); nothing was written there; make room and do it again"
+        )
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
+
+
+@contextmanager
+def unchanging(folder: Path) -> Iterator[None]:
+    """A time in which nobody writes a run; raises a StoreError while somebody does."""
+    lock = _locked(folder, how=fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def take_over(
+    stored: Stored, journal: Path, check: Callable[[Told, Path, int], None], damaged: Callable[[Problem], None]
+) -> None:
+    """Add the facts of a run to a journal, line by line as they are written.
+
+    `check` is told each fact, its file and its line, and raises where the fact must not be taken. `damaged` is told of lines
+    that cannot be read; they stay behind.
+    """
+    try:
+        with journal.open("ab") as file:
+            for path in stored.journals():
+                tail = Tail(stored, path, damaged)
+                for _, line, fact in tail.lines():
+                    check(fact, path, tail.line)
+                    file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _cannot_write(journal.parent, error) from None
 
 
 class Opinion(NamedTuple):
@@ -657,23 +752,37 @@ def remember(folder: Path, look: Look) -> None:
 
 def runs(root: Path = RUNS) -> list[Stored]:
     """The runs below a folder, oldest first; folders that hold no readable run are passed over."""
+    return [stored for stored, _ in _readable(root)]
+
+
+def _readable(root: Path) -> list[tuple[Stored, RunInfo]]:
+    """The same with their descriptions."""
     found = []
     for path in root.glob("*/run.json"):
         stored = Stored(path.parent)
+        if is_hidden(stored.folder):
+            continue
         try:
-            found.append((stored.info.started_at, stored.folder.name, stored))
+            found.append((stored, stored.info))
         except InputError:
             continue
-    return [stored for _, _, stored in sorted(found, key=lambda entry: entry[:2])]
+    return sorted(found, key=lambda entry: (entry[1].started_at, entry[0].folder.name))
+
+
+def is_hidden(folder: Path) -> bool:
+    """Whether a folder is not for people: a run may be arising in it."""
+    return folder.name.startswith(".")
 
 
 def find(name: str, root: Path = RUNS) -> Path:
-    """The run folder a user means: a path, a name below the runs' folder, or `latest`."""
+    """The run folder a user means: a path, a name below the runs' folder, or `latest`, which no part of a merged run is."""
     if name == "latest":
-        newest = runs(root)
-        if not newest:
+        found = _readable(root)
+        parts = {part.id for _, info in found for part in info.merged}
+        whole = [stored.folder for stored, info in found if info.id not in parts]
+        if not whole:
             raise InputError(_no_runs(root))
-        return newest[-1].folder
+        return whole[-1]
     try:
         for folder in (Path(name), root / name):
             if (folder / "run.json").is_file():
@@ -825,7 +934,7 @@ def _copies(
     for folder in inside:
         try:
             # a folder that may not be looked into could be a run
-            if not (folder / "run.json").is_file():
+            if is_hidden(folder) or not (folder / "run.json").is_file():
                 continue
             info = Stored(folder).info
             if info.id in found:
@@ -838,6 +947,10 @@ def _copies(
             warnings.append(f"left out: {error}")
         except OSError as error:
             warnings.append(f"{folder}: left out, because it cannot be read: {error.strerror}")
+    whole = {part.id: copy.shown for copy in found.values() for part in copy.info.merged}
+    for copy in [copy for copy in found.values() if copy.info.id in whole]:
+        warnings.append(f"{copy.shown}: left out, because it was merged into {whole[copy.info.id]}")
+        del found[copy.info.id]
     return list(found.values()), warnings
 
 
@@ -963,7 +1076,10 @@ def _no_runs(root: Path) -> str:
     return f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL"
 
 
-def _locked(folder: Path) -> int:
+WRITING = "another process is writing this run; wait for it, or stop it first"
+
+
+def _locked(folder: Path, why: str = WRITING, how: int = fcntl.LOCK_EX) -> int:
     """A lock on the folder itself, which ends with the process however it ends and leaves nothing behind."""
     try:
         lock = os.open(folder, os.O_RDONLY)
@@ -971,13 +1087,13 @@ def _locked(folder: Path) -> int:
         raise StoreError(f"{folder}: {error.strerror}") from None
     for wait in (*LOOKS, None):
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, how | fcntl.LOCK_NB)
         except OSError:
             if wait is not None:
                 time.sleep(wait)
                 continue
             os.close(lock)
-            raise StoreError(f"{folder}: another process is writing this run; wait for it, or stop it first") from None
+            raise StoreError(f"{folder}: {why}") from None
         break
     return lock
 

@@ -789,9 +789,14 @@ def _summary(
         cases=tuple(_case_summary(model, tier, row, sizes) for _, model, tier, row in every),
         rule=rule.name,
         warnings=(*_left_to_judges(cases), *_warnings(info, rows, models, rule)),
-        conclusive=(any(model.attempts for model in models) or (bool(cases) and all(case.by_judges for case in cases)))
+        conclusive=(any(model.attempts for model in models) or _needs_no_verdict(info, cases))
         and not any(20 * len(model.unscored) > len(rows[model.model, model.tier]) for model in models),
     )
+
+
+def _needs_no_verdict(info: RunInfo, cases: Sequence[Case]) -> bool:
+    """Whether nothing is to be verified: the cases are for judges, or a shard was dealt none because there are so few."""
+    return all(case.by_judges for case in cases) if cases else info.shard is not None
 
 
 def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> CaseSummary:
@@ -1025,6 +1030,10 @@ def _left_to_judges(cases: Sequence[Case]) -> Iterator[str]:
 
 def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:
     """What a reader must know first: about the run, then about each model."""
+    if info.shard is not None:
+        shard = info.shard
+        what = f"shard {shard.numbers[0]}" if len(shard.numbers) == 1 else f"{len(shard.numbers)} shards"
+        yield f"{what} of {shard.of}, so not all of the {shard.cases} cases: steelyard merge joins the shards"
     largest = {group: max((row.planned for row in asked.values()), default=0) for group, asked in rows.items()}
     alone = "one attempt per case says nothing about how often a model succeeds: use --samples"
     everyone_alone = bool(largest) and all(size == 1 for size in largest.values())

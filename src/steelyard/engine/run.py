@@ -14,6 +14,7 @@ import msgspec
 
 from steelyard import evalsets, store
 from steelyard import settings as settings_module
+from steelyard.engine import shards
 from steelyard.engine.budget import most_tokens
 from steelyard.engine.judging import most_judged
 from steelyard.engine.plan import plan, under_tier
@@ -87,26 +88,34 @@ def run(
     eval_sets: Sequence[EvalSetFile] = (),
     output: str | Path | None = None,
     until: Until | None = None,
+    shard: tuple[int, int] | None = None,
     means: Means = Means(),
 ) -> Run:
     """Ask models for attempts at each case, verify every one, and say what came of it.
 
     `cases` are cases, or paths of eval sets; `eval_sets` are the files that cases were loaded from, if any, and `rules`
     their own rules. `samples` is the number of attempts per case and model: by default the largest k, and of recorded
-    replies all of them. `rule` is by default the one that the eval sets want, else `code`.
+    replies all of them. `rule` is by default the one that the eval sets want, else `code`. `shard`, such as (3, 8), leaves
+    all but every eighth case, from the third on, to other machines; `merge` joins what they bring.
     """
     sets = _cases(cases)
-    loaded, own = sets.cases, (*rules, *sets.rules)
+    own = (*rules, *sets.rules)
     rule = rule or sets.rule or "code"
     given = [models] if isinstance(models, str) else list(models)
     known_rule(rule, own)
-    _check(loaded, k, samples, means)
+    _check(sets.cases, k, samples)
+    if shard is not None and until is not None:
+        raise InputError(
+            "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
+        )
+    dealt = _dealt(sets.cases, shard)
+    _check_verifiers(dealt, means)
     providers = connect(given, means, base_url)
-    recorded = any(provider.available(loaded[0].id) is not None for provider in providers.values())
-    started_at, run_id = _begun()
+    recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
+    started_at = now()
     prices = Prices(means.settings.prices)
     info = RunInfo(
-        id=run_id,
+        id=run_id(started_at),
         started_at=started_at,
         eval_sets=tuple(eval_sets) or sets.files,
         models=tuple(given),
@@ -123,28 +132,35 @@ def run(
         suites=suites or SuiteRule(),
         versions=_versions(),
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
-        unrecorded=_unrecorded(loaded, providers),
+        unrecorded=_unrecorded(dealt, providers),
     )
     _check_prices(providers, means)
-    folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
-    journal = store.create(folder, info, loaded)
+    folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
+    journal = store.create(folder, _sharded(info, sets.cases, shard), dealt)
     return _finish(journal, providers, means)
 
 
-def run_experiment(loaded: Loaded, *, output: str | Path | None = None, means: Means = Means()) -> Run:
+def run_experiment(
+    loaded: Loaded,
+    *,
+    output: str | Path | None = None,
+    shard: tuple[int, int] | None = None,
+    means: Means = Means(),
+) -> Run:
     """Put every case under every tier as often as the experiment says, verify and judge the answers."""
     header = loaded.header
-    _check(loaded.cases, (1,), header.runs, means)
+    _check(loaded.cases, (1,), header.runs)
+    dealt = _dealt(loaded.cases, shard)
+    _check_verifiers(dealt, means)
     beside = Path(loaded.files[0].path).parent
     providers = {tier.name: _of_tier(tier, means, beside) for tier in loaded.experiment.tiers}
     tiers = _named_tiers(loaded.experiment, providers)
     judges = connect(loaded.panel.judges, means) if loaded.panel else {}
-    means = _within(loaded.experiment, means)
-    started_at, run_id = _begun()
+    started_at = now()
     prices = Prices(means.settings.prices)
     names = tuple(dict.fromkeys(tier.model for tier in tiers))
     info = RunInfo(
-        id=run_id,
+        id=run_id(started_at),
         started_at=started_at,
         eval_sets=loaded.files,
         models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
@@ -160,17 +176,20 @@ def run_experiment(loaded: Loaded, *, output: str | Path | None = None, means: M
         versions=_versions(),
         prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
     )
+    info = _sharded(info, loaded.cases, shard)
+    means = _within(info, means)
     seated = {tier: provider for tier, (_, provider) in providers.items()}
     _check_prices(_paid_for(info, seated, judges), means)
-    folder = Path(output) if output is not None else Path(means.settings.output_dir) / run_id
-    journal = store.create(folder, info, loaded.cases)
+    folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
+    journal = store.create(folder, info, dealt)
     return _finish(journal, seated, means, judges)
 
 
 def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forecast]:
     """What an experiment would ask of each tier and of each judge, and the most that can cost; nobody is asked."""
     header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
-    _check(cases, (1,), header.runs, means)
+    _check(cases, (1,), header.runs)
+    _check_verifiers(cases, means)
     beside = Path(loaded.files[0].path).parent
     tiers = _named_tiers(
         loaded.experiment, {tier.name: _of_tier(tier, means, beside, asks=False) for tier in loaded.experiment.tiers}
@@ -210,7 +229,7 @@ def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
             if own:
                 raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
         _check_prices(judges, means)
-        journal.describe(msgspec.structs.replace(info, panel=_named(panel, judges)))
+        journal.describe(shards.planned_anew(msgspec.structs.replace(info, panel=_named(panel, judges))))
     except BaseException:
         journal.close()
         raise
@@ -222,10 +241,22 @@ def _named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Prov
     return tuple(msgspec.structs.replace(tier, model=providers[tier.name][0]) for tier in experiment.tiers)
 
 
-def _within(experiment: Experiment | None, means: Means) -> Means:
-    """The means with the experiment's own budget, where the user gives no other."""
-    own = experiment.budget_usd if experiment else None
+def _within(info: RunInfo, means: Means) -> Means:
+    """The means with the experiment's own budget, of which a shard has its share, where the user gives no other."""
+    own = info.experiment.budget_usd if info.experiment else None
+    if own is not None and info.shard is not None:
+        own *= len(info.shard.numbers) / info.shard.of
     return means._replace(max_cost=own) if means.max_cost is None else means
+
+
+def _dealt(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
+    """The cases that are for this machine."""
+    return tuple(cases) if shard is None else shards.hand(cases, *shard)
+
+
+def _sharded(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
+    """The description of a run that has only a shard of these cases, if it does."""
+    return info if shard is None else msgspec.structs.replace(info, shard=shards.shard(info, cases, *shard))
 
 
 def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]) -> dict[str, Provider]:
@@ -272,7 +303,8 @@ def forecast(
     means: Means = Means(),
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
-    _check(cases, k, samples, means)
+    _check(cases, k, samples)
+    _check_verifiers(cases, means)
     providers = connect(models, means, base_url, asks=False)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
@@ -310,15 +342,16 @@ def resume(
         _same_asks(journal.cases, _case_files(info))
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
-        means = _within(info.experiment, means)
+        means = _within(info, means)
         providers, judges = _seated(info, means)
         _check_prices(_paid_for(info, providers, judges), means)
         _check_verifiers(journal.cases, means)
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
-            journal.describe(
-                msgspec.structs.replace(info, samples=info.samples if samples is None else samples, more=planned)
+            more_info = msgspec.structs.replace(
+                info, samples=info.samples if samples is None else samples, more=planned
             )
+            journal.describe(shards.planned_anew(more_info))
     except BaseException:
         journal.close()
         raise
@@ -332,7 +365,13 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         files = _case_files(journal.info)
         paths = eval_sets or [file.path for file in files if evalsets.is_there(file.path)]
         if eval_sets or len(paths) == len(files) > 0:
-            journal.ask(_same_asks(journal.cases, (), paths))
+            shard, current = journal.info.shard, _same_asks(journal.cases, (), paths)
+            if shard is not None and not shards.is_as_dealt(shard, current):
+                raise InputError(
+                    f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
+                    "are verified alike, then verify the merged run"
+                )
+            journal.ask(current)
     except BaseException:
         journal.close()
         raise
@@ -378,11 +417,10 @@ def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
     return info.eval_sets[1:] if info.experiment else info.eval_sets
 
 
-def _begun() -> tuple[str, str]:
-    """When a run begins, and the id that follows from it."""
-    started_at = now()
+def run_id(started_at: str) -> str:
+    """A name for a run that began then, which no other has."""
     moment = started_at[:19].replace("-", "").replace(":", "").replace("T", "-")
-    return started_at, f"{moment}-{secrets.token_hex(2)}"
+    return f"{moment}-{secrets.token_hex(2)}"
 
 
 def _versions() -> dict[str, str]:
@@ -403,7 +441,7 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
     return loaded._replace(cases=(*cases, *loaded.cases))
 
 
-def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, means: Means) -> None:
+def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
     if not k or min(k) < 1:
         raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
     if samples is not None and samples < 1:
@@ -413,7 +451,6 @@ def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None, means: 
     twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
     if twice:
         raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
-    _check_verifiers(cases, means)
 
 
 def _check_verifiers(cases: Sequence[Case], means: Means) -> None:
@@ -473,7 +510,7 @@ def _finish(
             info = msgspec.structs.replace(journal.info, ended_at=now())
             journal.describe(info)
             summary, notes = summed_up(journal, info, sitting.cases)
-            notes = (*notes, *_copied(journal.folder))
+            notes = (*notes, *copied(journal.folder))
             return Run(journal.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:
         raise Interrupted(journal.folder) from None
@@ -485,7 +522,7 @@ def _finish(
         raise (ours or group) from None
 
 
-def _copied(folder: Path) -> tuple[str, ...]:
+def copied(folder: Path) -> tuple[str, ...]:
     """Write the Parquet copy; a run without it is whole all the same."""
     try:
         store.copy_to_parquet(folder, opinions)

@@ -172,7 +172,8 @@ def _of_run(folder: Path, rule: str | None) -> Side:
         )
         models.setdefault(f"{one.model} ({one.tier})" if one.tier else one.model, []).append(trials)
     every = {name: tuple(each) for name, each in models.items()}
-    return Side(name=str(folder), rule=rule or info.rule, models=every, runs=(info.id,))
+    runs = (info.id, *(part.id for part in info.merged))
+    return Side(name=str(folder), rule=rule or info.rule, models=every, runs=runs)
 
 
 def _of_report(path: Path, rule: str | None) -> Side:

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -116,17 +117,17 @@ class Replay:
 
     at_once = 32
 
-    def __init__(self, path: str, file: IO[bytes]) -> None:
+    def __init__(self, path: str, file: IO[bytes] | None) -> None:
+        """`file` is the recording; None where it is in the journals of a run, which are opened when they are needed."""
         self.endpoint = f"replay:{path}"
         self._file = file
-        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._places: dict[str, list[tuple[Path, int, int]]] = {}
 
-    def add(self, case: str, start: int, length: int) -> None:
-        self._places.setdefault(case, []).append((start, length))
+    def add(self, case: str, path: Path, start: int, length: int) -> None:
+        self._places.setdefault(case, []).append((path, start, length))
 
     async def ask(self, attempt: Attempt) -> Answer:
-        start, length = self._places[attempt.case.id][attempt.number - 1]
-        line = os.pread(self._file.fileno(), length, start)
+        line = self._line(*self._places[attempt.case.id][attempt.number - 1])
         recorded = _decoded(line)
         if recorded.kind == "reply":
             reply = _reply.decode(line)
@@ -148,6 +149,12 @@ class Replay:
         if recorded.solution is not None:
             return Answer(text=recorded.solution)
         return self._result(recorded, attempt.case)
+
+    def _line(self, path: Path, start: int, length: int) -> bytes:
+        if self._file is not None:
+            return os.pread(self._file.fileno(), length, start)
+        with path.open("rb") as file:
+            return os.pread(file.fileno(), length, start)
 
     def _result(self, recorded: _Line, case: Case) -> Answer:
         """A line of a suite's results, judged anew: of its own classification only what came instead of an answer counts."""
@@ -171,7 +178,8 @@ class Replay:
         return [Offer(self.endpoint, f"{sum(map(len, self._places.values()))} replies to {len(self._places)} cases")]
 
     async def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a recording has no settings
@@ -181,23 +189,42 @@ def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # n
     replayed as the replacement character U+FFFD, as every writer of UTF-8 does it; the recording stays as it is.
     """
     path = Path(model)
-    if path.is_dir():
-        path = path / "attempts.jsonl"
     try:
+        if path.is_dir():
+            return dict(_in_journals(model, path))
         file = _plain(path)
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"replay:{model}: {reason}; give a run folder or a file of recorded replies") from None
     try:
-        return dict(_models(model, path, file))
+        found: dict[str, Replay] = {}
+        _find(found, lambda: Replay(model, file), path, file)
+        return dict(_some(found, model))
     except InputError:
         file.close()
         raise
 
 
-def _models(model: str, path: Path, file: IO[bytes]) -> dict[str, Replay]:
-    stem = path.name.partition(".")[0]
+def _in_journals(model: str, folder: Path) -> dict[str, Replay]:
+    """The models in a run folder; one that was merged has several journals."""
     found: dict[str, Replay] = {}
+    for path in sorted(folder.glob("attempts*.jsonl")) or [folder / "attempts.jsonl"]:
+        with path.open("rb") as file:
+            _find(found, lambda: Replay(model, None), path, file)
+    return _some(found, model)
+
+
+def _some(found: dict[str, Replay], model: str) -> dict[str, Replay]:
+    if not found:
+        raise InputError(
+            f"replay:{model}: no recorded replies in it; its lines need text under completion, solution or raw_response"
+        )
+    return found
+
+
+def _find(found: dict[str, Replay], another: Callable[[], Replay], path: Path, file: IO[bytes]) -> None:
+    """Add where the lines of a file lie that are replies, under the names of their models."""
+    stem = path.name.partition(".")[0]
     start = 0
     for number, line in enumerate(file, 1):
         marks = len(BYTE_ORDER_MARK) if number == 1 and line.startswith(BYTE_ORDER_MARK) else 0
@@ -209,13 +236,10 @@ def _models(model: str, path: Path, file: IO[bytes]) -> dict[str, Replay]:
             name = recorded.model or recorded.model_id or stem
             if recorded.about is None:
                 raise InputError([Problem(str(path), number, "a reply without case, case_id, task_id or id")])
-            found.setdefault(name, Replay(model, file)).add(recorded.about, start + marks, len(line) - marks)
+            if name not in found:
+                found[name] = another()
+            found[name].add(recorded.about, path, start + marks, len(line) - marks)
         start += len(line)
-    if not found:
-        raise InputError(
-            f"replay:{model}: no recorded replies in it; its lines need text under completion, solution or raw_response"
-        )
-    return found
 
 
 def _recorded(line: bytes) -> _Line | None:

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -302,7 +302,8 @@ def _short(info: RunInfo) -> RunInfo:
         tiers = tuple(replace(tier, files={}, environment={}, system="", prompt="") for tier in experiment.tiers)
         experiment = replace(experiment, tiers=tiers)
     panel = replace(info.panel, rubric={}) if info.panel else None
-    return replace(info, experiment=experiment, panel=panel, parameters={}, system="", more={}, rules=())
+    longest: dict[str, Any] = {"parameters": {}, "system": "", "more": {}, "rules": (), "shard": None, "merged": ()}
+    return replace(info, experiment=experiment, panel=panel, **longest)
 
 
 def _told_apart(runs: Iterable[Listed]) -> Iterator[Listed]:

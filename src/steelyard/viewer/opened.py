@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard import scoring, store
-from steelyard.errors import InputError, StoreError
+from steelyard.errors import Damages, InputError, StoreError
 from steelyard.outline import NOWHERE, SHAPE, TOLD, Outline, Outlining, Row, Seat, sentences, unpacked, unpacked_summary
 from steelyard.records import Appraisal, Failure, Reply, Verdict
 from steelyard.summary import Headline, Summary, Tried
@@ -22,7 +22,6 @@ from steelyard.summary import Headline, Summary, Tried
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.errors import Problem
     from steelyard.records import Case, RunInfo
     from steelyard.rubrics import Heard
     from steelyard.store import Glimpse, Told
@@ -216,7 +215,7 @@ class Reading:
         self.cases = cases
         self._info, self._glimpse = info, glimpse
         self._stored = stored
-        self._outlining, self._damages = Outlining(info, cases), _Damages()
+        self._outlining, self._damages = Outlining(info, cases), Damages(TOLD)
         self._tails = [store.Tail(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals]
         self._before = b""
         # two requests may want the same run refreshed
@@ -272,20 +271,6 @@ class Reading:
         with self._lock:
             names = [tail.path.name for tail in self._tails]
             return self._outlining.outline(names, sentences(self._damages.first, self._damages.more))
-
-
-class _Damages:
-    """What could not be read: the first lines, and how many more."""
-
-    def __init__(self) -> None:
-        self.first: list[Problem] = []
-        self.more = 0
-
-    def add(self, problem: Problem) -> None:
-        if len(self.first) < TOLD:
-            self.first.append(problem)
-        else:
-            self.more += 1
 
 
 @contextmanager

@@ -1,0 +1,89 @@
+"""The cases of a plan dealt out to machines that know nothing of each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard.errors import InputError
+from steelyard.records import Case, Expectations, RunInfo, Shard, Verify, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST = 1000
+"""Shards of one plan."""
+
+Kept = TypeVar("Kept", Case, RunInfo)
+
+
+def checked(number: int, of: int) -> None:
+    """Raise an InputError where there is no such shard."""
+    if not 1 <= number <= of <= MOST:
+        raise InputError(f"no shard {number}/{of}; I/N is shard I of N, both from 1 on, and N at most {MOST:,}")
+
+
+def hand(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]:
+    """The cases of one shard: the first case goes to the first shard, the second to the second, and so on in turn."""
+    checked(number, of)
+    return tuple(cases[number - 1 :: of])
+
+
+def shard(info: RunInfo, cases: Sequence[Case], number: int, of: int) -> Shard:
+    """What a run says of itself that has one shard of these cases."""
+    digests = [_digest(case) for case in cases]
+    dealt = tuple(digest(digests[place::of]) for place in range(of))
+    return _planned(info, Shard(numbers=(number,), of=of, cases=len(cases), dealt=dealt, plan=""))
+
+
+def planned_anew(info: RunInfo) -> RunInfo:
+    """A description in which something of the plan was changed; where it is of a shard, its plan is the changed one."""
+    return info if info.shard is None else replace(info, shard=_planned(info, info.shard))
+
+
+def is_as_planned(info: RunInfo) -> bool:
+    """Whether a shard's description still says what was planned."""
+    return info == planned_anew(info)
+
+
+def is_as_dealt(shard: Shard, cases: Sequence[Case]) -> bool:
+    """Whether these are the cases of a shard, or of several, with the tests that they had."""
+    hands = (cases[place :: len(shard.numbers)] for place in range(len(shard.numbers)))
+    return all(
+        digest([_digest(case) for case in each]) == shard.dealt[number - 1]
+        for number, each in zip(shard.numbers, hands, strict=True)
+    )
+
+
+def asked_for(info: RunInfo) -> RunInfo:
+    """The plan alone: a description without what differs from one machine or one hour to another."""
+    return replace(
+        info,
+        id="",
+        started_at="",
+        ended_at=None,
+        # the cases stand for the files they came from, wherever these lie
+        eval_sets=(),
+        versions={},
+        prices={},
+        unrecorded={},
+        shard=None,
+        merged=(),
+    )
+
+
+def _planned(info: RunInfo, shard: Shard) -> Shard:
+    return replace(shard, plan=digest(_stored(asked_for(info)), shard.of, shard.cases, shard.dealt))
+
+
+def _digest(case: Case) -> str:
+    """Equal for the same case with the same tests on any machine, wherever its files lie."""
+    stored = _stored(case)
+    return digest(replace(stored, verify=Verify(), expectations=Expectations(), workspace=""), stored.tests_digest)
+
+
+def _stored(record: Kept) -> Kept:
+    """A record as it will be read again: a whole number in the place of a fraction is written otherwise than it is read."""
+    return msgspec.json.decode(msgspec.json.encode(record), type=type(record))
