@@ -20,6 +20,8 @@ ROOMS = {
         "rubrics",
         "workspaces",
         "tier_runs",
+        "database",
+        "partitions",
     },
     "pure": {
         "stats",

@@ -545,3 +545,18 @@ def test_the_environment_can_name_the_settings_file(place: Path) -> None:
     ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", STEELYARD_CONFIG="mine.toml")
     assert ran.returncode == 0, ran.stderr
     assert list((place / "elsewhere").iterdir())
+
+
+def test_a_list_of_runs_reads_what_was_written_down_and_works_out_the_rest(place: Path) -> None:
+    steelyard(place, "run", "evals.toml", "-m", "python:model.py:wrong", "-n", "2")
+    said = steelyard(place, "list").stdout
+    (headline,) = place.glob("steelyard-runs/*/headline.json")
+    figures = headline.read_bytes()
+    headline.unlink()
+    assert steelyard(place, "list").stdout == said
+    journal = headline.with_name("attempts.jsonl")
+    journal.write_bytes(b" " * journal.stat().st_size)
+    headline.write_bytes(figures)
+    assert steelyard(place, "list").stdout == said
+    journal.write_bytes(b"")
+    assert "0/0" in steelyard(place, "list").stdout

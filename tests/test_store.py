@@ -153,7 +153,7 @@ def judged(_: RunInfo, __: Sequence[Case], facts: Iterable[Fact]) -> list[Opinio
 
 
 def rows(folder: Path, columns: str) -> list[tuple[Any, ...]]:
-    return duckdb.execute(f"SELECT {columns} FROM '{folder}/attempts.parquet'").fetchall()
+    return duckdb.execute(f"SELECT {columns} FROM '{folder}/attempts/*/*/*.parquet'").fetchall()
 
 
 def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_holds(tmp_path: Path) -> None:
@@ -183,10 +183,10 @@ def test_every_fact_has_its_own_opinion_whatever_stands_between_them(tmp_path: P
     expected = [(1, True, None, 1.0), (2, False, True, 2.0), (3, False, None, 3.0)]
     shard = [(2, False, True, 2.0), (4, False, None, 4.0)]
     assert sorted(rows(tmp_path, "number, counts, correct, score")) == sorted(expected + shard)
-    assert sorted(names(tmp_path)) == sorted([*FILES, "attempts-2.jsonl", "attempts-3.jsonl", "attempts.parquet"])
+    assert sorted(names(tmp_path)) == sorted([*FILES, *COPY, "attempts-2.jsonl", "attempts-3.jsonl"])
 
 
-FILES = ["attempts.jsonl", "cases.jsonl", "run.json"]
+FILES, COPY = ["attempts.jsonl", "cases.jsonl", "run.json"], ["attempts", "copy.json"]
 
 
 def test_what_a_run_adds_while_it_is_copied_waits_for_the_next_copy(tmp_path: Path) -> None:
@@ -236,9 +236,9 @@ def test_a_copy_that_fails_leaves_the_one_before_it(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="it holds 0 of 1 facts"):
         store.copy_to_parquet(tmp_path, lambda _, __, facts: [Opinion() for _ in facts][1:])
     with pytest.raises(StoreError, match="could not be written"):
-        store.copy_to_parquet(tmp_path, judged, tmp_path / "none" / "copy.parquet")
+        store.copy_to_parquet(tmp_path, judged, tmp_path / "run.json" / "none")
     assert rows(tmp_path, "number") == [(1,)]
-    assert names(tmp_path) == ["attempts.jsonl", "attempts.parquet", "cases.jsonl", "run.json"]
+    assert names(tmp_path) == sorted([*FILES, *COPY])
 
 
 HOLD = """

@@ -193,13 +193,11 @@ def merge(options: argparse.Namespace) -> int:
 
 def list_runs(options: argparse.Namespace) -> int:
     """The runs that are here, oldest first."""
-    from steelyard import store, summary
+    from steelyard.engine.preparing import listed
     from steelyard.reports import terminal
 
     settings, _ = _means(options)
-    stored = store.runs(Path(settings.output_dir))
-    entries = [(run.folder.name, summary.summarise(run.info, run.cases, run.facts())) for run in stored]
-    print(terminal.runs_text(entries, width=_width(), color=_color()), end="")
+    print(terminal.runs_text(listed(Path(settings.output_dir)), width=_width(), color=_color()), end="")
     return FINE
 
 
@@ -417,10 +415,10 @@ def query(options: argparse.Namespace) -> int:
     settings, _ = _means(options)
     root = Path(settings.output_dir)
     if options.report:
-        warnings = questions.write(options.sql, options.report, root)
+        warnings = questions.write(options.sql, options.report, root, copies=options.copies)
         _tell(f"wrote {options.report}")
     elif options.format == "table":
-        with questions.ask(options.sql, root) as answer:
+        with questions.ask(options.sql, root, copies=options.copies) as answer:
             rows, is_more = answer.shown()
             print(terminal.rows_text(answer.columns, rows, color=_color()), end="")
         warnings = answer.warnings
@@ -428,7 +426,7 @@ def query(options: argparse.Namespace) -> int:
             _tell(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
     else:
         sys.stdout.flush()
-        warnings = questions.send(options.sql, options.format, sys.stdout.buffer, root)
+        warnings = questions.send(options.sql, options.format, sys.stdout.buffer, root, copies=options.copies)
     for warning in warnings:
         _tell(f"warning: {warning}")
     return FINE

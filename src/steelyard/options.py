@@ -140,6 +140,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         help="what is printed (default: table)",
     )
     sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
+    _copies_option(sub)
     _settings_option(sub)
     sub = command("validate", "example:\n  steelyard validate evals/")
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
@@ -475,6 +476,14 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
     table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
     table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
     _settings_option(sub)
+
+
+def _copies_option(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--copies",
+        metavar="DIR",
+        help="keep the Parquet copies here of runs whose folders cannot be written to (default: for this once)",
+    )
 
 
 def _synth_options(sub: argparse.ArgumentParser) -> None:

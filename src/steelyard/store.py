@@ -13,16 +13,19 @@ import shutil
 import stat
 import tempfile
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeGuard, TypeVar
 
 import msgspec
 
+from steelyard.database import identifier, literal, opened, patiently, quoted, sentence, utf8
 from steelyard.errors import InputError, NoRoomError, Problem, SteelyardError, StoreError
+from steelyard.partitions import fitting, paths, tells
 from steelyard.records import Appraisal, Case, Fact, Failure, Look, Reply, RunInfo, Verdict
 
 if TYPE_CHECKING:
@@ -378,6 +381,8 @@ class Journal(Stored):
 
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on."""
+        # what is copied of them may be as long as it was, and yet be something else
+        (self.folder / MANIFEST).unlink(missing_ok=True)
         _replace(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
 
     def keep(self, name: str, content: bytes) -> None:
@@ -512,50 +517,135 @@ Opinions = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[Opinion]
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system calls a full disk."""
 
-COPY = "attempts.parquet"
-SHAPE = 2
+COPY, MANIFEST = "attempts", "copy.json"
+"""The folder with the copy of a run's facts as Parquet, and the file that says what it is made of."""
+BEFORE = "attempts.parquet"
+"""What the copy was called as long as it was one file."""
+SHAPE = 3
 """Goes up when the columns of the copy change, so that older copies are written anew."""
+MOST_PARTS = 256
+"""With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
 
 
-def copy_to_parquet(folder: Path, opinions: Opinions, path: Path | None = None) -> None:
-    """Write a run's facts as Parquet, for questions over many runs; the copy can always be rebuilt."""
+class Part(msgspec.Struct, frozen=True):
+    """The facts of one model about the cases of one suite; without either, of all of them."""
+
+    model: str | None
+    suite: str | None
+    """Empty for the cases that belong to none."""
+    bytes: tuple[int, ...]
+    """The sizes of its files."""
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """What a copy holds, and what it is made of."""
+
+    shape: int
+    tool: str
+    """The version of the tool whose opinions are in it."""
+    made_of: str
+    run: str
+    parts: tuple[Part, ...]
+
+    def files(self) -> Iterator[tuple[Part, int, str]]:
+        """Every file: which part it belongs to, its size, and its path; nobody but us decides on a path."""
+        folders = paths((part.model, part.suite) for part in self.parts)
+        for part in self.parts:
+            for number, size in enumerate(part.bytes):
+                name = f"{fitting(self.run)}{f'-{number}' if number else ''}.parquet"
+                yield part, size, f"{COPY}/{folders[part.model, part.suite]}/{name}"
+
+
+_copy_of = msgspec.json.Decoder(Copy)
+
+
+def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None) -> Copy:
+    """Write a run's facts as Parquet, for questions over many runs, into its folder or another; it can always be rebuilt.
+
+    Each model's facts about each suite are files of their own, and their paths say which: whoever asks about one model
+    needs not open the others.
+    """
     import duckdb
 
-    path = path or folder / COPY
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
-    made_of = sources(Stored(folder), SHAPE)
+    made_of = looked_at(folder).made_of
+    fresh = target / f".{COPY}.{os.getpid()}"
     try:
         # a copy needs not every core, and however long the run is, little memory
-        with tempfile.TemporaryDirectory() as scratch, _database(scratch, "512MB", threads=1) as database:
-            parts, count = _parts(Stored(folder), opinions, database, Path(scratch))
-            rows = " UNION ALL ".join(parts)
-            copy = f"COPY ({rows}) TO {_quoted(str(fresh))} ({AS_PARQUET}, KV_METADATA {{made_of: {_quoted(made_of)}}})"
+        with tempfile.TemporaryDirectory() as scratch, opened(scratch, "512MB", threads=1) as database:
+            fresh.mkdir(parents=True)
+            told = _told_by(Stored(folder), opinions, database, Path(scratch))
             try:
-                written = _copy(database, copy, USUAL)
+                written = _write(database, told, fresh, USUAL)
             except duckdb.Error:
                 # twice the longest line is kept in memory: only a run that has such lines pays for it
-                written = _copy(database, copy, LARGEST)
-        if written != count:
-            raise StoreError(f"{folder}: the Parquet copy could not be written: it holds {written} of {count} facts")
-        fresh.replace(path)
+                written = _write(database, told, fresh, LARGEST)
+        if written != told.size:
+            raise StoreError(
+                f"{folder}: the Parquet copy could not be written: it holds {written} of {told.size} facts"
+            )
+        files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(told.pairs))]
+        parts = [
+            Part(*pair, tuple(path.stat().st_size for path in each))
+            for pair, each in zip(told.pairs, files, strict=True)
+        ]
+        copy = Copy(SHAPE, _tool(), made_of, told.run, tuple(parts))
+        _put(target, copy, list(itertools.chain.from_iterable(files)))
     except (duckdb.Error, OSError) as error:
-        raise StoreError(f"{folder}: the Parquet copy could not be written: {_sentence(error)}") from None
+        raise StoreError(f"{folder}: the Parquet copy could not be written: {sentence(error)}") from None
     finally:
-        with suppress(OSError):
-            fresh.unlink()
+        shutil.rmtree(fresh, ignore_errors=True)
+    return copy
 
 
-def _copy(database: duckdb.DuckDBPyConnection, copy: str, largest: int) -> int:
-    """Carry out a copy; the number of rows that were written."""
-    said = _patiently(database, lambda: database.execute(copy.replace("$largest", str(largest))).fetchall())
+def _put(target: Path, copy: Copy, files: Sequence[Path]) -> None:
+    """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
+    (target / MANIFEST).unlink(missing_ok=True)
+    with suppress(IsADirectoryError, PermissionError):
+        (target / BEFORE).unlink(missing_ok=True)
+    there = {path: fresh for (_, _, path), fresh in zip(copy.files(), files, strict=True)}
+    for path in sorted((target / COPY).rglob("*"), reverse=True):
+        name = path.relative_to(target).as_posix()
+        if path.is_symlink() or not path.is_dir():
+            if name not in there:
+                path.unlink()
+        elif not any(wanted.startswith(f"{name}/") for wanted in there):
+            path.rmdir()
+    for name, fresh in there.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        fresh.replace(target / name)
+    _replace(target / MANIFEST, _encoder.encode(copy) + b"\n")
+
+
+def _write(database: duckdb.DuckDBPyConnection, told: _Facts, fresh: Path, largest: int) -> int:
+    """Write the files of a copy, each part in a folder of its number; how many rows they have."""
+    shutil.rmtree(fresh)
+    fresh.mkdir()
+    how = AS_PARQUET
+    if len(told.pairs) == 1:
+        (fresh / "part=0").mkdir()
+        columns, to = "* EXCLUDE (part)", fresh / "part=0" / "0.parquet"
+    else:
+        columns, to = "*", fresh / "parts"
+        how += ", PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
+        # else every part keeps so many rows that their replies are more than the memory
+        database.execute(f"SET partitioned_write_flush_threshold = {AHEAD}")
+    query = " UNION ALL ".join(told.queries).replace("$largest", str(largest))
+    copy = f"COPY (FROM ({query}) SELECT {columns}) TO {quoted(str(to))} ({how})"
+    said = patiently(database, lambda: database.execute(copy).fetchall())
+    for part in to.iterdir() if to.is_dir() else ():
+        part.replace(fresh / part.name)
     return int(said[0][0])
 
 
 AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
+AHEAD = 20_000
+"""Rows that wait for their part before they are written."""
 
 FACTS = """
-SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS tier, number, counts,
+SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", suite::VARCHAR AS suite, model, coalesce(tier, '') AS tier,
+  number, counts,
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
   answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
   answer.cost.usd AS cost_usd, if(kind = 'reply', coalesce(answer.latency, 0), NULL) AS latency,
@@ -565,7 +655,7 @@ SELECT $run AS run, kind, key, ask, "at", "case", model, coalesce(tier, '') AS t
   found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
   found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
   if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
-  stage AS failure_stage, message AS failure
+  stage AS failure_stage, message AS failure, part
 FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
   columns = {
     kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
@@ -581,37 +671,59 @@ WHERE kind IS NOT NULL AND there
 """The facts of a journal, one row each, in their order; what a run that goes on has added since has no opinion yet."""
 
 
-def _parts(
-    stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path
-) -> tuple[list[str], int]:
-    """A query for the facts of each journal, and how many facts there are in all."""
+class _Facts(NamedTuple):
+    """The facts of a run as a database reads them."""
+
+    run: str
+    queries: list[str]
+    """One for each journal."""
+    pairs: list[tuple[str | None, str | None]]
+    """The model and the suite of each part, by number."""
+    size: int
+    """How many there are."""
+
+
+def _told_by(stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path) -> _Facts:
+    """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
     journals = stored.journals()
     counts = dict.fromkeys(journals, 0)
+    info, cases = stored.info, stored.cases
+    suites = {case.id: case.suite for case in cases}
+    numbers: dict[tuple[str | None, str | None], int] = {}
+    places = array("L")
 
     def told() -> Iterator[Fact]:
         for path in journals:
             for fact in stored.told(path):
                 counts[path] += 1
+                places.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
                 yield fact
 
-    info = stored.info
-    found = iter(opinions(info, stored.cases, told()))
+    found = opinions(info, cases, told())
+    pairs = list(numbers)
+    of_suite = [suite or "" for _, suite in pairs]
+    if len(pairs) > MOST_PARTS or not pairs:
+        pairs = [(None, None)]
     nothing = scratch / "nothing.jsonl"
     nothing.touch()
-    parts = []
+    queries, begin = [], 0
     for place, path in enumerate(journals or [nothing]):
-        count = counts.get(path, 0)
-        database.register(f"opinions_{place}", _columns(list(itertools.islice(found, count))))
+        end = begin + counts.get(path, 0)
+        made = found[begin:end]
+        told_of = places[begin : begin + len(made)]
+        part = told_of if len(pairs) > 1 else [0] * len(made)
+        database.register(f"opinions_{place}", _columns(made, [of_suite[number] for number in told_of], part))
         damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
         # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
-        source = _undamaged(path, damaged, count, scratch / f"{place}.jsonl") if damaged else path
-        words = {"$run": _quoted(info.id), "$journal": _quoted(_literal(source)), "$opinions": f"opinions_{place}"}
-        parts.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS))  # noqa: B023  used at once
-    return parts, sum(counts.values())
+        source = _undamaged(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
+        words = {"$run": quoted(info.id), "$journal": quoted(literal(source)), "$opinions": f"opinions_{place}"}
+        queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS))  # noqa: B023  used at once
+        begin = end
+    return _Facts(info.id, queries, pairs, begin)
 
 
-def _columns(opinions: Sequence[Opinion]) -> dict[str, Any]:
-    """Opinions as DuckDB reads them fastest."""
+def _columns(opinions: Sequence[Opinion], suites: list[str], parts: Sequence[int]) -> dict[str, Any]:
+    """Opinions as DuckDB reads them fastest, with the suite and the part of each fact."""
     import numpy
 
     def column(values: list[Any], kind: type) -> Any:
@@ -623,6 +735,8 @@ def _columns(opinions: Sequence[Opinion]) -> dict[str, Any]:
         "counts": column([opinion.counts for opinion in opinions], bool),
         "correct": column([opinion.correct for opinion in opinions], bool),
         "score": column([opinion.score for opinion in opinions], float),
+        "suite": numpy.array(suites, dtype=object),
+        "part": numpy.array(parts, dtype=numpy.int32),
     }
 
 
@@ -665,64 +779,6 @@ def _digest(content: bytes) -> str:
 def _tool() -> str:
     """Who has opinions: another version may have others."""
     return version("steelyard")
-
-
-def _database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
-    """An empty database without network that takes this much memory and then goes on in a folder."""
-    import duckdb
-
-    return duckdb.connect(
-        config={
-            "threads": threads,
-            "memory_limit": memory,
-            "temp_directory": scratch,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
-
-
-def _patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
-    """What a call to the database gives; a user who will not wait for it ends it."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(call)
-        try:
-            return coming.result()
-        except BaseException:
-            # the database hears no signals
-            database.interrupt()
-            raise
-
-
-def _sentence(error: Exception) -> str:
-    """What the database says, on one line; it may quote what a model wrote."""
-    said = str(error).partition("\n\nLINE ")[0]
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in said[:600]).split())
-
-
-def _quoted(text: str) -> str:
-    return "'" + _told(text).replace("'", "''") + "'"
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _told(text: str) -> str:
-    """The same text, if the database can be told it."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        where = text.encode(errors="backslashreplace").decode()
-        raise StoreError(f"{where}: a name that is not UTF-8, which the database cannot open; rename it") from None
-    return text
-
-
-def _literal(path: Path) -> str:
-    """A path that is not taken for a pattern."""
-    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", _told(str(path)))
 
 
 def looks(folder: Path) -> list[Look]:
@@ -808,8 +864,11 @@ class Answer(NamedTuple):
 class Archive:
     """Many runs as the tables of a database that SQL can read, and nothing else."""
 
-    def __init__(self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str]) -> None:
+    def __init__(
+        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[Copied] = ()
+    ) -> None:
         self._database = database
+        self._runs = runs
         self.warnings = tuple(warnings)
         """Which runs are not in the tables, and why."""
 
@@ -828,7 +887,7 @@ class Archive:
         """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
         # a file beside it would be another file
         how = f"{AS_PARQUET}, USE_TMP_FILE false"
-        copy = f"COPY ({self._question(sql)}) TO {_quoted(str(_place(path)))} ({how})"
+        copy = f"COPY ({self._question(sql)}) TO {quoted(str(_place(path)))} ({how})"
         self._wait(lambda: self._database.execute(copy))
 
     def _question(self, sql: str) -> str:
@@ -852,7 +911,7 @@ class Archive:
         """The question with moments that need no library of time zones to be read; they are in UTC, like all others."""
         columns = self._wait(lambda: self._database.execute(f"DESCRIBE {question}").fetchall())
         casts = ", ".join(
-            f"CAST({_name(column)} AS {kind.replace(ZONED, 'TIMESTAMP')}) AS {_name(column)}"
+            f"CAST({identifier(column)} AS {kind.replace(ZONED, 'TIMESTAMP')}) AS {identifier(column)}"
             for column, kind, *_ in columns
             if ZONED in kind
         )
@@ -862,12 +921,21 @@ class Archive:
         import duckdb
 
         try:
-            return _patiently(self._database, call)
+            return patiently(self._database, call)
         except duckdb.Error as error:
             if isinstance(error, duckdb.IOException) and any(os.strerror(code) in str(error) for code in NO_ROOM):
                 raise NoRoomError("no room left for the answer; make room and ask again") from None
+            self._look_for_damage(str(error))
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
-            raise InputError(f"{_sentence(error)}; {hint}{_TABLES_THERE}") from None
+            raise InputError(f"{sentence(error)}; {hint}{_TABLES_THERE}") from None
+
+    def _look_for_damage(self, said: str) -> None:
+        """Give up a copy that the database says it cannot read: it is as long as it was written, but not what was written."""
+        for run in self._runs:
+            if damaged := next((path for path in run.files if str(path) in said), None):
+                with suppress(OSError):
+                    (run.place / MANIFEST).unlink()
+                raise StoreError(f"{damaged}: the copy is damaged; ask again, and it is written anew")
 
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -876,109 +944,228 @@ AT_ONCE = 1000
 
 
 @contextmanager
-def archive(root: Path, opinions: Opinions, *, writing: Path | None = None, memory: str = "1GB") -> Iterator[Archive]:
+def archive(
+    root: Path,
+    opinions: Opinions,
+    *,
+    writing: Path | None = None,
+    copies: Path | None = None,
+    memory: str = "1GB",
+) -> Iterator[Archive]:
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
 
-    A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, for
-    the time of the question elsewhere. A run that cannot be read is left out, and the warnings say so.
+    A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
+    the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left out, and
+    the warnings say so.
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-        database = stack.enter_context(_database(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
-        copies, warnings = _copies(root, opinions, database, scratch)
-        if not copies:
+        database = stack.enter_context(opened(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
+        found, warnings = copied(root, opinions, scratch, copies)
+        if not found:
             raise InputError("; ".join(warnings) or _no_runs(root))
-        described = _encoder.encode(_described(copies)).decode()
+        described = _encoder.encode(_described(found)).decode()
         database.execute("CREATE SCHEMA stored")
         database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE}", {"runs": described})
+        facts = [_read(files, partitioned=told) for told in (True, False) if (files := _files(found, told=told))]
         sources = {
-            "$facts": _listed(copy.path for copy in copies),
-            "$cases": _listed(copy.folder / "cases.jsonl" for copy in copies),
-            "$largest": str(max(USUAL, *((copy.folder / "cases.jsonl").stat().st_size for copy in copies))),
+            "$facts": " UNION ALL BY NAME ".join(facts),
+            "$cases": _listed(run.folder / "cases.jsonl" for run in found),
+            "$largest": str(max(USUAL, *(run.cases_size for run in found))),
         }
         database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS))
         # a run may be a link to a folder elsewhere
-        folders = dict.fromkeys([root.resolve(), scratch, *(copy.folder for copy in copies)])
-        database.execute(f"SET allowed_directories = [{', '.join(_quoted(str(folder)) for folder in folders)}]")
+        places = [root.resolve(), scratch, *([copies.resolve()] if copies else [])]
+        linked = [run.folder for run in found if not run.folder.is_relative_to(places[0])]
+        folders = ", ".join(quoted(str(folder)) for folder in dict.fromkeys([*places, *linked]))
+        database.execute(f"SET allowed_directories = [{folders}]")
         if writing:
-            database.execute(f"SET allowed_paths = [{_quoted(str(_place(writing)))}]")
+            database.execute(f"SET allowed_paths = [{quoted(str(_place(writing)))}]")
         # every moment in the tables is UTC, and is compared with now() as such wherever we are
         database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
-        yield Archive(database, warnings)
+        yield Archive(database, warnings, found)
 
 
-class _Copy(NamedTuple):
+def _files(runs: Iterable[Copied], *, told: bool) -> list[Path]:
+    """The files of copies whose paths tell their model and suite, or else the others."""
+    return [
+        run.place / path
+        for run in runs
+        for part, _, path in run.copy.files()
+        if told == (tells(part.model) and (part.suite == "" or tells(part.suite)))
+    ]
+
+
+def _read(files: Iterable[Path], *, partitioned: bool) -> str:
+    """The facts in some files; where paths tell the model and the suite, only those are opened that are asked for."""
+    if not partitioned:
+        return f"(FROM read_parquet([{_listed(files)}], hive_partitioning = false))"
+    how = "hive_partitioning = true, hive_types = {model: VARCHAR, suite: VARCHAR}"
+    return f"(FROM read_parquet([{_listed(files)}], {how}) SELECT * REPLACE (coalesce(suite, '') AS suite))"
+
+
+class Copied(NamedTuple):
     """A run with a copy of its present state."""
 
     folder: Path
     shown: Path
     """The folder as the user would write it."""
     info: RunInfo
-    path: Path
+    cases_size: int
+    place: Path
+    """The folder that holds the copy."""
+    copy: Copy
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.place / path for _, _, path in self.copy.files()]
 
 
-def _copies(
-    root: Path, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path
-) -> tuple[list[_Copy], list[str]]:
-    """The runs that can be read, each with its copy, and what is to be said about the others."""
-    found: dict[str, _Copy] = {}
-    warnings = []
-    try:
-        inside = [root] if (root / "run.json").is_file() else sorted(root.iterdir())
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        raise StoreError(f"{root}: cannot be read: {error.strerror}") from None
-    for folder in inside:
+def copied(root: Path, opinions: Opinions, scratch: Path, copies: Path | None = None) -> tuple[list[Copied], list[str]]:
+    """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
+
+    A copy that a run's own folder does not take goes into `copies`, where it is looked for as well, else into `scratch`.
+    """
+    found: dict[str, Copied] = {}
+    warnings: list[str] = []
+    elders: list[Path] = []
+    for folder, seen in _looks(root):
         try:
-            # a folder that may not be looked into could be a run
-            if is_hidden(folder) or not (folder / "run.json").is_file():
+            if isinstance(seen, Exception):
+                raise seen
+            if seen is None:
                 continue
-            info = Stored(folder).info
-            if info.id in found:
-                warnings.append(f"{folder}: left out, because it holds the same run as {found[info.id].shown}")
+            if seen.info.id in found:
+                warnings.append(f"{folder}: left out, because it holds the same run as {found[seen.info.id].shown}")
                 continue
-            place = Path(_told(str(folder.resolve())))
-            path = _copied(place, opinions, database, scratch / f"{len(found)}.parquet")
-            found[info.id] = _Copy(place, folder, info, path)
+            run = _with_copy(folder, seen, opinions, scratch, copies)
+            found[run.info.id] = run
+            if run.copy.tool != _tool():
+                elders.append(folder)
         except SteelyardError as error:
             warnings.append(f"left out: {error}")
         except OSError as error:
             warnings.append(f"{folder}: left out, because it cannot be read: {error.strerror}")
-    whole = {part.id: copy.shown for copy in found.values() for part in copy.info.merged}
-    for copy in [copy for copy in found.values() if copy.info.id in whole]:
-        warnings.append(f"{copy.shown}: left out, because it was merged into {whole[copy.info.id]}")
-        del found[copy.info.id]
+    whole = {part.id: run.shown for run in found.values() for part in run.info.merged}
+    for run in [run for run in found.values() if run.info.id in whole]:
+        warnings.append(f"{run.shown}: left out, because it was merged into {whole[run.info.id]}")
+        del found[run.info.id]
+    if elders:
+        told = f"{len(elders)} runs, such as {elders[0]}, were" if len(elders) > 1 else f"{elders[0]} was"
+        warnings.append(
+            f"{told} scored by another version of steelyard, whose copy cannot be written anew there; --copies DIR keeps "
+            "new copies elsewhere"
+        )
     return list(found.values()), warnings
 
 
-def _copied(folder: Path, opinions: Opinions, database: duckdb.DuckDBPyConnection, elsewhere: Path) -> Path:
-    """A copy of the run as it is now: the one in its folder, or a new one."""
-    import duckdb
+def _looks(root: Path) -> Iterator[tuple[Path, Looked | Exception | None]]:
+    """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be looked at."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    path = folder / COPY
-    try:
-        rows = database.execute("SELECT value FROM parquet_kv_metadata($1) WHERE key = 'made_of'", [_literal(path)])
-        if rows.fetchall() == [(sources(Stored(folder), SHAPE).encode(),)]:
-            return path
-    except duckdb.Error:
-        # not there, or cut off, or no Parquet at all
-        pass
-    if os.access(folder, os.W_OK):
+    place = root.resolve()
+
+    def look(inside: tuple[Path, Path | None]) -> tuple[Path, Looked | Exception | None]:
+        shown, folder = inside
         try:
-            copy_to_parquet(folder, opinions)
-        except StoreError:
-            # no room there, perhaps; a run that cannot be read fails again
-            pass
-        else:
-            return path
-    copy_to_parquet(folder, opinions, elsewhere)
-    return elsewhere
+            # a run may be a link to a folder elsewhere
+            return shown, looked_at(folder or shown.resolve())
+        except (FileNotFoundError, NotADirectoryError):
+            return shown, None
+        except OSError as error:
+            return shown, None if error.errno == errno.ELOOP else error
+        except SteelyardError as error:
+            return shown, error
+
+    try:
+        if (root / "run.json").is_file():
+            yield look((root, place))
+            return
+        with os.scandir(place) as inside:
+            found = sorted((entry.name, entry.is_symlink()) for entry in inside if not is_hidden(Path(entry.name)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{root}: cannot be read: {error.strerror}") from None
+    # on a mount that answers slowly there is nothing to do but to ask for many things at once
+    with ThreadPoolExecutor(LOOKING) as threads:
+        yield from threads.map(look, [(root / name, None if is_link else place / name) for name, is_link in found])
 
 
-def _described(copies: Iterable[_Copy]) -> list[dict[str, Any]]:
+LOOKING = 32
+"""Folders that are looked at at the same time."""
+
+
+class Looked(NamedTuple):
+    """A run folder as it looks from outside, with what it says of itself."""
+
+    folder: Path
+    info: RunInfo
+    made_of: str
+    """As long as this stays the same, so would a copy: neither copying the folder nor another disk changes it."""
+    cases_size: int
+    copy: Copy | None
+    """The copy in the folder, whatever state it is of, if its files are all there."""
+
+
+def looked_at(folder: Path) -> Looked:
+    """A look at a run folder; a FileNotFoundError where it is none, an InputError where it cannot be read."""
+    with os.scandir(folder) as inside:
+        entries = {entry.name: entry for entry in inside}
+    if "run.json" not in entries:
+        raise FileNotFoundError
+    info, described = Stored(folder).described()
+    if "cases.jsonl" not in entries:
+        raise InputError(f"{folder / 'cases.jsonl'}: {os.strerror(errno.ENOENT)}")
+    names = ["cases.jsonl", *sorted(name for name in entries if _is_journal(name))]
+    sizes = [(name, entries[name].stat().st_size) for name in names]
+    made_of = _encoder.encode([_digest(described), sizes]).decode()
+    copy = _copy_in(folder) if MANIFEST in entries else None
+    return Looked(folder, info, made_of, sizes[0][1], copy)
+
+
+def _copy_in(folder: Path) -> Copy | None:
+    """The copy that a folder holds; None where it has none, or one that is not whole."""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            copy = _copy_of.decode(file.read(MOST_BYTES[HEADLINE]))
+        if len(copy.parts) > MOST_PARTS or not all(part.bytes for part in copy.parts):
+            return None
+        is_whole = all((folder / path).stat().st_size == size for _, size, path in copy.files())
+    except (OSError, ValueError, *UNREADABLE):
+        return None
+    return copy if is_whole else None
+
+
+def _with_copy(shown: Path, seen: Looked, opinions: Opinions, scratch: Path, copies: Path | None) -> Copied:
+    """A run with a copy of it as it is now: one that is there, or a new one."""
+    folder = Path(utf8(str(seen.folder)))
+
+    def is_present(copy: Copy | None) -> TypeGuard[Copy]:
+        return copy is not None and (copy.shape, copy.made_of, copy.run) == (SHAPE, seen.made_of, seen.info.id)
+
+    def with_copy(place: Path, copy: Copy | None = None) -> Copied:
+        copy = copy or copy_to_parquet(folder, opinions, place)
+        return Copied(folder, shown, seen.info, seen.cases_size, place, copy)
+
+    if is_present(seen.copy) and seen.copy.tool == _tool():
+        return with_copy(folder, seen.copy)
+    if os.access(folder, os.W_OK):
+        # no room there, perhaps; a run that cannot be read fails again
+        with suppress(StoreError):
+            return with_copy(folder)
+    if copies is not None:
+        place = copies.resolve() / fitting(seen.info.id)
+        kept = _copy_in(place)
+        return with_copy(place, kept if is_present(kept) and kept.tool == _tool() else None)
+    if is_present(seen.copy):
+        return with_copy(folder, seen.copy)
+    return with_copy(scratch / fitting(seen.info.id))
+
+
+def _described(runs: Iterable[Copied]) -> list[dict[str, Any]]:
     """The rows of the table of runs."""
     return [
         {
@@ -996,7 +1183,7 @@ def _described(copies: Iterable[_Copy]) -> list[dict[str, Any]]:
             "versions": info.versions,
             "place": str(folder / "cases.jsonl"),
         }
-        for folder, shown, info, _ in copies
+        for folder, shown, info, *_ in runs
     ]
 
 
@@ -1010,19 +1197,19 @@ SELECT run.* FROM (
 
 VIEWS = """
 CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
-CREATE VIEW stored.facts AS SELECT * REPLACE (try_cast("at" AS TIMESTAMP) AS "at") FROM read_parquet([$facts]);
+CREATE VIEW stored.facts AS $facts;
 CREATE VIEW cases AS
   SELECT runs.id AS run, told.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
-    coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
+    coalesce(suite, '') AS suite, coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
     coalesce(critical, false) AS critical,
     if(json_type(prompt) = 'VARCHAR', prompt ->> '$', prompt::VARCHAR) AS prompt,
     coalesce(metadata, '{}'::JSON) AS metadata
   FROM read_json([$cases], format = 'newline_delimited', maximum_object_size = $largest, filename = true, columns = {
-    id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
+    id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', suite: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
     critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS told
   JOIN stored.runs AS runs ON told.filename = runs.place;
 CREATE VIEW attempts AS
-  SELECT run, "case", model, tier, number,
+  SELECT run, "case", suite, model, tier, number,
     coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",
     any_value(reply) FILTER (counts) AS reply,
     any_value(finish) FILTER (counts) AS finish,
@@ -1048,14 +1235,14 @@ CREATE VIEW attempts AS
     any_value(failure_stage) FILTER (counts) AS failure_stage,
     any_value(failure) FILTER (counts) AS failure
   FROM stored.facts WHERE counts IS NOT NULL
-  GROUP BY run, "case", model, tier, number;
+  GROUP BY run, "case", suite, model, tier, number;
 CREATE VIEW verdicts AS
-  SELECT run, "case", model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
+  SELECT run, "case", suite, model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
     tests_passed, tests_failed, warnings, passed, own_score, label, reason, trust, isolation, tampered, rechecked,
     disagreed
   FROM stored.facts WHERE kind = 'verdict';
 CREATE VIEW failures AS
-  SELECT run, "case", model, tier, number, "at", key, counts, failure_stage AS stage, failure AS message
+  SELECT run, "case", suite, model, tier, number, "at", key, counts, failure_stage AS stage, failure AS message
   FROM stored.facts WHERE kind = 'failure';
 """
 """The tables; of the facts of an attempt that count there is at most one of each kind."""
@@ -1069,7 +1256,7 @@ def _place(path: Path) -> Path:
 
 
 def _listed(paths: Iterable[Path]) -> str:
-    return ", ".join(_quoted(_literal(path)) for path in paths)
+    return ", ".join(quoted(literal(path)) for path in paths)
 
 
 def _no_runs(root: Path) -> str:

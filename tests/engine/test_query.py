@@ -34,7 +34,9 @@ ROOT = Path(__file__).parent.parent.parent
 A = Case(
     id="a", prompt="a?", language="python", tags=("easy",), metadata={"from": ["x"]}, verify=records.Verify(tests="1")
 )
-B = Case(id="b", prompt=(records.Message(role="user", content="b?"),), language="python", critical=True, group="g")
+B = Case(
+    id="b", prompt=(records.Message(role="user", content="b?"),), language="python", critical=True, group="g", suite="s"
+)
 PASSED, FAILED = (records.Test(name="t", outcome=outcome) for outcome in ("passed", "failed"))
 RIGHT = Finding(code="x", compiled=True, tests=(PASSED,), warnings=0)
 WRONG = Finding(code="x", compiled=True, tests=(PASSED, FAILED), warnings=2, reason="got 4")
@@ -172,7 +174,16 @@ def test_everything_about_an_attempt_is_in_its_row(tmp_path: Path) -> None:
         values = dict(zip(answer.columns, row, strict=True))
     assert str(values.pop("at")) == "2026-01-02 03:04:06"
     assert values == (
-        {"run": "one", "case": "a", "model": "m", "tier": "", "number": 1, "reply": "naïve", "finish": "length"}
+        {
+            "run": "one",
+            "case": "a",
+            "suite": "",
+            "model": "m",
+            "tier": "",
+            "number": 1,
+            "reply": "naïve",
+            "finish": "length",
+        }
         | {"input_tokens": 10, "output_tokens": 20, "cached_tokens": 5, "reasoning_tokens": 7, "cost_usd": 0.5}
         | {"latency": 1.5, "correct": False, "score": 0.0, "compiled": True, "tests_passed": 1, "tests_failed": 1}
         | {"warnings": 0, "label": "x", "reason": "y", "trust": "in-process", "isolation": "full"}
@@ -205,8 +216,8 @@ def test_runs_and_cases_are_tables(tmp_path: Path) -> None:
     assert asked("SELECT DISTINCT folder FROM runs WHERE seed = 7", tmp_path) == [(str(tmp_path / "one"),)]
     cases = asked("SELECT * FROM cases WHERE run = 'one' ORDER BY id", tmp_path)
     assert cases == [
-        ("one", "a", "", "python", ["easy"], "", 1.0, False, "a?", {"from": ["x"]}),
-        ("one", "b", "", "python", [], "g", 1.0, True, '[{"role":"user","content":"b?"}]', {}),
+        ("one", "a", "", "python", "", ["easy"], "", 1.0, False, "a?", {"from": ["x"]}),
+        ("one", "b", "", "python", "s", [], "g", 1.0, True, '[{"role":"user","content":"b?"}]', {}),
     ]
     assert asked("SELECT count(*) FROM cases", tmp_path) == [(4,)]
 
@@ -237,7 +248,7 @@ def test_links_to_runs_are_followed_and_other_links_are_not(tmp_path: Path) -> N
 
 def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -> None:
     folder = run(tmp_path / "one", [reply(), verdict(WRONG)])
-    copy = folder / "attempts.parquet"
+    copy = folder / "attempts" / "model=m" / "suite=__HIVE_DEFAULT_PARTITION__" / "one.parquet"
     score = "SELECT correct, score FROM attempts"
 
     def rows() -> list[tuple[Any, ...]]:
@@ -253,9 +264,11 @@ def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -
     assert copy.stat().st_mtime_ns == changed
     old = tmp_path / "old.parquet"
     duckdb.execute(f"COPY (SELECT 'one' AS run) TO '{old}' (FORMAT parquet, KV_METADATA {{made_of: '[1]'}})")
-    for damaged in (b"", b"PAR1", whole[:-10], whole[: len(whole) // 2], b"x" * len(whole), old.read_bytes()):
+    for damaged in (b"", b"PAR1", whole[:-10], whole[: len(whole) // 2], old.read_bytes()):
         copy.write_bytes(damaged)
         assert rows() == first
+    copy.unlink()
+    assert rows() == first
     with store.Journal(folder) as journal:
         journal.append(verdict(RIGHT))
     assert rows() == [(True, 1.0)]
@@ -271,7 +284,7 @@ def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -
 
 def test_a_folder_that_takes_no_copy_is_asked_all_the_same(tmp_path: Path) -> None:
     folder = run(tmp_path / "one", [reply(), verdict(RIGHT)])
-    (folder / "attempts.parquet").mkdir()
+    (folder / "attempts").write_text("in the way")
     before = set(folder.iterdir())
     assert asked("SELECT correct FROM attempts", tmp_path) == [(True,)]
     assert set(folder.iterdir()) == before

@@ -50,13 +50,15 @@ class Answer(NamedTuple):
 
 
 @contextmanager
-def ask(sql: str, root: str | Path = store.RUNS) -> Iterator[Answer]:
-    """The answer to one SELECT over the runs below a folder."""
-    with store.archive(Path(root), opinions) as archive:
+def ask(sql: str, root: str | Path = store.RUNS, *, copies: str | Path | None = None) -> Iterator[Answer]:
+    """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
+    with store.archive(Path(root), opinions, copies=_folder(copies)) as archive:
         yield _answer(archive, sql)
 
 
-def write(sql: str, path: str | Path, root: str | Path = store.RUNS) -> tuple[str, ...]:
+def write(
+    sql: str, path: str | Path, root: str | Path = store.RUNS, *, copies: str | Path | None = None
+) -> tuple[str, ...]:
     """Write an answer to a file, in the format of its suffix; returns the warnings."""
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -67,7 +69,7 @@ def write(sql: str, path: str | Path, root: str | Path = store.RUNS) -> tuple[st
         # what cannot be written is found out before anything is asked
         fresh.touch()
         # an answer that fails half-way leaves the older file as it is
-        warnings = _written(sql, fresh, kind, Path(root))
+        warnings = _written(sql, fresh, kind, Path(root), _folder(copies))
         fresh.replace(path)
     except OSError as error:
         if error.errno in store.NO_ROOM:
@@ -80,17 +82,19 @@ def write(sql: str, path: str | Path, root: str | Path = store.RUNS) -> tuple[st
     return warnings
 
 
-def send(sql: str, kind: str, stream: BinaryIO, root: str | Path = store.RUNS) -> tuple[str, ...]:
+def send(
+    sql: str, kind: str, stream: BinaryIO, root: str | Path = store.RUNS, *, copies: str | Path | None = None
+) -> tuple[str, ...]:
     """Send an answer down a stream in one of the formats; returns the warnings."""
     if kind == "parquet":
         # its directory is at the end of the file and says where things lie, so it cannot be sent as it comes
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "answer.parquet"
-            warnings = _written(sql, path, kind, Path(root))
+            warnings = _written(sql, path, kind, Path(root), _folder(copies))
             with path.open("rb") as file:
                 shutil.copyfileobj(file, stream)
         return warnings
-    with ask(sql, root) as answer:
+    with ask(sql, root, copies=copies) as answer:
         stream.writelines(text.encode() for text in _texts(answer, kind))
     return answer.warnings
 
@@ -183,8 +187,13 @@ def _parsed(row: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _written(sql: str, path: Path, kind: str, root: Path) -> tuple[str, ...]:
-    with store.archive(root, opinions, writing=path if kind == "parquet" else None) as archive:
+def _folder(copies: str | Path | None) -> Path | None:
+    return None if copies is None else Path(copies)
+
+
+def _written(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
+    writing = path if kind == "parquet" else None
+    with store.archive(root, opinions, writing=writing, copies=copies) as archive:
         if kind == "parquet":
             archive.copy(sql, path)
         else:

@@ -35,7 +35,7 @@ from steelyard.reports.figures import (
     why,
 )
 from steelyard.reports.standings import rows_of
-from steelyard.summary import ModelSummary, Summary, Tried, hardest
+from steelyard.summary import Headline, ModelSummary, Summary, Tried, hardest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -271,7 +271,7 @@ def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, colo
     return page.text()
 
 
-def runs_text(runs: Sequence[tuple[str, Summary]], *, width: int, color: bool) -> str:
+def runs_text(runs: Sequence[tuple[str, Sequence[Headline]]], *, width: int, color: bool) -> str:
     """The runs that are there by their names, a line per model of each."""
     page = _Page(width, color)
     rows = [
@@ -279,11 +279,11 @@ def runs_text(runs: Sequence[tuple[str, Summary]], *, width: int, color: bool) -
             line(name) if first else "",
             line(named(model.model, model.tier)),
             f"{model.correct}/{model.attempts}",
-            rate(model.pass_at[min(model.pass_at)]),
+            rate(model.pass_at_1) if model.pass_at_1 else "-",
             f"{model.missing} missing" if model.missing else "",
         )
-        for name, summary in runs
-        for first, model in zip((True, *(False,) * len(summary.models)), summary.models, strict=False)
+        for name, models in runs
+        for first, model in zip((True, *(False,) * len(models)), models, strict=False)
     ]
     _put_rows(page, ("run", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
     return page.text()

@@ -1,0 +1,75 @@
+"""A database in memory that goes on on disk, reaches no network, and says in one sentence what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from steelyard.errors import StoreError
+
+if TYPE_CHECKING:
+    import duckdb
+
+Result = TypeVar("Result")
+
+
+def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
+    """An empty database without network that takes this much memory and then goes on in a folder."""
+    import duckdb
+
+    return duckdb.connect(
+        config={
+            "threads": threads,
+            "memory_limit": memory,
+            "temp_directory": scratch,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+
+
+def patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
+    """What a call to the database gives; a user who will not wait for it ends it."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(call)
+        try:
+            return coming.result()
+        except BaseException:
+            # the database hears no signals
+            database.interrupt()
+            raise
+
+
+def sentence(error: Exception) -> str:
+    """What the database says, on one line; it may quote what a model wrote."""
+    said = str(error).partition("\n\nLINE ")[0]
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in said[:600]).split())
+
+
+def quoted(text: str) -> str:
+    """A text within a statement."""
+    return "'" + utf8(text).replace("'", "''") + "'"
+
+
+def identifier(column: str) -> str:
+    """The name of a column within a statement."""
+    return '"' + utf8(column).replace('"', '""') + '"'
+
+
+def utf8(text: str) -> str:
+    """The same text, if the database can be told it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        where = text.encode(errors="backslashreplace").decode()
+        raise StoreError(f"{where}: a name that is not UTF-8, which the database cannot open; rename it") from None
+    return text
+
+
+def literal(path: Path) -> str:
+    """A path that is not taken for a pattern."""
+    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", utf8(str(path)))
