@@ -291,6 +291,7 @@ def gate(options: argparse.Namespace) -> int:
         on=options.on,
         rule=options.rule,
         root=Path(settings.output_dir),
+        counting=meaning.counting(options),
     )
     print(FORMATS[options.format](found.decision, found.warnings), end="")
     if options.report:
@@ -348,6 +349,8 @@ def passk(options: argparse.Namespace) -> int:
     from steelyard.standing import standings
 
     settings, _ = _means(options)
+    if options.attempts:
+        return _count_attempts(options, Path(settings.output_dir))
     columns = Columns(options.case, options.model, options.passed, options.sample, options.cost, options.score)
     found = gather(
         options.outcomes,
@@ -356,6 +359,19 @@ def passk(options: argparse.Namespace) -> int:
         columns=columns,
         root=Path(settings.output_dir),
     )
+    _warn(found.problems)
+    return _stand(standings(found.tallies, _sizes(options.k_values), missing=options.missing), options.format)
+
+
+def _count_attempts(options: argparse.Namespace, root: Path) -> int:
+    """pass@k of attempts in Parquet."""
+    from steelyard.engine.attempts import counted
+    from steelyard.errors import InputError
+    from steelyard.standing import standings
+
+    if options.outcomes or options.problems_csv or options.fixes_csv or options.cost or options.score:
+        raise InputError("--attempts counts who passed, and goes with no other outcomes and with no --cost or --score")
+    found = counted(options.attempts, meaning.counting(options), root=root)
     _warn(found.problems)
     return _stand(standings(found.tallies, _sizes(options.k_values), missing=options.missing), options.format)
 

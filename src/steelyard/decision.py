@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +22,21 @@ from steelyard.stats.paired import (
     smallest_p,
     stratified_worse,
 )
-from steelyard.stats.power import Evidence, detectable, evidence, expected_flags, more_attempts, non_inferiority
+from steelyard.stats.power import (
+    Evidence,
+    detectable,
+    evidence,
+    exact_sum,
+    expected_flags,
+    more_attempts,
+    non_inferiority,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Value = TypeVar("Value")
 
 REGRESSED = "regressed"
 NOT_REGRESSED = "not regressed"
@@ -57,6 +71,14 @@ class Paired(Record, frozen=True, kw_only=True):
     None while more may follow, 0 where all that were planned are among the others.
     """
     further_passes: int = 0
+
+
+class PairedCounts(NamedTuple):
+    """Many cases that both sides tried, as columns: a million of them take no more room than their names."""
+
+    cases: Sequence[str]
+    counts: NDArray[np.int64]
+    """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
 
 
 class Change(Record, frozen=True, kw_only=True):
@@ -189,11 +211,59 @@ class Decision(Record, frozen=True, kw_only=True):
     rule: Rule
 
 
+class _Kind(NamedTuple):
+    """All that is compared of a case; many cases are alike in it."""
+
+    counts: Counts
+    scores: Scores | None
+    """Where scores are compared."""
+    further_attempts: int | None
+    further_passes: int
+
+    @property
+    def data(self) -> Counts | Scores:
+        return self.scores or self.counts
+
+    @property
+    def can_be_named(self) -> bool:
+        return min(self.counts.baseline_attempts, self.counts.current_attempts) >= FEWEST
+
+    @property
+    def with_further(self) -> Counts:
+        """What all attempts came to, those that only some cases got included."""
+        before, passes_before, after, passes_after = self.counts
+        return Counts(before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes)
+
+
+class _Cases(NamedTuple):
+    """The cases of one model, sorted by name."""
+
+    names: Sequence[str]
+    critical: Sequence[int]
+    """The places of those that must not break."""
+    kinds: Sequence[_Kind]
+    """In ascending order."""
+    sizes: Sequence[int]
+    """How many cases are of each kind."""
+    of: NDArray[np.int64]
+    """The kind of each case, by its place among them."""
+
+    @property
+    def counts(self) -> Counter[Counts]:
+        """How many cases have each."""
+        return _counted((kind.counts, size) for kind, size in zip(self.kinds, self.sizes, strict=True))
+
+    def each(self, values: Sequence[Value]) -> list[Value]:
+        """A value for every case from one for every kind."""
+        return [values[kind] for kind in self.of.tolist()]
+
+
 class _Tests(NamedTuple):
     """The exact tests of one model."""
 
     overall: float
-    cases: list[float]
+    kinds: list[float]
+    """The p-value of a case of each kind."""
     adjusted: list[float | None]
     smallest: Smallest
     """Over the cases that can be named."""
@@ -212,15 +282,19 @@ class _Model(NamedTuple):
     """One model and what its tests found."""
 
     name: str
-    cases: Sequence[Paired]
-    data: Sequence[Counts | Scores]
-    """What is compared, in the order of the cases."""
+    cases: _Cases
     known: Sequence[Evidence]
+    """What is known of a case of each kind."""
     tests: _Tests
     levels: _Levels
     critical: tuple[Critical, ...]
     final: Sequence[float | None]
-    """The p-value of each case whose attempts are all in, over all of them, adjusted for the number of cases."""
+    """The p-value of each kind of case whose attempts are all in, over all of them, adjusted for the number of cases."""
+
+    @property
+    def evidence(self) -> Counter[Evidence]:
+        """How many cases have each."""
+        return _counted(zip(self.known, self.cases.sizes, strict=True))
 
     @property
     def p(self) -> float:
@@ -242,7 +316,7 @@ class _Model(NamedTuple):
 
 
 def decide(
-    cases_by_model: Mapping[str, Sequence[Paired]],
+    cases_by_model: Mapping[str, Sequence[Paired] | PairedCounts],
     *,
     alpha: float = 0.05,
     margin: float = 0.05,
@@ -303,16 +377,92 @@ def decide(
     return Decision(verdict=REGRESSED if REGRESSED in verdicts else agreed, models=decided, rule=rule)
 
 
-def _model(name: str, given: Sequence[Paired], rule: Rule, models: int) -> _Model:
+def _model(name: str, given: Sequence[Paired] | PairedCounts, rule: Rule, models: int) -> _Model:
     """One of so many models, tested."""
-    cases = sorted(given, key=lambda each: each.case)
-    _check_cases(name, cases, rule.on)
-    data = [_data(each, rule.on) for each in cases]
+    cases = _from_counts(name, given, rule.on) if isinstance(given, PairedCounts) else _from_cases(name, given, rule.on)
     tests = _tests(cases, rule)
     levels = _levels(cases, tests.smallest, rule.alpha, models)
     critical = _critical(cases, levels.critical)
-    final = [_final(each, len(cases) * models) for each in cases]
-    return _Model(name, cases, data, [evidence(each) for each in data], tests, levels, critical, final)
+    final = [_final(kind, len(cases.names) * models) for kind in cases.kinds]
+    return _Model(name, cases, [evidence(kind.data) for kind in cases.kinds], tests, levels, critical, final)
+
+
+def _from_cases(model: str, given: Sequence[Paired], on: str) -> _Cases:
+    import numpy as np
+
+    cases = sorted(given, key=lambda each: each.case)
+    _check_cases(model, cases, on)
+    alike = [
+        _Kind(
+            _counts(each),
+            Scores(each.baseline_scores, each.current_scores) if on == "score" else None,
+            each.further_attempts,
+            each.further_passes,
+        )
+        for each in cases
+    ]
+    sizes = Counter(alike)
+    kinds = sorted(sizes, key=_order)
+    places = {kind: place for place, kind in enumerate(kinds)}
+    return _Cases(
+        names=[each.case for each in cases],
+        critical=[place for place, each in enumerate(cases) if each.critical],
+        kinds=kinds,
+        sizes=[sizes[kind] for kind in kinds],
+        of=np.array([places[kind] for kind in alike], np.int64),
+    )
+
+
+def _order(kind: _Kind) -> tuple[Counts, Scores, int, int]:
+    further = -1 if kind.further_attempts is None else kind.further_attempts
+    return kind.counts, kind.scores or Scores((), ()), further, kind.further_passes
+
+
+def _from_counts(model: str, given: PairedCounts, on: str) -> _Cases:
+    import numpy as np
+
+    if on != "passed":
+        raise ValueError("counts tell who passed, and no scores")
+    names, counts = given
+    if counts.shape != (len(names), 4):
+        raise ValueError(f"{model}: {len(names)} cases need four counts each, got {counts.shape}")
+    order = sorted(range(len(names)), key=names.__getitem__)
+    names = [names[place] for place in order]
+    twice = next((case for case, after in pairwise(names) if case == after), None)
+    if twice is not None:
+        raise ValueError(f"{model}: case {twice!r} is paired more than once")
+    untried = next(iter(np.flatnonzero((counts[:, [0, 2]] <= 0).any(axis=1))), None)
+    if untried is not None:
+        raise ValueError(f"{model}: case {given.cases[int(untried)]!r} needs an attempt on both sides")
+    counts = counts[order]
+    _, first, of, sizes = np.unique(_codes(counts), return_index=True, return_inverse=True, return_counts=True)
+    return _Cases(
+        names=names,
+        critical=(),
+        kinds=[_Kind(Counts(*kind), None, None, 0) for kind in counts[first].tolist()],
+        sizes=sizes.tolist(),
+        of=of,
+    )
+
+
+def _codes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number for each row, equal where rows are equal and in their order."""
+    import numpy as np
+
+    codes = counts[:, 0]
+    for column in counts.T[1:]:
+        # ranks stay small, so that their product with those of the next column does too
+        values, ranks = np.unique(column, return_inverse=True)
+        codes = np.unique(codes, return_inverse=True)[1] * values.size + ranks
+    return codes
+
+
+def _counted(pairs: Iterable[tuple[Value, int]]) -> Counter[Value]:
+    """The sums of counts of equal things."""
+    found: Counter[Value] = Counter()
+    for thing, count in pairs:
+        found[thing] += count
+    return found
 
 
 def _decided(
@@ -327,7 +477,7 @@ def _decided(
         worse = _up_to(p_adjusted, rule.alpha)
     worse = worse or any(p is not None and p <= rule.final_level for p in model.final)
     confirmed, suspects = _changes(model, rule)
-    found = non_inferiority(model.known, margin=rule.margin, alpha=rule.cleared_level)
+    found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     drop = found.drop if found else 0.0
     diffuse = worse and not confirmed and not model.broken
     too_small = diffuse and drop < rule.min_effect - TOLERANCE
@@ -349,7 +499,7 @@ def _decided(
     return ModelDecision(
         model=model.name,
         verdict=verdict,
-        cases=len(model.cases),
+        cases=len(model.cases.names),
         p_overall=tests.overall,
         overall_level=levels.overall,
         p_worst=model.p_worst,
@@ -362,7 +512,7 @@ def _decided(
         detectable=detectable(found.error, alpha=levels.overall) if found and levels.overall > 0 else None,
         confirmed=confirmed,
         suspects=suspects,
-        expected_flags=expected_flags(model.data, rule.threshold),
+        expected_flags=expected_flags(_noisy(model.cases), rule.threshold),
         critical=model.critical,
         smallest_break=_smallest_break(model),
         further=_further(model, rule, cost) if undecided and not data_missing else None,
@@ -373,35 +523,49 @@ def _decided(
     )
 
 
+def _noisy(cases: _Cases) -> Counter[Counts | Scores]:
+    """How many cases have each thing that is compared."""
+    return _counted((kind.data, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True))
+
+
 def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """The cases that got worse, and those that only look so."""
-    confirmed, suspects = [], []
+    import numpy as np
+
+    confirmed: dict[int, Change] = {}
+    suspects: dict[int, Change] = {}
     tests = model.tests
-    for each, seen, p, adjusted, last in zip(
-        model.cases, model.known, tests.cases, tests.adjusted, model.final, strict=True
+    for place, (kind, seen, p, adjusted, last) in enumerate(
+        zip(model.cases.kinds, model.known, tests.kinds, tests.adjusted, model.final, strict=True)
     ):
-        change = Change(case=each.case, baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
+        change = Change(case="", baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
         if adjusted is not None and _up_to(adjusted, model.levels.case):
-            confirmed.append(change)
+            confirmed[place] = change
             continue
-        if each.further_attempts:
-            every = _with_further(each)
+        if kind.further_attempts:
+            every = kind.with_further
             rate = every.current_passes / every.current_attempts
             change = replace(change, current=rate, p=fisher_worse(every), p_adjusted=last)
         if last is not None and last <= rule.final_level:
-            confirmed.append(replace(change, p_adjusted=last))
+            confirmed[place] = replace(change, p_adjusted=last)
         elif change.baseline - change.current > rule.threshold + TOLERANCE:
-            suspects.append(change)
-    # equal p-values keep the order of the names
-    return tuple(sorted(confirmed, key=lambda each: each.p)), tuple(sorted(suspects, key=lambda each: each.p))
+            suspects[place] = change
+
+    def named(found: dict[int, Change]) -> tuple[Change, ...]:
+        places = np.flatnonzero(np.isin(model.cases.of, list(found))).tolist()
+        changes = [replace(found[int(model.cases.of[place])], case=model.cases.names[place]) for place in places]
+        # equal p-values keep the order of the names
+        return tuple(sorted(changes, key=lambda each: each.p))
+
+    return named(confirmed), named(suspects)
 
 
 def _further(model: _Model, rule: Rule, cost: float | None) -> Further | None:
     """What would decide."""
-    more = more_attempts(model.known, margin=rule.margin, alpha=rule.cleared_level)
+    more = more_attempts(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     if not more:
         return None
-    attempts = (more.baseline + more.current) * len(model.cases)
+    attempts = (more.baseline + more.current) * len(model.cases.names)
     return Further(
         baseline=more.baseline,
         current=more.current,
@@ -410,31 +574,35 @@ def _further(model: _Model, rule: Rule, cost: float | None) -> Further | None:
     )
 
 
-def _tests(cases: Sequence[Paired], rule: Rule) -> _Tests:
+def _tests(cases: _Cases, rule: Rule) -> _Tests:
     """The p-values of the suite and of its cases."""
-    nameable = [min(each.baseline_attempts, each.current_attempts) >= FEWEST for each in cases]
+    nameable = [kind.can_be_named for kind in cases.kinds]
     exact = True
     if rule.on == "score":
-        scores = [Scores(each.baseline_scores, each.current_scores) for each in cases]
+        scores = cases.each([kind.scores or Scores((), ()) for kind in cases.kinds])
         found = scores_worse(scores, seed=rule.seed, replicates=PERMUTATIONS)
-        overall, exact, p = found.overall, found.exact, found.cases
+        overall, exact = found.overall, found.exact
+        alone = dict(zip(cases.of.tolist(), found.cases, strict=True))
+        p = [alone[place] for place in range(len(cases.kinds))]
         # whether a case can be named depends on its attempts alone, so leaving the others out spends nothing
-        kept = [each for each, can in zip(scores, nameable, strict=True) if can]
+        kept = [each for each, can in zip(scores, cases.each(nameable), strict=True) if can]
         smallest = found.smallest if all(nameable) else scores_worse(kept, seed=0, replicates=1).smallest
     else:
-        counts = [_counts(each) for each in cases]
-        overall = stratified_worse(counts)
-        alone = {case: fisher_worse(case) for case in set(counts)}
-        p = [alone[case] for case in counts]
-        smallest = smallest_p(case for case, can in zip(counts, nameable, strict=True) if can)
+        overall = stratified_worse(cases.counts)
+        p = [fisher_worse(kind.counts) for kind in cases.kinds]
+        smallest = smallest_p(
+            _counted(
+                (kind.counts, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True) if kind.can_be_named
+            )
+        )
     chances = {each: smallest.chance(each) for each in set(p)}
     adjusted = [chances[each] if can else None for each, can in zip(p, nameable, strict=True)]
     return _Tests(overall, p, adjusted, smallest, exact)
 
 
-def _levels(cases: Sequence[Paired], smallest: Smallest, alpha: float, models: int) -> _Levels:
+def _levels(cases: _Cases, smallest: Smallest, alpha: float, models: int) -> _Levels:
     """What each test of one of so many models may spend."""
-    watched = [_counts(each) for each in cases if each.critical]
+    watched = [cases.kinds[cases.of[place]].counts for place in cases.critical]
     half = alpha / 2 / models
     if models > 1:
         return _Levels(half, half / 2, half / 2) if watched else _Levels(half, half, half)
@@ -445,12 +613,12 @@ def _levels(cases: Sequence[Paired], smallest: Smallest, alpha: float, models: i
     return _Levels(half, half, max(0.0, alpha - spent))
 
 
-def _critical(cases: Sequence[Paired], level: float) -> tuple[Critical, ...]:
+def _critical(cases: _Cases, level: float) -> tuple[Critical, ...]:
     """Every critical case under its own rule."""
-    watched = [each for each in cases if each.critical]
-    p = [fisher_worse(_counts(each)) for each in watched]
+    watched = [(cases.names[place], cases.kinds[cases.of[place]].counts) for place in cases.critical]
+    p = [fisher_worse(counts) for _, counts in watched]
     found = []
-    for each, alone, adjusted in zip(watched, p, holm(p), strict=True):
+    for (case, counts), alone, adjusted in zip(watched, p, holm(p), strict=True):
         # the others that are rejected make room: against what is left of them this one is held
         others = sorted(p)
         others.remove(alone)
@@ -458,33 +626,34 @@ def _critical(cases: Sequence[Paired], level: float) -> tuple[Critical, ...]:
         while rejected < len(others) and _up_to(others[rejected], level / (len(p) - rejected)):
             rejected += 1
         own_level = level / (len(p) - rejected)
-        needed = _needed(each, own_level)
+        needed = _needed(counts, own_level)
         found.append(
             Critical(
-                case=each.case,
-                passes=each.current_passes,
-                attempts=each.current_attempts,
+                case=case,
+                passes=counts.current_passes,
+                attempts=counts.current_attempts,
                 needed=needed,
                 p=alone,
                 p_adjusted=adjusted,
-                broken=needed is not None and each.current_passes < needed,
+                broken=needed is not None and counts.current_passes < needed,
             )
         )
     return tuple(found)
 
 
-def _needed(case: Paired, level: float) -> int | None:
+def _needed(case: Counts, level: float) -> int | None:
     """The fewest current passes that chance explains at this level; None when it explains having none."""
     for passes in range(case.current_attempts + 1):
-        counts = Counts(case.baseline_attempts, case.baseline_passes, case.current_attempts, passes)
-        if not _up_to(fisher_worse(counts), level):
+        if not _up_to(fisher_worse(case._replace(current_passes=passes)), level):
             return passes or None
     raise AssertionError("as many passes as attempts are never worse")
 
 
 def _smallest_break(model: _Model) -> Break | None:
     """The most current passes with which a case that always passed would be named, beside the cases of the suite."""
-    sizes = Counter((each.baseline_attempts, each.current_attempts) for each in model.cases)
+    sizes: Counter[tuple[int, int]] = Counter()
+    for counts, size in model.cases.counts.items():
+        sizes[counts.baseline_attempts, counts.current_attempts] += size
     if not sizes:
         return None
     # cases may differ in their attempts: what most of them have speaks for the suite
@@ -500,32 +669,41 @@ def _smallest_break(model: _Model) -> Break | None:
 
 def _effect(model: _Model) -> Estimate:
     """The mean of current - baseline over the cases."""
-    known = model.known
-    if not known:
+    known = model.evidence
+    size = known.total()
+    if not size:
         return Estimate(value=None)
-    inverse = math.fsum(1 / each.baseline_attempts + 1 / each.current_attempts for each in known)
+    inverse = exact_sum(
+        (1 / each.baseline_attempts + 1 / each.current_attempts, count) for each, count in known.items()
+    )
     interval = difference_interval(
-        [each.baseline for each in known], [each.current for each in known], attempts=2 * len(known) / inverse
+        model.cases.each([each.baseline for each in model.known]),
+        model.cases.each([each.current for each in model.known]),
+        attempts=2 * size / inverse,
     )
     return Estimate(
-        value=math.fsum(each.current - each.baseline for each in known) / len(known),
+        value=exact_sum((each.current - each.baseline, count) for each, count in known.items()) / size,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
-        cases=len(known),
-        attempts=sum(each.baseline_attempts + each.current_attempts for each in model.cases),
+        cases=size,
+        attempts=sum(
+            (counts.baseline_attempts + counts.current_attempts) * count for counts, count in model.cases.counts.items()
+        ),
     )
 
 
 def _notes(model: _Model, rule: Rule) -> list[str]:
     """What a reader must know before trusting the tests."""
     cases, notes = model.cases, []
-    unnamed = sum(adjusted is None for adjusted in model.tests.adjusted)
-    if not cases:
+    unnamed = sum(size for size, adjusted in zip(cases.sizes, model.tests.adjusted, strict=True) if adjusted is None)
+    if not cases.names:
         notes.append("no case was tried on both sides")
-    elif all(each.baseline_attempts == each.current_attempts == 1 for each in cases):
+    elif all(kind.counts.baseline_attempts == kind.counts.current_attempts == 1 for kind in cases.kinds):
         notes.append("with one attempt per case only the suite as a whole is tested (McNemar); no case can be named")
     elif unnamed:
-        notes.append(f"{unnamed} of {len(cases)} cases have fewer than {FEWEST} attempts on a side and are never named")
+        notes.append(
+            f"{unnamed} of {len(cases.names)} cases have fewer than {FEWEST} attempts on a side and are never named"
+        )
     if not model.tests.exact:
         notes.append(f"the p-value of the suite is from {PERMUTATIONS:,} permutations drawn with seed {rule.seed}")
     blind = [each.case for each in model.critical if each.needed is None]
@@ -534,25 +712,16 @@ def _notes(model: _Model, rule: Rule) -> list[str]:
     return notes
 
 
-def _final(case: Paired, tests: int) -> float | None:
+def _final(kind: _Kind, tests: int) -> float | None:
     """The p-value of a case whose attempts are all in, adjusted for so many tests; None where more may follow."""
-    every = _with_further(case)
-    if case.further_attempts is None or min(every.baseline_attempts, every.current_attempts) < FEWEST:
+    every = kind.with_further
+    if kind.further_attempts is None or min(every.baseline_attempts, every.current_attempts) < FEWEST:
         return None
     return min(1.0, tests * fisher_worse(every))
 
 
-def _with_further(case: Paired) -> Counts:
-    attempts = case.current_attempts + (case.further_attempts or 0)
-    return Counts(case.baseline_attempts, case.baseline_passes, attempts, case.current_passes + case.further_passes)
-
-
 def _counts(case: Paired) -> Counts:
     return Counts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
-
-
-def _data(case: Paired, on: str) -> Counts | Scores:
-    return Scores(case.baseline_scores, case.current_scores) if on == "score" else _counts(case)
 
 
 def _up_to(p: float, level: float) -> bool:

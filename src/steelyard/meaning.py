@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.engine.attempts import Counting
     from steelyard.engine.sitting import Means, Watch
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
@@ -40,6 +41,16 @@ def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Sett
         recheck=getattr(options, "recheck", None) or 0,
         python_env=getattr(options, "python_env", None) or "",
     )
+
+
+def counting(options: argparse.Namespace) -> Counting:
+    """How attempts in Parquet are read and counted."""
+    from steelyard.engine.attempts import Counting
+    from steelyard.outcomes.attempts import USUAL
+
+    columns = USUAL._replace(passed=options.passed, sample=options.sample)
+    columns = columns._replace(case=options.case or USUAL.case, model=options.model or USUAL.model)
+    return Counting(columns, options.copies, options.backend, options.ray_address)
 
 
 def models(given: Sequence[str] | None) -> list[str]:

@@ -262,11 +262,13 @@ examples:
 """
 GATE_EXAMPLES = """\
 The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 where data are missing, and where the evidence is thin
-0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare.
+0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare, or are attempts in Parquet: a file, a folder, a
+pattern, or a folder of runs.
 
 examples:
   steelyard gate --baseline main --current latest
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
+  steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
 """
 PLAN_EXAMPLES = """\
 Nobody is asked. Cases pair with the baseline as in gate, by id and tests; a baseline is named as for gate. Costs are what attempts of
@@ -278,13 +280,15 @@ examples:
 """
 PASSK_EXAMPLES = """\
 Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
-name, and runs of ours. Exit codes: 0 fine, 2 unreadable input, 3 when more than 5% of the cases have no outcome.
+name, and runs of ours. --attempts counts Parquet files of any size in little memory: a row per attempt with case, model and
+correct, or the copies of runs. Exit codes: 0 fine, 2 unreadable input, 3 when more than 5% of the cases have no outcome.
 
 examples:
   steelyard passk --problems-csv problems.csv --fixes-csv gemini_fixes.csv gpt_fixes.csv --k-values 1 5 10
   steelyard passk samples.jsonl_results.jsonl --k-values 1 10 100
   steelyard passk outcomes.parquet --case task --model llm --passed ok --cost usd
   steelyard passk latest --format markdown
+  steelyard passk --attempts steelyard-runs/ --k-values 1 10 100
 """
 REPAIRS_EXAMPLE = """\
 Fixes that hold repairs and no outcome are judged by terraform or tofu, which is on PATH or named by STEELYARD_TERRAFORM.
@@ -394,6 +398,8 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
     )
     sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .txt")
+    _attempts_columns(sub.add_argument_group("columns of attempts in Parquet"))
+    _counting_options(sub)
     _settings_option(sub)
 
 
@@ -435,6 +441,13 @@ def _plan_options(sub: argparse.ArgumentParser) -> None:
 
 def _passk_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("outcomes", nargs="*", metavar="FILE|RUN", help="files of outcomes, run folders, or latest")
+    sub.add_argument(
+        "--attempts",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="attempts in Parquet, however many: files, folders, patterns, runs, folders of runs",
+    )
     sub.add_argument("--problems-csv", metavar="FILE", help="the problems: column oid")
     sub.add_argument(
         "--fixes-csv",
@@ -465,20 +478,44 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
         help="what is printed (default: table)",
     )
     table = sub.add_argument_group("columns of a table of outcomes")
+    _attempts_columns(table)
+    table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
+    table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
+    _counting_options(sub)
+    _settings_option(sub)
+
+
+def _attempts_columns(table: Any) -> None:
     table.add_argument("--case", metavar="COLUMN", help="which case was tried (default: case)")
     table.add_argument(
         "--model", metavar="COLUMN", help="who tried (default: model, else one model named after the file)"
     )
     table.add_argument(
-        "--passed", metavar="COLUMN", help="whether it passed: true/false, 1/0, yes/no (default: passed)"
+        "--passed",
+        metavar="COLUMN",
+        help="whether it passed: true/false, 1/0, yes/no (default: passed; in Parquet attempts correct, else passed)",
     )
     table.add_argument("--sample", metavar="COLUMN", help="the attempt's number; with it, repeated rows count once")
-    table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
-    table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
-    _settings_option(sub)
 
 
-def _copies_option(sub: argparse.ArgumentParser) -> None:
+def _counting_options(sub: argparse.ArgumentParser) -> None:
+    counting = sub.add_argument_group("counting attempts in Parquet")
+    counting.add_argument(
+        "--backend",
+        default="local",
+        choices=["local", "ray"],
+        help="who counts: this machine, or a Ray cluster (default: local)",
+    )
+    counting.add_argument(
+        "--ray-address",
+        default="",
+        metavar="HOST:PORT",
+        help="the cluster (default: the running one, else a local one)",
+    )
+    _copies_option(counting)
+
+
+def _copies_option(sub: Any) -> None:
     sub.add_argument(
         "--copies",
         metavar="DIR",

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from steelyard.sides import Side, Trials
+    from steelyard.tally import Tally
 
 
 class Model(NamedTuple):
@@ -40,10 +44,7 @@ def paired(baseline: Side, current: Side) -> Pairing:
     """Cases pair by id and tests, models by name, or as they are where each side has one."""
     names = _paired_models(baseline.models.keys(), current.models.keys())
     if not names:
-        raise InputError(
-            f"{baseline.name} and {current.name} share no model: {', '.join(sorted(baseline.models))} against "
-            f"{', '.join(sorted(current.models))}; name one of each, such as {baseline.name}@MODEL"
-        )
+        raise _strangers(baseline.name, baseline.models, current.name, current.models)
     new: list[str] = []
     removed: list[str] = []
     changed: list[str] = []
@@ -66,6 +67,65 @@ def paired(baseline: Side, current: Side) -> Pairing:
         tests_changed=tuple(changed),
         new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
         removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
+    )
+
+
+class Tallied(NamedTuple):
+    """One side of a comparison, as counts only."""
+
+    name: str
+    """As the user called it."""
+    models: Mapping[str, Tally]
+
+
+class Counted(NamedTuple):
+    """The cases of a model that both sides have, as columns."""
+
+    name: str
+    cases: list[str]
+    """Sorted."""
+    counts: NDArray[np.int64]
+    """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
+
+
+def paired_tallies(baseline: Tallied, current: Tallied) -> tuple[list[Counted], Pairing]:
+    """The same for sides that are counts only: cases pair by id; the pairing says what the sides do not share."""
+    import numpy as np
+
+    names = _paired_models(baseline.models.keys(), current.models.keys())
+    if not names:
+        raise _strangers(baseline.name, baseline.models, current.name, current.models)
+    models = []
+    new: list[str] = []
+    removed: list[str] = []
+    for name, before, after in names:
+        old, fresh = baseline.models[before], current.models[after]
+        places = {case: place for place, case in enumerate(fresh.cases)}
+        shared = sorted((case, place) for place, case in enumerate(old.cases) if case in places)
+        removed += [_label(case, name, len(names)) for case in sorted(set(old.cases) - places.keys())]
+        cases = [case for case, _ in shared]
+        own = np.fromiter((place for _, place in shared), np.intp, len(shared))
+        theirs = np.fromiter((places.pop(case) for case in cases), np.intp, len(shared))
+        new += [_label(case, name, len(names)) for case in sorted(places)]
+        columns = [
+            np.asarray(column)[chosen]
+            for column, chosen in ((old.tried, own), (old.passed, own), (fresh.tried, theirs), (fresh.passed, theirs))
+        ]
+        models.append(Counted(name, cases, np.stack(columns, axis=1).astype(np.int64)))
+    return models, Pairing(
+        models=[],
+        new_cases=tuple(new),
+        removed_cases=tuple(removed),
+        tests_changed=(),
+        new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
+        removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
+    )
+
+
+def _strangers(baseline: str, before: Collection[str], current: str, after: Collection[str]) -> InputError:
+    return InputError(
+        f"{baseline} and {current} share no model: {', '.join(sorted(before))} against {', '.join(sorted(after))}; "
+        f"name one of each, such as {baseline}@MODEL"
     )
 
 

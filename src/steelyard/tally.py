@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from steelyard.errors import Problem
+
+    Numbers = Sequence[int] | NDArray[np.integer]
 
 
 class Tally(NamedTuple):
@@ -15,9 +20,9 @@ class Tally(NamedTuple):
 
     model: str
     cases: Sequence[str]
-    tried: Sequence[int]
+    tried: Numbers
     """Attempts with an outcome; 0 where there is none."""
-    passed: Sequence[int]
+    passed: Numbers
     missing: int = 0
     """Attempts without an outcome: they are in no number."""
     costs: Sequence[float] | None = None

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard import store
-from steelyard.decision import ON, Decision, Paired, decide
-from steelyard.engine.sides import run_folder, side
+from steelyard.decision import ON, Decision, Paired, PairedCounts, decide
+from steelyard.engine.attempts import HERE, Counting, are_meant, counted
+from steelyard.engine.sides import parted, run_folder, side
 from steelyard.engine.steps import now
-from steelyard.errors import InputError
-from steelyard.pairing import Pairing, paired
+from steelyard.errors import InputError, Problem, nearest
+from steelyard.pairing import Pairing, Tallied, paired, paired_tallies
 from steelyard.records import Look, digest
 from steelyard.stats.power import unlucky_alarms
 from steelyard.stats.sequential import FINAL
+from steelyard.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.sides import Side, Trials
     from steelyard.stats.sequential import Step
@@ -63,6 +66,21 @@ class Gated(NamedTuple):
     warnings: tuple[str, ...]
 
 
+class _Compared(NamedTuple):
+    """What both sides have in common, as far as a decision depends on it."""
+
+    pairing: Pairing
+    cases: Mapping[str, Sequence[Paired] | PairedCounts]
+    """By model, those that both sides have an outcome of."""
+    shared: Mapping[str, int]
+    """By model how many cases both sides have."""
+    sizes: Counter[tuple[int, int]]
+    """How many cases have so many attempts on both sides."""
+    attempt_cost: Mapping[str, float]
+    thing: tuple[object, object]
+    """What both sides hold, so that looking again at the same is known for what it is."""
+
+
 def gated(
     baseline: Side,
     current: Side,
@@ -74,31 +92,92 @@ def gated(
     at: Round | None = None,
 ) -> Gated:
     """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down."""
-    if not (0 < alpha < 1 and 0 < margin < 1):
-        raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
     if on == "score" and baseline.rule != current.rule:
         raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
     pairing = paired(baseline, current)
-    cases = {
-        model.name: [_case(old, new, on) for old, new in model.cases if _told(old, new, on)] for model in pairing.models
-    }
-    if not any(cases.values()):
-        raise InputError(f"{baseline.name} and {current.name} have no judged case in common")
-    held_against = digest(baseline.models, sorted(current.models), margin, alpha, on)
-    shown = digest(current.models)
+    compared = _Compared(
+        pairing=pairing,
+        cases={
+            model.name: [_case(old, new, on) for old, new in model.cases if _told(old, new, on)]
+            for model in pairing.models
+        },
+        shared={model.name: len(model.cases) for model in pairing.models},
+        sizes=Counter(
+            (old.attempts, new.attempts)
+            for model in pairing.models
+            for old, new in model.cases
+            if old.attempts and new.attempts
+        ),
+        attempt_cost={model.name: cost for model in pairing.models if (cost := _cost(model.cases)) is not None},
+        thing=(baseline.models, current.models),
+    )
+    names = baseline.name, current.name
+    return _gated(compared, names, sorted(current.models), alpha=alpha, margin=margin, on=on, folder=folder, at=at)
+
+
+def gated_tallies(
+    baseline: Tallied, current: Tallied, *, alpha: float = 0.05, margin: float = 0.05, folder: Path | None = None
+) -> Gated:
+    """The same decision about sides that are counts only, a million cases as soon as ten; its pairing holds no cases."""
+    models, pairing = paired_tallies(baseline, current)
+    cases, sizes = {}, Counter[tuple[int, int]]()
+    for model in models:
+        counts = model.counts[(model.counts[:, 0] > 0) & (model.counts[:, 2] > 0)]
+        both = zip(model.cases, model.counts[:, 0].tolist(), model.counts[:, 2].tolist(), strict=True)
+        names = [case for case, before, after in both if before and after]
+        cases[model.name] = PairedCounts(names, counts)
+        sizes.update(zip(counts[:, 0].tolist(), counts[:, 2].tolist(), strict=True))
+    compared = _Compared(
+        pairing=pairing,
+        cases=cases,
+        shared={model.name: len(model.cases) for model in models},
+        sizes=sizes,
+        attempt_cost={},
+        thing=(_plainly(baseline), _plainly(current)) if folder else ((), ()),
+    )
+    sides = baseline.name, current.name
+    return _gated(compared, sides, sorted(current.models), alpha=alpha, margin=margin, on="passed", folder=folder)
+
+
+def _plainly(side: Tallied) -> list[object]:
+    """All that the counts of a side say."""
+    return [
+        (name, list(tally.cases), [int(count) for count in tally.tried], [int(count) for count in tally.passed])
+        for name, tally in sorted(side.models.items())
+    ]
+
+
+def _gated(
+    compared: _Compared,
+    names: tuple[str, str],
+    models: Sequence[str],
+    *,
+    alpha: float,
+    margin: float,
+    on: str,
+    folder: Path | None,
+    at: Round | None = None,
+) -> Gated:
+    if not (0 < alpha < 1 and 0 < margin < 1):
+        raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
+    told = {name: len(_names(cases)) for name, cases in compared.cases.items()}
+    if not any(told.values()):
+        raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
+    before, now_there = compared.thing
+    held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
     earlier = [look for look in (store.looks(folder) if folder else ()) if look.baseline == held_against]
     levels, look = _levels(earlier, shown, alpha, at)
     if min(levels.alarm, levels.cleared) < LEAST * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
     decision = decide(
-        {name: _finished(each) if levels.final else each for name, each in cases.items() if each},
+        {name: _finished(each) if levels.final else each for name, each in compared.cases.items() if told[name]},
         alpha=levels.alarm,
         cleared_level=levels.cleared,
         final_level=levels.final,
         margin=margin,
         threshold=margin,
-        unscored_share={model.name: 1 - len(cases[model.name]) / max(1, len(model.cases)) for model in pairing.models},
-        attempt_cost={model.name: cost for model in pairing.models if (cost := _cost(model.cases)) is not None},
+        unscored_share={name: 1 - told[name] / max(1, compared.shared[name]) for name in told},
+        attempt_cost=compared.attempt_cost,
         on=on,
     )
     if folder and shown not in {one.data for one in earlier}:
@@ -118,7 +197,12 @@ def gated(
         store.remember(folder, entry)
     # a run that asks in rounds is meant to be looked at more than once
     look_told = 1 if at else look
-    return Gated(decision, pairing, alpha, look, tuple(_warnings(baseline, pairing, look_told, alpha, levels.alarm)))
+    warnings = _warnings(names[0], compared, look_told, alpha, levels.alarm)
+    return Gated(decision, compared.pairing, alpha, look, tuple(warnings))
+
+
+def _names(cases: Sequence[Paired] | PairedCounts) -> Sequence[object]:
+    return cases.cases if isinstance(cases, PairedCounts) else cases
 
 
 def gate(
@@ -130,16 +214,57 @@ def gate(
     on: str = "passed",
     rule: str | None = None,
     root: Path = store.RUNS,
+    counting: Counting = HERE,
 ) -> Gated:
     """The decision about two sides, named as for the command line; looks at a run are counted in its folder.
 
-    Runs are found by name below `root`. A `Path` is a folder or a file, never a name.
+    Runs are found by name below `root`. A `Path` is a folder or a file, never a name. A side may also be Parquet files
+    with a row per attempt, or a folder of runs: then only outcomes are compared, and `counting` says how they are read.
     """
     if on not in ON:
         raise InputError(f'sides are compared on {" or ".join(ON)}, not on "{on}"')
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
-    old, new = (side(name, rule=rule, root=root) for name in names)
-    return gated(old, new, alpha=alpha, margin=margin, on=on, folder=run_folder(names[1], root=root))
+    meant = [are_meant(parted(name)[0]) for name in names]
+    if not any(meant):
+        old, new = (side(name, rule=rule, root=root) for name in names)
+        return gated(old, new, alpha=alpha, margin=margin, on=on, folder=run_folder(names[1], root=root))
+    if on != "passed" or rule is not None:
+        raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
+    sides: list[Tallied] = []
+    warnings: list[str] = []
+    for name, is_parquet in zip(names, meant, strict=True):
+        if is_parquet:
+            tallied, problems = _counted(name, counting, root)
+            sides.append(tallied)
+            warnings += map(str, problems)
+        else:
+            sides.append(_as_tallies(side(name, root=root)))
+    folder = None if meant[1] else run_folder(names[1], root=root)
+    found = gated_tallies(*sides, alpha=alpha, margin=margin, folder=folder)
+    return found._replace(warnings=(*warnings, *found.warnings))
+
+
+def _counted(name: str, counting: Counting, root: Path) -> tuple[Tallied, Sequence[Problem]]:
+    """The attempts that a name stands for, of all models or of the one that it ends with."""
+    path, at, model = parted(name)
+    tallies, problems = counted([path], counting, root=root)
+    models = {tally.model: tally for tally in tallies}
+    if at and model not in models:
+        raise InputError(f'{path}: no model "{model}" ({nearest(model, models)})')
+    return Tallied(name, {model: models[model]} if at else models), problems
+
+
+def _as_tallies(side: Side) -> Tallied:
+    models = {
+        name: Tally(
+            name,
+            [trials.case for trials in cases],
+            [trials.attempts for trials in cases],
+            [trials.passes for trials in cases],
+        )
+        for name, cases in side.models.items()
+    }
+    return Tallied(side.name, models)
 
 
 def _levels(earlier: Sequence[Look], shown: str, alpha: float, at: Round | None) -> tuple[Levels, int]:
@@ -165,8 +290,10 @@ def _levels(earlier: Sequence[Look], shown: str, alpha: float, at: Round | None)
     return Levels(alarm, alarm + final, cleared, cleared_spent, final), len(distinct) + 1
 
 
-def _finished(cases: Sequence[Paired]) -> Sequence[Paired]:
+def _finished(cases: Sequence[Paired] | PairedCounts) -> Sequence[Paired] | PairedCounts:
     """The cases whose attempts are all in: those that got further ones, or in the last round all."""
+    if isinstance(cases, PairedCounts):
+        return cases
     if any(case.further_attempts is not None for case in cases):
         return cases
     return [replace(case, further_attempts=0) for case in cases]
@@ -205,18 +332,17 @@ def _cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
     return sum(cost or 0.0 for cost, _ in costs) / attempts
 
 
-def _warnings(baseline: Side, pairing: Pairing, look: int, alpha: float, level: float) -> Sequence[str]:
+def _warnings(baseline: str, compared: _Compared, look: int, alpha: float, level: float) -> Sequence[str]:
     warnings = []
     if look > 1:
         warnings.append(f"look {look} at this run: of the error rate {alpha:g} this one may spend {level:.4g}")
-    sizes = [(old.attempts, new.attempts) for model in pairing.models for old, new in model.cases]
-    sizes = [both for both in sizes if all(both)]
-    fewest = min((before for before, _ in sizes), default=0)
-    if fewest < THIN and (flagged := unlucky_alarms(sizes, alpha=alpha)) is not None:
+    fewest = min((before for before, _ in compared.sizes), default=0)
+    if fewest < THIN and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
         warnings.append(
-            f"{baseline.name} has as few as {fewest} attempts per case: one such baseline in ten, drawn too well, flags up to "
+            f"{baseline} has as few as {fewest} attempts per case: one such baseline in ten, drawn too well, flags up to "
             f"{flagged:.0%} of innocent changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
         )
+    pairing = compared.pairing
     for what, cases in (
         ("are judged by other tests now", pairing.tests_changed),
         ("were removed", pairing.removed_cases),

@@ -26,7 +26,7 @@ BASELINES = Path("steelyard-baselines")
 
 def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side:
     """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, or one model of these, `@MODEL`."""
-    run, at, model = _parted(name)
+    run, at, model = parted(name)
     if _baseline(run).is_file():
         whole = _of_baseline(_baseline(run), rule)
     elif run.endswith(".json"):
@@ -43,7 +43,7 @@ def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side
 
 def run_folder(name: str, *, root: Path = store.RUNS) -> Path | None:
     """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
-    run, _, _ = _parted(name)
+    run, _, _ = parted(name)
     return None if run.endswith(".json") or _baseline(run).is_file() else _found(run, root)
 
 
@@ -147,7 +147,7 @@ def _of_baseline(path: Path, rule: str | None) -> Side:
     return found
 
 
-def _parted(name: str) -> tuple[str, str, str]:
+def parted(name: str) -> tuple[str, str, str]:
     """The run and the model of `RUN@MODEL`; a path that is there is a path, whatever signs it holds."""
     return (name, "", "") if Path(name).exists() else name.partition("@")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.stats.intervals import Interval, student_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
 
@@ -122,10 +122,10 @@ def fisher_worse(case: Counts) -> float:
     return _attainable(margins)[case.current_passes - margins.fewest]
 
 
-def stratified_worse(cases: Iterable[Counts]) -> float:
+def stratified_worse(cases: Iterable[Counts] | Mapping[Counts, int]) -> float:
     """The one-sided p-value that the current side is worse over all cases; 1 when they hold no information.
 
-    Given the passes of each case, and if no case changed, every way to share them out between the sides is equally
+    Cases may be given as how many there are of each kind. Given the passes of each case, and if no case changed, every way to share them out between the sides is equally
     likely, so the current side's passes are a sum of independent hypergeometric numbers. This is the chance of a sum
     as small as the one seen: the test of Cochran, Mantel and Haenszel without its normal approximation (Mantel and
     Haenszel 1959, "Statistical aspects of the analysis of data from retrospective studies of disease", Journal of the
@@ -169,8 +169,10 @@ def minimum_p(cases: Sequence[Counts]) -> list[float]:
     return [found[case] for case in cases]
 
 
-def smallest_p(cases: Iterable[Counts]) -> Smallest:
+def smallest_p(cases: Iterable[Counts] | Mapping[Counts, int]) -> Smallest:
     """How small the smallest of Fisher's p-values can be over these cases, whichever side their passes fell on.
+
+    Cases may be given as how many there are of each kind.
 
     >>> smallest_p([Counts(3, 3, 3, 0), Counts(3, 1, 3, 1)]).p
     [0.05, 0.2, 0.5, 0.8, 0.95]

@@ -6,14 +6,14 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.stats.paired import Counts, Scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
 
@@ -167,10 +167,12 @@ def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.
     return Within(bound, math.erfc((margin - drop) / error / math.sqrt(2)) / 2)
 
 
-def non_inferiority(cases: Sequence[Evidence], *, margin: float, alpha: float = 0.05) -> NonInferiority | None:
+def non_inferiority(
+    cases: Iterable[Evidence] | Mapping[Evidence, int], *, margin: float, alpha: float = 0.05
+) -> NonInferiority | None:
     """Whether these cases, tried again, would on average drop by less than the margin; None without cases.
 
-    The suite is fixed: it speaks of these cases, not of others like them. The variance of a case is the smoothed one of
+    Cases may be given as how many there are of each kind. The suite is fixed: it speaks of these cases, not of others like them. The variance of a case is the smoothed one of
     `Evidence`, taken from both sides together, which assumes that nothing changed. What is tested is a drop of the
     margin; then cases that passed vary more on the current side than on both, and where that side has fewer attempts
     this counts. A drop of d at pooled rate r adds d * (2r - 1) * (1 / current - 1 / baseline) to the variance of the
@@ -183,15 +185,25 @@ def non_inferiority(cases: Sequence[Evidence], *, margin: float, alpha: float = 
     >>> f"{found.drop:.12f} {found.error:.12f} {found.bound:.12f} {found.p:.12f}"
     '0.116666666667 0.069597337360 0.231144099449 0.830941150383'
     """
-    if not cases:
+    kinds = Counter(cases)
+    size = kinds.total()
+    if not size:
         return None
-    size = len(cases)
-    drop = math.fsum(case.baseline - case.current for case in cases) / size
-    error = math.sqrt(math.fsum(case.variance * case.left for case in cases)) / size
-    added = max(0.0, *((2 * case.smoothed - 1) * case.imbalance for case in cases))
+    drop = exact_sum((case.baseline - case.current, count) for case, count in kinds.items()) / size
+    error = math.sqrt(exact_sum((case.variance * case.left, count) for case, count in kinds.items())) / size
+    added = max(0.0, *((2 * case.smoothed - 1) * case.imbalance for case in kinds))
     return NonInferiority(
         drop, error, *within_margin(drop, math.sqrt(error**2 + margin * added / size), margin=margin, alpha=alpha)
     )
+
+
+def exact_sum(values: Iterable[tuple[float, int]]) -> float:
+    """The sum of some values, each so many times, rounded once: in whatever order, as if each stood there alone.
+
+    >>> exact_sum([(0.1, 10)]) == math.fsum([0.1] * 10)
+    True
+    """
+    return math.fsum(chain.from_iterable(repeat(value, count) for value, count in values))
 
 
 def detectable(error: float, *, alpha: float = 0.05, power: float = LIKELY) -> float:
@@ -296,10 +308,10 @@ def all_clear_chance(cases: Sequence[Prospect], margin: float, attempts: int, *,
     return NormalDist().cdf(within / math.sqrt(variance))
 
 
-def unlucky_alarms(sizes: Sequence[tuple[int, int]], *, alpha: float) -> float | None:
+def unlucky_alarms(sizes: Iterable[tuple[int, int]] | Mapping[tuple[int, int], int], *, alpha: float) -> float | None:
     """The most innocent changes that the unluckiest tenth of such baselines flags, as a share; None without cases.
 
-    `sizes` are the attempts at each case on both sides. A test at level alpha flags a share alpha of innocent changes
+    `sizes` are the attempts at each case on both sides, or how many cases have each. A test at level alpha flags a share alpha of innocent changes
     on average over all baselines. But one baseline serves many changes: where it was drawn too well, each of them looks
     worse than it is. With a share r of the noise in the baseline, one that is u standard errors above its true rates
     flags a share of Phi((u * sqrt(r) - z) / sqrt(1 - r)), where Phi(z) = 1 - alpha; this is its mean over the tenth of
@@ -309,14 +321,15 @@ def unlucky_alarms(sizes: Sequence[tuple[int, int]], *, alpha: float) -> float |
     ['0.347', '0.228', '0.148', '0.064']
     """
     _check_share("alpha", alpha)
-    if not sizes:
+    kinds = Counter(sizes)
+    if not kinds:
         return None
-    if min(map(min, sizes)) < 1:
+    if min(map(min, kinds)) < 1:
         raise ValueError("both sides need an attempt at every case")
-    weights = [before * after / (before + after) for before, after in sizes]
-    share = math.fsum(
-        weight * after / (before + after) for weight, (before, after) in zip(weights, sizes, strict=True)
-    ) / math.fsum(weights)
+    weights = {(before, after): before * after / (before + after) for before, after in kinds}
+    share = exact_sum((weights[size] * size[1] / sum(size), count) for size, count in kinds.items()) / exact_sum(
+        (weights[size], count) for size, count in kinds.items()
+    )
     normal = NormalDist()
     limit = normal.inv_cdf(1 - alpha)
     luck = [normal.inv_cdf(1 - UNLUCKY * (place + 0.5) / STEPS) for place in range(STEPS)]
@@ -324,7 +337,7 @@ def unlucky_alarms(sizes: Sequence[tuple[int, int]], *, alpha: float) -> float |
 
 
 def more_attempts(
-    cases: Sequence[Evidence], *, margin: float, alpha: float = 0.05, power: float = LIKELY
+    cases: Iterable[Evidence] | Mapping[Evidence, int], *, margin: float, alpha: float = 0.05, power: float = LIKELY
 ) -> More | None:
     """The cheapest further attempts at each case that would probably show the drop to be within the margin.
 
@@ -339,9 +352,10 @@ def more_attempts(
 
     _check_share("alpha", alpha)
     _check_share("power", power)
-    if not cases:
-        return None
     distinct = Counter(cases)
+    size = distinct.total()
+    if not size:
+        return None
     table = np.array([[*case, case.pooled] for case in distinct], float).T
     before, baseline, after, current, square, pooled = table
     weights = np.array(list(distinct.values()), float)
@@ -355,9 +369,9 @@ def more_attempts(
         smoothed = (attempts * pooled + 0.5) / (attempts + 1)
         variances = (attempts * square + 0.5) / (attempts + 1) - smoothed**2
         added = max(0.0, float(((2 * smoothed - 1) * (1 / after_then - 1 / before_then)).max()))
-        doubt = weights @ (variances * (1 / before_then + 1 / after_then)) + margin * added * len(cases)
+        doubt = weights @ (variances * (1 / before_then + 1 / after_then)) + margin * added * size
         wander = weights @ (variances * (more.baseline / before_then**2 + more.current / after_then**2))
-        return bool(weights @ drops + probable * math.sqrt(wander) + sure * math.sqrt(doubt) < margin * len(cases))
+        return bool(weights @ drops + probable * math.sqrt(wander) + sure * math.sqrt(doubt) < margin * size)
 
     alone = least(lambda number: settled(More(0, number)))
     both = least(lambda number: settled(More(number, number)))
@@ -384,10 +398,12 @@ def least(suffices: Callable[[int], bool], most: int = MOST_ATTEMPTS) -> int | N
     return high
 
 
-def expected_flags(cases: Iterable[Counts | Scores], threshold: float) -> float:
+def expected_flags(
+    cases: Iterable[Counts | Scores] | Mapping[Counts, int] | Mapping[Counts | Scores, int], threshold: float
+) -> float:
     """How many cases noise alone drops by more than the threshold, if none changed.
 
-    Each attempt, on either side, then scores like one drawn from all attempts at its case with half an attempt more at 0
+    Cases may be given as how many there are of each kind. Each attempt, on either side, then scores like one drawn from all attempts at its case with half an attempt more at 0
     and half a one at 1: for pass and fail a rate of (passes + 0.5) / (attempts + 1). Scores are told apart to a
     thousandth. A drop of exactly the threshold is none.
 
@@ -395,7 +411,9 @@ def expected_flags(cases: Iterable[Counts | Scores], threshold: float) -> float:
     >>> f"{expected_flags([Counts(10, before, 10, after) for before, after in sides], 0.05):.10f}"
     '1.9492350056'
     """
-    alike = Counter(_noise(case) for case in cases)
+    alike: Counter[_Noise] = Counter()
+    for case, count in Counter(cases).items():
+        alike[_noise(case)] += count
     return math.fsum(count * _flag_chance(noise, threshold) for noise, count in sorted(alike.items()))
 
 
