@@ -980,6 +980,7 @@ class _Watch:
             failed=progress.failed,
             spent=progress.spent,
             reason=progress.reason,
+            nodes=progress.nodes,
         )
         self._show(counts)
 

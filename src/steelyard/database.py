@@ -19,7 +19,7 @@ def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnect
     """An empty database without network that takes this much memory and then goes on in a folder."""
     import duckdb
 
-    return duckdb.connect(
+    database = duckdb.connect(
         config={
             "threads": threads,
             "memory_limit": memory,
@@ -28,6 +28,9 @@ def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnect
             "autoload_known_extensions": False,
         }
     )
+    # it would be drawn into what is printed
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 def patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:

@@ -71,12 +71,12 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _run_argument(sub)
     sub.add_argument("-n", "--samples", type=_count, help="attempts per case and model from now on")
     _inconclusive_option(sub)
-    _means_options(sub)
+    _means_options(sub, backend=True)
     _result_options(sub)
     sub = command("verify", "example:\n  steelyard verify latest --eval-set evals/fixed.toml")
     _run_argument(sub)
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="take the tests from here")
-    _means_options(sub)
+    _means_options(sub, backend=True)
     _result_options(sub)
     sub = command("merge", MERGE_EXAMPLES)
     sub.add_argument("run", nargs="+", metavar="RUN", help="the run folders of all shards, in any order")
@@ -357,7 +357,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     )
     decide.add_argument("--max-samples", type=_count, metavar="N", help="attempts per case at the most (default: 20)")
     _decision_options(decide)
-    _means_options(sub)
+    _means_options(sub, backend=True)
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     _result_options(sub)
@@ -537,7 +537,7 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed makes other outcomes (default: 0)")
 
 
-def _means_options(sub: argparse.ArgumentParser) -> None:
+def _means_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> None:
     how = sub.add_argument_group("how it is done")
     how.add_argument(
         "-j", "--parallelism", type=_count, metavar="N", help="never more at once than this; below it the pace adapts"
@@ -551,6 +551,18 @@ def _means_options(sub: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
     _sandbox_options(how)
+    if backend:
+        how.add_argument(
+            "--backend",
+            default="local",
+            choices=["local", "ray"],
+            help="verify on this machine, or on the nodes of a Ray cluster (default: local)",
+        )
+        how.add_argument(
+            "--ray-address",
+            metavar="HOST:PORT",
+            help="the Ray cluster; local starts one for this run (default: RAY_ADDRESS, the one that runs here, else local)",
+        )
     _settings_option(how)
 
 

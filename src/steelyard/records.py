@@ -406,6 +406,8 @@ class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):
     """The digest of the tests that were applied."""
     verifier: str
     """The verifier with its version and that of its toolchain."""
+    node: str = ""
+    """The node of a cluster that it was reached on; empty for the machine that asked."""
     found: Finding
 
 

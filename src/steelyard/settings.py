@@ -44,6 +44,8 @@ class Settings(Record, frozen=True, kw_only=True):
     parallelism: int | None = None
     deadline_secs: float = 600
     """How long one request may take before it counts as unanswered."""
+    ray_wait_secs: float = 120
+    """With `--backend ray`: how long a run waits when no node of the cluster is left; then it stops, and can be resumed."""
     output_dir: str = "steelyard-runs"
     options: dict[str, Any] = {}
     """Any option of the command line by its name, such as `samples = 10`."""

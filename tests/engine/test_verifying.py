@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard import Means, run
-from steelyard.engine.sitting import ByCase
+from steelyard.engine.local_pool import ByCase
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
 from steelyard.store import Stored

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from steelyard import settings as settings_module
 from steelyard.engine import shards
 from steelyard.engine.budget import most_tokens
 from steelyard.engine.judging import most_judged
+from steelyard.engine.local_pool import LocalPool
 from steelyard.engine.plan import plan, under_tier
 from steelyard.engine.pool import complete
 from steelyard.engine.preparing import summed_up
@@ -33,6 +35,7 @@ from steelyard.scoring import rule as known_rule
 from steelyard.summary import Summary
 
 if TYPE_CHECKING:
+    from steelyard.engine.pool import Pool
     from steelyard.protocols import Provider
 
 
@@ -136,8 +139,8 @@ def run(
     )
     _check_prices(providers, means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    journal = store.create(folder, _sharded(info, sets.cases, shard), dealt)
-    return _finish(journal, providers, means)
+    sharded = _sharded(info, sets.cases, shard)
+    return _finish(lambda: store.create(folder, sharded, dealt), dealt, providers, means)
 
 
 def run_experiment(
@@ -181,8 +184,7 @@ def run_experiment(
     seated = {tier: provider for tier, (_, provider) in providers.items()}
     _check_prices(_paid_for(info, seated, judges), means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    journal = store.create(folder, info, dealt)
-    return _finish(journal, seated, means, judges)
+    return _finish(lambda: store.create(folder, info, dealt), dealt, seated, means, judges)
 
 
 def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forecast]:
@@ -233,7 +235,7 @@ def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, None, means, judges)
+    return _finish(journal, journal.cases, None, means, judges)
 
 
 def _named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:
@@ -355,7 +357,7 @@ def resume(
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, providers, means, judges)
+    return _finish(journal, journal.cases, providers, means, judges)
 
 
 def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: Means = Means()) -> Run:
@@ -375,7 +377,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, {}, means)
+    return _finish(journal, journal.cases, {}, means)
 
 
 def _reopened(folder: str | Path) -> store.Journal:
@@ -497,29 +499,64 @@ def _same_asks(
 
 
 def _finish(
-    journal: store.Journal,
+    journal: store.Journal | Callable[[], store.Journal],
+    asked: Sequence[Case],
     providers: dict[str, Provider] | None,
     means: Means,
     judges: Mapping[str, Provider] = {},
 ) -> Run:
-    """Do what a run owes; without providers every stored reply is verified again, with None nothing is."""
+    """Do what a run owes; without providers every stored reply is verified again, with None nothing is.
+
+    The journal of a new run is made once it is known that somebody can verify what will be `asked`.
+    """
+    journals = [] if callable(journal) else [journal]
     try:
-        with journal:
-            sitting = Sitting(journal, providers, means, judges)
-            stopped = complete(sitting.carry_out())
-            info = msgspec.structs.replace(journal.info, ended_at=now())
-            journal.describe(info)
-            summary, notes = summed_up(journal, info, sitting.cases)
-            notes = (*notes, *copied(journal.folder))
-            return Run(journal.folder, info, summary, stopped, notes, sitting.out_of_budget)
+        cases = in_environment(asked, means.python_env)
+        verified = cases if providers is not None else ()
+        verifying = Verifying(verified, means)
+        verifying.check(verified)
+
+        async def sat() -> tuple[Sitting, tuple[str, ...], tuple[str, ...]]:
+            async with _pool(verified, verifying, means) as pool:
+                if callable(journal):
+                    journals.append(journal())
+                sitting = Sitting(journals[0], cases, providers, means, verifying, pool, judges)
+                return sitting, await sitting.carry_out(), pool.notes
+
+        sitting, stopped, notes = complete(sat())
+        written = journals[0]
+        info = msgspec.structs.replace(written.info, ended_at=now())
+        written.describe(info)
+        summary, odd = summed_up(written, info, cases)
+        notes = (*notes, *odd, *copied(written.folder))
+        return Run(written.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:
-        raise Interrupted(journal.folder) from None
+        if not journals:
+            raise
+        raise Interrupted(journals[0].folder) from None
     except BaseExceptionGroup as group:
         # whatever else was cut short by it, the first of our own sentences says what happened
         ours, _ = group.split(SteelyardError)
         while isinstance(ours, BaseExceptionGroup):
             ours = ours.exceptions[0]  # type: ignore[assignment]
         raise (ours or group) from None
+    finally:
+        for written in journals:
+            written.close()
+
+
+@asynccontextmanager
+async def _pool(cases: Sequence[Case], verifying: Verifying, means: Means) -> AsyncIterator[Pool]:
+    """Who verifies the replies to these cases."""
+    pool: Pool = LocalPool(verifying, means.recheck)
+    if means.backend == "ray" and not all(case.by_judges for case in cases):
+        from steelyard.engine.ray_pool import opened
+
+        pool = await opened(cases, verifying, means)
+    try:
+        yield pool
+    finally:
+        await pool.close()
 
 
 def copied(folder: Path) -> tuple[str, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.budget import Budget, most_tokens
@@ -13,8 +12,7 @@ from steelyard.engine.judging import Judging
 from steelyard.engine.pace import Breaker, Pace
 from steelyard.engine.plan import expected, owed, parameters, plan, seat, under_tier
 from steelyard.engine.pool import work_through
-from steelyard.engine.steps import Persistence, ask, recheck, verdict_key, verify
-from steelyard.engine.verifying import Verifying, in_environment
+from steelyard.engine.steps import Persistence, ask, verdict_key
 from steelyard.prices import Prices
 from steelyard.records import Appraisal, Attempt, Case, Failure, Reply, Verdict
 from steelyard.scoring import correct
@@ -22,13 +20,13 @@ from steelyard.settings import Settings
 
 if TYPE_CHECKING:
     from steelyard import store
+    from steelyard.engine.pool import Pool
+    from steelyard.engine.verifying import Verifying
     from steelyard.protocols import Provider
     from steelyard.records import Tier
 
 GRACE = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
-WAITING = 256
-"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
 
 
 class Progress:
@@ -44,6 +42,8 @@ class Progress:
         self.spent = 0.0
         self.reason = ""
         """Why we wait, if we do."""
+        self.nodes: int | None = None
+        """How many machines verify; None where it is this one alone."""
         self.appraisals = 0
         """Appraisals of judges still to be had when all replies were there; 0 before that."""
         self.heard = 0
@@ -52,42 +52,6 @@ class Progress:
 
 
 Watch = Callable[[Progress], None]
-
-
-class ByCase:
-    """Replies in the order they came, but those to one case together: whoever knows its tests need not learn them anew."""
-
-    def __init__(self) -> None:
-        self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
-        self._ends = 0
-        self._length = 0
-
-    def append(self, item: tuple[Reply, Case] | None) -> None:
-        self._length += 1
-        if item is None:
-            self._ends += 1
-        else:
-            self._replies.setdefault(item[1].id, deque()).append(item)
-
-    def popleft(self) -> tuple[Reply, Case] | None:
-        self._length -= 1
-        for case, replies in self._replies.items():
-            reply = replies.popleft()
-            if not replies:
-                del self._replies[case]
-            return reply
-        self._ends -= 1
-        return None
-
-    def __len__(self) -> int:
-        return self._length
-
-
-class Waiting(asyncio.Queue[tuple[Reply, Case] | None]):
-    """The queue of replies to be verified; None tells a verifier that it can go home."""
-
-    def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
-        self._queue = ByCase()
 
 
 class Means(NamedTuple):
@@ -106,6 +70,10 @@ class Means(NamedTuple):
     """How often an attempt that passed or ran out of time is verified again."""
     python_env: str = ""
     """The virtual environment of Python answers, instead of the one their cases name."""
+    backend: str = "local"
+    """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
+    ray_address: str = ""
+    """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
 
 
 class Sitting:
@@ -114,11 +82,14 @@ class Sitting:
     def __init__(
         self,
         journal: store.Journal,
+        cases: Sequence[Case],
         providers: dict[str, Provider] | None,
         means: Means,
+        verifying: Verifying,
+        pool: Pool,
         judges: Mapping[str, Provider] = {},
     ) -> None:
-        """`providers` by model, where tiers are compared by tier; `judges` by model.
+        """`cases` as they are verified; `providers` by model, where tiers are compared by tier; `judges` by model.
 
         Without providers every stored reply is verified again; None leaves the verdicts as they are.
         """
@@ -137,13 +108,12 @@ class Sitting:
             deadline=means.settings.deadline_secs,
         )
         self._breakers = {model: Breaker() for model in providers}
-        self.cases = in_environment(journal.cases, means.python_env)
-        self._by_id = {case.id: case for case in self.cases}
-        verified = self.cases if self._verifies else ()
-        self._verifying = Verifying(verified, means)
-        self._verifying.check(verified)
-        self._overdue: list[tuple[Reply, Case]] = []
-        """What ran out of time while the machine was busy with others, to be tried again alone."""
+        self._cases = cases
+        self._by_id = {case.id: case for case in cases}
+        self._verifying = verifying
+        self._pool = pool
+        self._overdue: set[str] = set()
+        """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
         self._survey()
 
     def _survey(self) -> None:
@@ -195,32 +165,26 @@ class Sitting:
     async def carry_out(self) -> tuple[str, ...]:
         """Do all that is owed; returns why something is still owed, if it is."""
         self._budget = Budget(self._means.max_cost, self._budget_spent)
-        self._queue = Waiting(WAITING)
         counts = sum(
             expected(self._info, model, provider, case)
             for model, provider in self._providers.items()
-            for case in self.cases
+            for case in self._cases
             if not case.by_judges
         )
         asks = max(0, counts - self._verifiable)
         self.progress = Progress(asks + sum(1 for _ in self._unverified()))
-        at_once = self._verifying.at_once
         given_up: tuple[str, ...] = ()
         try:
             async with asyncio.TaskGroup() as beside:
                 ticking = beside.create_task(self._tick())
-                async with asyncio.TaskGroup() as verifying:
-                    for _ in range(at_once):
-                        verifying.create_task(self._verify_all())
+                async with self._pool.at_work(self._verified):
                     await self._ask_all()
-                    for _ in range(at_once):
-                        await self._queue.put(None)
-                for reply, case in self._overdue:
-                    self._judge(await self._verdict(reply, case), case)
+                if self._overdue:
+                    async with self._pool.at_work(self._judge, alone=True):
+                        await self._try_again()
                 given_up = await self._hear_judges()
                 ticking.cancel()
         finally:
-            await self._verifying.close()
             for provider in (*self._providers.values(), *self._judges.values()):
                 await provider.close()
         self._show()
@@ -288,7 +252,7 @@ class Sitting:
             self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
             if self._is_verified(fact.case):
-                await self._queue.put((fact, self._by_id[fact.case]))
+                await self._pool.put(fact, self._by_id[fact.case])
 
         await work_through(self._owed(providers), do, at_once)
 
@@ -301,10 +265,10 @@ class Sitting:
 
     def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
         wanted = (
-            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[seat(attempt)].broken
+            attempt for attempt in plan(self._info, self._cases, providers) if not self._breakers[seat(attempt)].broken
         )
         for attempt in owed(wanted, self._replied):
-            if self._budget.exhausted:
+            if self._budget.exhausted or self._pool.given_up:
                 return
             yield attempt
 
@@ -318,27 +282,21 @@ class Sitting:
 
     async def _requeue(self) -> None:
         for reply, case in self._unverified():
-            await self._queue.put((reply, case))
+            if self._pool.given_up:
+                return
+            await self._pool.put(reply, case)
 
-    async def _verify_all(self) -> None:
-        while (waiting := await self._queue.get()) is not None:
-            reply, case = waiting
-            fact = await self._verdict(reply, case)
-            if isinstance(fact, Verdict) and fact.found.label == "time limit":
-                self._overdue.append(waiting)
-            else:
-                self._judge(fact, case)
+    async def _try_again(self) -> None:
+        """Put in what ran out of time; its texts were left on disk, however much that was."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in self._overdue and not self._pool.given_up:
+                await self._pool.put(fact, self._by_id[fact.case])
 
-    async def _verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
-        verifier = self._verifying.of(case)
-        async with self._verifying.turn(case):
-            fact = await verify(reply, case, verifier)
-            if isinstance(fact, Failure):
-                # a sandbox that was killed under an answer says nothing about it
-                fact = await verify(reply, case, verifier)
-            if isinstance(fact, Verdict) and self._means.recheck:
-                fact = await recheck(fact, reply, case, verifier, self._means.recheck)
-        return fact
+    def _verified(self, fact: Verdict | Failure, case: Case) -> None:
+        if isinstance(fact, Verdict) and fact.found.label == "time limit":
+            self._overdue.add(fact.ask)
+        else:
+            self._judge(fact, case)
 
     def _judge(self, fact: Verdict | Failure, case: Case) -> None:
         self._journal.append(fact)
@@ -357,6 +315,7 @@ class Sitting:
 
     def _show(self) -> None:
         self.progress.spent = self._budget.spent
+        self.progress.nodes = self._pool.nodes
         if self._means.watch is not None:
             self._means.watch(self.progress)
 
@@ -364,4 +323,6 @@ class Sitting:
         why = [f"{model} was given up: {breaker.broken}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
             why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+        if self._pool.given_up:
+            why.append(self._pool.given_up)
         return tuple(why)

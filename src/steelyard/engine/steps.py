@@ -121,6 +121,17 @@ async def _answer(
     return None
 
 
+async def verified(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
+    """The verdict on one reply, tried for twice, and how often it came out otherwise when it was reached again."""
+    fact = await verify(reply, case, verifier)
+    if isinstance(fact, Failure):
+        # a sandbox that was killed under an answer says nothing about it
+        fact = await verify(reply, case, verifier)
+    if isinstance(fact, Verdict) and rechecks:
+        fact = await recheck(fact, reply, case, verifier, rechecks)
+    return fact
+
+
 async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
     """The verdict on one reply, or the reason why there is none."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 class Verifying:
     """The verifier of each kind of case, all with one sandbox: the strongest that holds here."""
 
-    def __init__(self, cases: Sequence[Case], means: Means) -> None:
+    def __init__(self, cases: Sequence[Case], means: Means, *, cpus: float | None = None) -> None:
+        """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
         kinds = {case.kind for case in cases} & names("verifiers")
-        runs_code = any(part("verifiers", kind).runs_code for kind in kinds)
-        # where nothing is run, nothing has to hold
+        # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
+        runs_code = means.backend == "local" and any(part("verifiers", kind).runs_code for kind in kinds)
         enclosure = strongest(means.require_isolation, allow_weak=means.allow_weak_sandbox) if runs_code else LEVELS[-1]
         self._sandbox = Contained(enclosure)
         self._parallelism = means.parallelism
+        self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._verifiers: dict[str, Verifier] = {kind: part("verifiers", kind)(self._sandbox) for kind in kinds}
 
@@ -67,12 +70,23 @@ class Verifying:
         return self._verifiers[case.kind]
 
     @property
+    def level(self) -> str:
+        """How strong the sandbox is that code runs in."""
+        return self._sandbox.level
+
+    @property
+    def rooms(self) -> dict[str, int]:
+        """How many answers of each kind are worth giving to its verifier at the same time."""
+        return {kind: self._most(verifier) for kind, verifier in self._verifiers.items()}
+
+    @property
     def at_once(self) -> int:
         """How many answers are worth giving to all the verifiers at the same time."""
-        return sum(map(self._most, self._verifiers.values())) or 1
+        return sum(self.rooms.values()) or 1
 
     def _most(self, verifier: Verifier) -> int:
-        return min(verifier.at_once, self._parallelism or verifier.at_once)
+        most = max(1, round(verifier.at_once * self._share))
+        return min(most, self._parallelism or most)
 
     def turn(self, case: Case) -> asyncio.Semaphore:
         """What to hold while an answer to this case is verified: one kind of case must not crowd out another's."""

@@ -25,6 +25,8 @@ class Counts(NamedTuple):
     """What is said of those that succeeded."""
     done: str = "done"
     """What is said of those that have ended."""
+    nodes: int | None = None
+    """How many machines work on it; None where it is this one alone."""
 
 
 def progress_line(counts: Counts, elapsed: float) -> str:
@@ -35,6 +37,8 @@ def progress_line(counts: Counts, elapsed: float) -> str:
     >>> heard = Counts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
     >>> progress_line(heard, 31.0)
     '31/240 judgments · 1 failed · $1.50 · about 209 s left'
+    >>> progress_line(Counts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
+    '0/9 done · 3 replies · 2 nodes'
     """
     done = counts.judged + counts.failed
     parts = [f"{done}/{counts.wanted} {counts.done}"]
@@ -44,6 +48,8 @@ def progress_line(counts: Counts, elapsed: float) -> str:
         parts.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
     if counts.failed:
         parts.append(f"{counts.failed} failed")
+    if counts.nodes is not None:
+        parts.append(f"{counts.nodes} {'node' if counts.nodes == 1 else 'nodes'}")
     if counts.spent:
         parts.append(money(counts.spent))
     if counts.reason:

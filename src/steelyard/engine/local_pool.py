@@ -1,0 +1,92 @@
+"""Replies turned into verdicts on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from steelyard.engine.steps import verified
+from steelyard.records import Case, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from steelyard.engine.pool import Told
+    from steelyard.engine.verifying import Verifying
+
+WAITING = 256
+"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
+
+
+class ByCase:
+    """Replies in the order they came, but those to one case together: whoever knows its tests need not learn them anew."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
+        self._ends = 0
+        self._length = 0
+
+    def append(self, item: tuple[Reply, Case] | None) -> None:
+        self._length += 1
+        if item is None:
+            self._ends += 1
+        else:
+            self._replies.setdefault(item[1].id, deque()).append(item)
+
+    def popleft(self) -> tuple[Reply, Case] | None:
+        self._length -= 1
+        for case, replies in self._replies.items():
+            reply = replies.popleft()
+            if not replies:
+                del self._replies[case]
+            return reply
+        self._ends -= 1
+        return None
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class Waiting(asyncio.Queue[tuple[Reply, Case] | None]):
+    """The queue of replies to be verified; None tells a verifier that it can go home."""
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
+        self._queue = ByCase()
+
+
+class LocalPool:
+    """As many replies at once as the verifiers like to be given."""
+
+    given_up = ""
+    nodes = None
+    notes = ()
+
+    def __init__(self, verifying: Verifying, recheck: int = 0) -> None:
+        self._verifying = verifying
+        self._recheck = recheck
+        self._queue = Waiting(WAITING)
+
+    @asynccontextmanager
+    async def at_work(self, told: Told, *, alone: bool = False) -> AsyncIterator[None]:
+        at_once = 1 if alone else self._verifying.at_once
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(at_once):
+                workers.create_task(self._work(told))
+            yield
+            for _ in range(at_once):
+                await self._queue.put(None)
+
+    async def put(self, reply: Reply, case: Case) -> None:
+        await self._queue.put((reply, case))
+
+    async def close(self) -> None:
+        await self._verifying.close()
+
+    async def _work(self, told: Told) -> None:
+        while (waiting := await self._queue.get()) is not None:
+            reply, case = waiting
+            async with self._verifying.turn(case):
+                fact = await verified(reply, case, self._verifying.of(case), self._recheck)
+            told(fact, case)
