@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from steelyard.errors import Problem
 
-SHAPE = 1
+SHAPE = 2
 """Goes up when an outline is written otherwise, so that older ones are made anew."""
 TOLD = 20
 """Damaged lines that are named; the others are only counted."""

@@ -235,6 +235,21 @@ class Verifier(Protocol):
         ...
 
 
+class Surrounded(Protocol):
+    """What a verifier may tell besides, so that machines which verify the same are known to do it alike."""
+
+    def surroundings(self, case: Case) -> Sequence[str]:
+        """What else of a machine a verdict depends on, such as packages with their versions, as short texts.
+
+        It is asked once for cases that name the same environment, dependencies, functions, commands and style.
+        """
+        ...
+
+    async def prepare(self, case: Case) -> None:
+        """Raise VerifierError when something that only a sandbox can tell is missing."""
+        ...
+
+
 class MakeVerifier(Protocol):
     """The entry point of a verifier."""
 

@@ -48,6 +48,8 @@ class Verified(Record, frozen=True, kw_only=True):
     """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
     isolation: str
     """The sandbox the code ran in."""
+    node: str = ""
+    """The node of a cluster; empty for the machine that asked."""
     attempts: int
 
 
@@ -439,6 +441,7 @@ class Gist(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     disagreed: int
     trust: str
     isolation: str
+    node: str
     levels: tuple[tuple[str, bool], ...]
 
 
@@ -607,6 +610,7 @@ def gist(case: Case, verdict: Verdict) -> Gist:
         found.disagreed,
         found.trust,
         found.isolation,
+        verdict.node,
         tuple(found.levels.items()),
     )
 
@@ -645,6 +649,7 @@ class _Judged(NamedTuple):
     disagreed: int
     trust: str
     isolation: str
+    node: str
     levels: tuple[tuple[str, bool], ...]
 
 
@@ -663,6 +668,7 @@ def _judged(gist: Gist, why: str, score: float | None, unknown: tuple[str, ...])
         disagreed=gist.disagreed,
         trust=gist.trust,
         isolation=gist.isolation,
+        node=gist.node,
         levels=gist.levels,
     )
 
@@ -840,7 +846,7 @@ def _model_summary(
     answered = [reply for row in rows for reply in row.answered]
     waits = [reply.latency for reply in answered]
     judged = [one for row in rows for one in row.judged]
-    ways = Counter((one.trust, one.isolation) for one in judged if one.trust or one.isolation)
+    ways = Counter(way for one in judged if any(way := (one.trust, one.isolation, one.node)))
     return ModelSummary(
         model=model,
         tier=tier,
@@ -874,8 +880,8 @@ def _model_summary(
         disagreed=sum(one.disagreed > 0 for one in judged),
         disagreed_attempts=_doubts(rows, _disagreement),
         verified=tuple(
-            Verified(trust=trust, isolation=isolation, attempts=count)
-            for (trust, isolation), count in sorted(ways.items())
+            Verified(trust=trust, isolation=isolation, node=node, attempts=count)
+            for (trust, isolation, node), count in sorted(ways.items())
         ),
         suites=suites,
     )

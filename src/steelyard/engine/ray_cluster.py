@@ -21,8 +21,8 @@ from steelyard.errors import InputError, printable
 if TYPE_CHECKING:
     from typing import IO
 
-PATIENCE = 180
-"""Seconds in which a cluster must have been joined or started."""
+JOINING, STARTING = 60, 180
+"""Seconds in which a cluster must have been joined, and one of our own started, even on a busy machine."""
 KNOCK = 10
 """Seconds in which somebody must answer at an address."""
 LEAVING = 15
@@ -122,15 +122,14 @@ class Cluster:
                 start_new_session=True,
             )
         cluster = cls(process, said, *await asyncio.open_unix_connection(sock=ours))
+        patience = STARTING if place == LOCAL else JOINING
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 await cluster.ask("connect", address=place, cpus=os.cpu_count() or 1)
         except (Lost, TimeoutError) as error:
-            reason = str(error) or f"it could not be joined within {PATIENCE} s"
-            if cluster._lost:
-                reason = f"{reason}: {cluster._printed()}"
+            reason = short(str(error) or f"no answer within {patience} s") + cluster._hint()
             await cluster.close()
-            raise InputError(f"Ray at {place}: {short(reason)}") from None
+            raise InputError(f"Ray at {place}: {reason}") from None
         except BaseException:
             await cluster.close()
             raise
@@ -204,11 +203,14 @@ class Cluster:
             if not future.done():
                 future.set_exception(Lost(self._lost))
 
-    def _printed(self) -> str:
-        """The last line that the gateway printed."""
+    def _hint(self) -> str:
+        """What the gateway printed besides what it said, where that helps."""
         size = os.fstat(self._said.fileno()).st_size
-        lines = os.pread(self._said.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        printed = os.pread(self._said.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace")
+        if "InvalidAuthToken" in printed:
+            return "; it wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
+        last = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
+        return f": {short(last)}" if self._lost and last else ""
 
 
 def short(text: str, most: int = 300) -> str:

@@ -379,15 +379,22 @@ def concerns(models: Sequence[ModelSummary]) -> list[Concern]:
     return found
 
 
+WAYS = 12
+"""Ways to verify that are listed: a cluster may have hundreds of nodes."""
+
+
 def verified(models: Sequence[ModelSummary]) -> str:
-    """How the attempts were verified, such as `400 isolated, full`; empty where no code was run."""
+    """How the attempts were verified, such as `400 isolated, full on node-7`; empty where none was run, and this machine read them."""
     ways: Counter[str] = Counter()
     for model in models:
         for way in model.verified:
-            ways[", ".join(filter(None, (way.trust, way.isolation)))] += way.attempts
-    return "; ".join(
-        f"{count:,} {line(way)}" for way, count in sorted(ways.items(), key=lambda item: (-item[1], item[0]))
-    )
+            how = ", ".join(filter(None, (way.trust, way.isolation)))
+            ways[" on ".join(filter(None, (how or "read", way.node)))] += way.attempts
+    entries = sorted(ways.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{count:,} {line(way)}" for way, count in entries[:WAYS]]
+    if rest := entries[WAYS:]:
+        told.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
+    return "; ".join(told)
 
 
 def _levels(models: Sequence[ModelSummary]) -> Iterator[Figure]:

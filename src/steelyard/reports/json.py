@@ -106,6 +106,8 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
         "trust": found.trust,
         "isolation": found.isolation,
     }
+    if tried.verdict is not None and tried.verdict.node:
+        result["node"] = tried.verdict.node
     if tried.case.suite:
         result["suite"] = tried.case.suite
     primary = response_class(tried)

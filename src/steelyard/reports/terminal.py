@@ -262,6 +262,8 @@ def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, colo
         facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
         facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
         facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if tried.verdict is not None and tried.verdict.node:
+        facts.append(("verified on", tried.verdict.node))
     if found is not None and found.rechecked:
         facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
     if facts:

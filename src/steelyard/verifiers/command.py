@@ -92,6 +92,10 @@ class Command:
             _check_change(case)
             _pack(case)
 
+    async def prepare(self, case: Case) -> None:
+        """Raise VerifierError when a tool that the case names is not there."""
+        await self._need(_needed(case))
+
     async def verify(self, case: Case, answer: Answer) -> Finding:
         _check_names(case)
         _check_commands(case)
@@ -101,7 +105,7 @@ class Command:
         extracted = extract(answer.text, case.language, defines=expected)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
-        await self._need(tool for command in _commands(case) for tool in _tools(command))
+        await self._need(_needed(case))
         files = {**case.verify.files, case.verify.answer: extracted.code}
         async with self._sandbox.workspace(files) as place:
             finding = await _judged(place, case, files)
@@ -121,7 +125,7 @@ class Command:
         patch = patch_in(answer.text)
         if not patch.strip():
             return _refused("no change", answer.error or "the answer is no patch, or an empty one")
-        await self._need(("git", "tar", *(tool for command in _commands(case) for tool in _tools(command))))
+        await self._need(_needed(case))
         packed, before = await self._untouched(case)
         async with self._sandbox.workspace({}) as place:
             finding = await _changed(place, case, packed, patch)
@@ -243,6 +247,12 @@ def _report(case: Case) -> str:
 def _commands(case: Case) -> list[str]:
     verify = case.verify
     return [command for command in (verify.build, verify.lint, verify.test if _is_tested(case) else "") if command]
+
+
+def _needed(case: Case) -> list[str]:
+    """The programs that must be there."""
+    own = ["git", "tar"] if case.workspace else []
+    return [*own, *(tool for command in _commands(case) for tool in _tools(command))]
 
 
 def _tools(command: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 from contextlib import asynccontextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import Limits, Outcome
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
-from steelyard.verifiers.python_guests import Referee, Talk, base, death, ended, guest
+from steelyard.verifiers.python_guests import Referee, Talk, base, death, ended, guest, installed
 from steelyard.verifiers.python_plan import INSIDE, Plan, plan
 from steelyard.verifiers.stitch import code_of
 
@@ -56,6 +57,12 @@ class Python:
             base(Path(case.verify.python_env))
         if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
             raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
+
+    def surroundings(self, case: Case) -> tuple[str, ...]:
+        """What an answer finds to import: the packages of its environment, with their versions."""
+        if case.verify.python_env:
+            return installed(Path(case.verify.python_env))
+        return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
 
     def _plan(self, case: Case) -> Plan:
         """The case's tests, taken apart once for all its attempts."""

@@ -43,6 +43,14 @@ def guest(name: str, environment: str = "", style: str = "") -> Guest:
     return Guest(modules=tuple(sources), python=python, readable=(str(root), *base(root)))
 
 
+def installed(environment: Path) -> tuple[str, ...]:
+    """The packages of a virtual environment with their versions, and its Python's own."""
+    settings = (environment / "pyvenv.cfg").read_text("utf-8").splitlines()
+    python = [line.partition("=")[2].strip() for line in settings if line.startswith("version")]
+    packages = environment.glob("lib/python*/site-packages/*.dist-info")
+    return (*(f"Python {number}" for number in python[:1]), *sorted({package.stem for package in packages}))
+
+
 def base(environment: Path) -> tuple[str, ...]:
     """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
     try:

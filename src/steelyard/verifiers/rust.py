@@ -69,6 +69,10 @@ class Rust:
         if case.dependencies:
             rust_libraries.sources(case.dependencies)
 
+    def surroundings(self, case: Case) -> tuple[str, ...]:
+        """The crates that an answer may use, as their folders are called."""
+        return rust_libraries.held(case.dependencies) if case.dependencies else ()
+
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)

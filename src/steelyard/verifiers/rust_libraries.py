@@ -75,6 +75,13 @@ def sources(dependencies: Sequence[Dependency]) -> Path:
     )
 
 
+def held(dependencies: Sequence[Dependency]) -> tuple[str, ...]:
+    """The folders of these crates, whose names mostly hold versions; a VerifierError when one of them is nowhere."""
+    folder = sources(dependencies)
+    names = {path.name for pattern in ("*", "src/*/*") for path in folder.glob(pattern)}
+    return tuple(sorted(name for name in names if any(_is_of(name, each.name) for each in dependencies)))
+
+
 def _is_of(folder: str, crate: str) -> bool:
     return folder == crate or (folder.startswith(f"{crate}-") and folder[len(crate) + 1 :][:1].isdigit())
 

@@ -66,6 +66,10 @@ class Terraform:
         else:
             program()
 
+    def surroundings(self, case: Case) -> tuple[str, ...]:
+        """The provider plugins that a module can be validated with."""
+        return () if case.verify.syntax_only else program().mirrored
+
     async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
         name, original = _answer(case), _original(case)

@@ -75,6 +75,12 @@ class Program(NamedTuple):
         return (shown, self.plugins) if self.plugins else (shown,)
 
     @property
+    def mirrored(self) -> tuple[str, ...]:
+        """The files in the folder of plugins, by their names in it, which hold versions."""
+        folder = Path(self.plugins)
+        return tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))) if self.plugins else ()
+
+    @property
     def settings(self) -> str:
         """Its settings file: nothing is installed but from the folder of plugins, and nobody is called up."""
         mirror = self.plugins or "/nonexistent"
