@@ -108,6 +108,10 @@ class RayCluster:
         waiting = [sys.executable, "-c", WAIT, self.address, self.name(number)]
         subprocess.run(waiting, env=self.environment, timeout=PATIENCE, check=True, capture_output=True)
 
+    @property
+    def numbers(self) -> list[int]:
+        return sorted(self._sessions)
+
     @staticmethod
     def name(number: int) -> str:
         return f"node-{number}"

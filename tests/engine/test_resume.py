@@ -43,6 +43,15 @@ def test_resuming_a_finished_run_asks_nobody_and_changes_no_number(server: Fault
     assert again.info.id == done.info.id
 
 
+def test_a_case_made_in_code_is_not_verified_again_because_its_file_says_5_0_where_the_code_said_5(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    case = Case(id="a", prompt="prompt of a", target="answer", timeout_secs=5)
+    done = steelyard.run([case], models="openai/m", base_url=server.url, output=tmp_path / "run", means=MEANS)
+    steelyard.resume(done.folder, means=MEANS)
+    assert len(facts(done.folder).verdicts) == 1
+
+
 def test_failures_are_asked_again_and_nothing_else_is(server: FaultServer, tmp_path: Path) -> None:
     server.script = by_prompt({"prompt of b": [refuses(500)], "prompt of c": refuses(400)})
     done = asked(server, tmp_path / "run")

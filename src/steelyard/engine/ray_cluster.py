@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -60,7 +61,7 @@ def address(given: str, environment: Mapping[str, str]) -> str:
         raise InputError(f"{option} {printable(named)}: not HOST:PORT, such as 10.0.0.5:6379")
     if not _answers(named):
         raise InputError(
-            f"{option} {named}: no Ray cluster answers there; start one with: ray start --head, or leave the option out"
+            f"{option} {printable(named)}: no Ray cluster answers there; start one with: ray start --head, or leave the option out"
         )
     return named
 
@@ -93,10 +94,13 @@ class Cluster:
         self,
         process: subprocess.Popen[bytes],
         said: IO[bytes],
+        folder: str,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         self._process = process
+        self._folder = folder
+        """Of a cluster of our own."""
         self._said = said
         self._writer = writer
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
@@ -109,6 +113,8 @@ class Cluster:
         """The cluster at an address; raises InputError where there is none that we could use."""
         if importlib.util.find_spec("ray") is None:
             raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
+        # the names of its sockets must be short
+        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL else ""
         ours, theirs = socket.socketpair()
         said = tempfile.TemporaryFile()  # noqa: SIM115  closed with the cluster
         with theirs:
@@ -121,11 +127,11 @@ class Cluster:
                 # Ctrl-C is for the run alone, which then ends it in good order
                 start_new_session=True,
             )
-        cluster = cls(process, said, *await asyncio.open_unix_connection(sock=ours))
+        cluster = cls(process, said, folder, *await asyncio.open_unix_connection(sock=ours))
         patience = STARTING if place == LOCAL else JOINING
         try:
             async with asyncio.timeout(patience):
-                await cluster.ask("connect", address=place, cpus=os.cpu_count() or 1)
+                await cluster.ask("connect", address=place, cpus=os.cpu_count() or 1, folder=folder)
         except (Lost, TimeoutError) as error:
             reason = short(str(error) or f"no answer within {patience} s") + cluster._hint()
             await cluster.close()
@@ -187,6 +193,9 @@ class Cluster:
             self._process.kill()
             self._process.wait()
         self._said.close()
+        if self._folder:
+            # it removes that itself, unless it was killed
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         while (frame := await received(reader)) is not None:

@@ -14,7 +14,6 @@ import select
 import shutil
 import socket
 import sys
-import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -82,8 +81,7 @@ class Gateway:
             ray.init(address=asked["address"], **quiet)
             return str(asked["address"])
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # the names of its sockets must be short
-        self._folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+        self._folder = asked["folder"]
         ray.init(
             address=LOCAL,
             num_cpus=asked["cpus"],

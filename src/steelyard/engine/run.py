@@ -511,23 +511,22 @@ def _finish(
     """
     journals = [] if callable(journal) else [journal]
     try:
-        cases = in_environment(asked, means.python_env)
-        verified = cases if providers is not None else ()
-        verifying = Verifying(verified, means)
-        verifying.check(verified)
+        planned = in_environment(asked, means.python_env) if providers is not None else ()
+        verifying = Verifying(planned, means)
+        verifying.check(planned)
 
         async def sat() -> tuple[Sitting, tuple[str, ...], tuple[str, ...]]:
-            async with _pool(verified, verifying, means) as pool:
+            async with _pool(planned, verifying, means) as pool:
                 if callable(journal):
                     journals.append(journal())
-                sitting = Sitting(journals[0], cases, providers, means, verifying, pool, judges)
+                sitting = Sitting(journals[0], providers, means, verifying, pool, judges)
                 return sitting, await sitting.carry_out(), pool.notes
 
         sitting, stopped, notes = complete(sat())
         written = journals[0]
         info = msgspec.structs.replace(written.info, ended_at=now())
         written.describe(info)
-        summary, odd = summed_up(written, info, cases)
+        summary, odd = summed_up(written, info, sitting.cases)
         notes = (*notes, *odd, *copied(written.folder))
         return Run(written.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.budget import Budget, most_tokens
 from steelyard.engine.judging import Judging
+from steelyard.engine.keys import Keys
 from steelyard.engine.pace import Breaker, Pace
 from steelyard.engine.plan import expected, owed, parameters, plan, seat, under_tier
 from steelyard.engine.pool import work_through
 from steelyard.engine.steps import Persistence, ask, verdict_key
+from steelyard.engine.verifying import Verifying, in_environment
 from steelyard.prices import Prices
 from steelyard.records import Appraisal, Attempt, Case, Failure, Reply, Verdict
 from steelyard.scoring import correct
@@ -21,7 +23,6 @@ from steelyard.settings import Settings
 if TYPE_CHECKING:
     from steelyard import store
     from steelyard.engine.pool import Pool
-    from steelyard.engine.verifying import Verifying
     from steelyard.protocols import Provider
     from steelyard.records import Tier
 
@@ -82,14 +83,13 @@ class Sitting:
     def __init__(
         self,
         journal: store.Journal,
-        cases: Sequence[Case],
         providers: dict[str, Provider] | None,
         means: Means,
         verifying: Verifying,
         pool: Pool,
         judges: Mapping[str, Provider] = {},
     ) -> None:
-        """`cases` as they are verified; `providers` by model, where tiers are compared by tier; `judges` by model.
+        """`providers` by model, where tiers are compared by tier; `judges` by model.
 
         Without providers every stored reply is verified again; None leaves the verdicts as they are.
         """
@@ -108,18 +108,19 @@ class Sitting:
             deadline=means.settings.deadline_secs,
         )
         self._breakers = {model: Breaker() for model in providers}
-        self._cases = cases
-        self._by_id = {case.id: case for case in cases}
+        # as they were written down: what is resumed must not be other than what was begun
+        self.cases = in_environment(journal.cases, means.python_env)
+        self._by_id = {case.id: case for case in self.cases}
         self._verifying = verifying
         self._pool = pool
-        self._overdue: set[str] = set()
+        self._overdue = Keys()
         """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
         self._survey()
 
     def _survey(self) -> None:
         """What is done already: keys only, the texts stay on disk."""
-        self._replied: set[str] = set()
-        self._judged: set[str] = set()
+        self._replied = Keys()
+        self._judged = Keys()
         self._verifiable = 0
         """How many of the replies are for a verifier."""
         spent = 0.0
@@ -168,7 +169,7 @@ class Sitting:
         counts = sum(
             expected(self._info, model, provider, case)
             for model, provider in self._providers.items()
-            for case in self._cases
+            for case in self.cases
             if not case.by_judges
         )
         asks = max(0, counts - self._verifiable)
@@ -265,7 +266,7 @@ class Sitting:
 
     def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
         wanted = (
-            attempt for attempt in plan(self._info, self._cases, providers) if not self._breakers[seat(attempt)].broken
+            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[seat(attempt)].broken
         )
         for attempt in owed(wanted, self._replied):
             if self._budget.exhausted or self._pool.given_up:

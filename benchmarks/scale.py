@@ -1,0 +1,261 @@
+"""What a Ray cluster costs and gains: CPU per attempt, two nodes against one, and the driver's memory.
+
+    python benchmarks/scale.py [overhead] [speedup] [memory] [--attempts 2000] [--memory 100000,1000000]
+
+Every cluster is a real one of raylets on this machine. CPU time is that of a run's processes: the driver, its gateway, the
+actors and all that they start; what Ray's own daemons use meanwhile is told beside it. What does not depend on the number
+of attempts, such as the start of Python and Ray, is taken out by running twice as many attempts as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from ray_nodes import RayCluster, below
+
+TICK = os.sysconf("SC_CLK_TCK")
+MODEL = """
+import json
+from pathlib import Path
+
+answer = json.loads((Path(__file__).parent / "answer.json").read_text())
+
+async def ask(prompt):
+    return answer
+"""
+QUICK = """```python
+def squeeze(text):
+    kept = []
+    for letter in text:
+        if not kept or kept[-1] != letter:
+            kept.append(letter)
+    return "".join(kept)
+```
+"""
+SLOW = QUICK.replace("    kept = []\n", "    for _ in range(@LOOPS@):\n        pass\n    kept = []\n", 1)
+TESTS = "".join(
+    f"assert squeeze({word!r}) == {out!r}\n" for word, out in [("aab", "ab"), ("", ""), ("abba", "aba"), ("xxx", "x")]
+)
+
+
+class Spent(NamedTuple):
+    """What a run used up."""
+
+    cpu: float
+    """Seconds of the run's own processes, on all nodes."""
+    daemons: float
+    """Seconds of Ray's own meanwhile."""
+    wall: float
+    """Seconds from the first verdict to the last."""
+    peak: float
+    """Megabytes of the driver at the most, while it verified."""
+    whole: float
+    """Megabytes of the driver at the most, its summary included."""
+
+
+class Meter(threading.Thread):
+    """Looks at a cluster's processes several times a second: those that are gone have left their time to their parents."""
+
+    def __init__(self, cluster: RayCluster | None, driver: int, journal: Path, attempts: int) -> None:
+        super().__init__(daemon=True)
+        self._cluster, self._driver, self._journal, self._attempts = cluster, driver, journal, attempts
+        self._ended = threading.Event()
+        self.actors = self.peak = self.whole = 0.0
+        self._before = self._daemons()
+        self.daemons = 0.0
+
+    def run(self) -> None:
+        verified = 0
+        while not self._ended.wait(0.25):
+            with contextlib.suppress(OSError, ValueError):
+                status = Path(f"/proc/{self._driver}/status").read_text()
+                memory = int(status.partition("VmRSS:")[2].split()[0]) / 1024
+                self.whole = max(self.whole, memory)
+                if verified < self._attempts:
+                    self.peak = max(self.peak, memory)
+                    verified = _verdicts(self._journal) if self._journal.exists() else 0
+            if self._cluster is not None:
+                trees = [below(actor) for number in self._cluster.numbers for actor in self._cluster.actors(number)]
+                self.actors = max(self.actors, sum(map(_cpu, set().union(*trees))))
+                self.daemons = max(self.daemons, self._daemons() - self._before)
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+    def _daemons(self) -> float:
+        if self._cluster is None:
+            return 0.0
+        own = {pid for number in self._cluster.numbers for pid in self._cluster.processes(number)}
+        actors = {pid for number in self._cluster.numbers for pid in self._cluster.actors(number)}
+        return sum(_cpu(pid, with_children=False) for pid in own - actors)
+
+
+def _cpu(pid: int, *, with_children: bool = True) -> float:
+    """Seconds of a process, and of those of its children that it has buried."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        return sum(map(int, fields[11:15] if with_children else fields[11:13])) / TICK
+    return 0.0
+
+
+_seen: dict[Path, tuple[int, int]] = {}
+
+
+def _verdicts(journal: Path) -> int:
+    """How many verdicts a journal has; only what is new since the last time is read."""
+    place, count = _seen.get(journal, (0, 0))
+    with journal.open("rb") as file:
+        file.seek(place)
+        while chunk := file.read(16 << 20):
+            count += chunk.count(b'{"kind":"verdict"')
+        _seen[journal] = file.tell(), count
+    return count
+
+
+def evals(folder: Path, cases: int, answer: str, *, code: bool) -> None:
+    """An eval set of equal cases, all answered alike."""
+    folder.mkdir()
+    (folder / "model.py").write_text(MODEL)
+    (folder / "answer.json").write_text(json.dumps(answer))
+    lines = ["[eval_set]", 'id = "scale"', 'name = "scale"']
+    for number in range(cases):
+        lines += ["[[cases]]", f'id = "case-{number}"', f'name = "{number}"', f'prompt = "squeeze, {number}"']
+        lines += (
+            ['language = "python"', "[cases.expectations]", f"test_file = {json.dumps(TESTS)}"]
+            if code
+            else ['target = "kept"']
+        )
+    (folder / "evals.toml").write_text("\n".join(lines))
+
+
+def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None) -> Spent:
+    """Run it here, or on a cluster."""
+    name = f"run-{time.monotonic_ns()}"
+    backend = ["--backend", "ray", "--ray-address", cluster.address] if cluster else []
+    command = ["run", "evals.toml", "-m", "python:model.py:ask", "-n", str(samples), "--output", name, *backend]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with (folder / "said").open("wb") as said:
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "steelyard.cli", *command],
+            cwd=folder,
+            env=cluster.environment if cluster else os.environ,
+            stdout=said,
+            stderr=said,
+        )
+        meter = Meter(cluster, driver.pid, folder / name / "attempts.jsonl", attempts)
+        meter.start()
+        code = driver.wait()
+    meter.end()
+    assert code == 0, (folder / "said").read_text()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Spent(own + meter.actors, meter.daemons, _span(folder / name), meter.peak, meter.whole)
+
+
+def _span(run: Path) -> float:
+    """Seconds from the first verdict to the last."""
+    first, last = "", ""
+    with (run / "attempts.jsonl").open("rb") as file:
+        for line in file:
+            if line.startswith(b'{"kind":"verdict"'):
+                last = line.partition(b'"at":"')[2].partition(b'"')[0].decode()
+                first = first or last
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+
+
+def overhead(scratch: Path, attempts: int) -> None:
+    """CPU per attempt here and on a cluster of one node, with as many processors."""
+    print("\nCPU per attempt, local and on one node of Ray (milliseconds; the start of everything taken out)")
+    with RayCluster(1, cpus=os.cpu_count() or 1) as cluster:
+        for title, code, size in (("Python, in a sandbox", True, attempts), ("text, only read", False, 20 * attempts)):
+            folder = scratch / f"overhead-{code}"
+            cases = 20
+            evals(folder, cases, QUICK, code=code)
+            each: dict[str, float] = {}
+            for name, where in (("local", None), ("ray", cluster)):
+                once = spent(folder, size // cases, size, where)
+                twice = spent(folder, 2 * size // cases, 2 * size, where)
+                each[name] = 1000 * (twice.cpu - once.cpu) / size
+                fixed = once.cpu - each[name] * size / 1000
+                daemons = 1000 * (twice.daemons - once.daemons) / size
+                print(
+                    f"  {title}, {name}: {each[name]:.3f} each, {fixed:.1f} s to start; Ray's daemons {daemons:.3f} each"
+                )
+            print(
+                f"  {title}: {each['ray'] / each['local'] - 1:+.1%}, {1000 * (each['ray'] - each['local']):+.0f} µs per attempt"
+            )
+
+
+def speedup(scratch: Path, attempts: int) -> None:
+    """Two nodes against one, each with one processor, with answers that compute."""
+    print("\nTwo nodes against one, one processor each, 0.2 CPU seconds per attempt")
+    folder = scratch / "speedup"
+    evals(folder, 10, SLOW.replace("@LOOPS@", str(_loops(0.05))), code=True)
+    walls = {}
+    for nodes in (1, 2):
+        with RayCluster(nodes) as cluster:
+            best = min((spent(folder, attempts // 10, attempts, cluster) for _ in range(2)), key=lambda it: it.wall)
+            walls[nodes] = best.wall
+            print(f"  {nodes}: {best.wall:.1f} s from the first verdict to the last, {best.cpu:.1f} CPU s")
+    print(
+        f"  {walls[1] / walls[2]:.2f} times as fast, on {os.cpu_count()} processors with a load of {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _loops(seconds: float) -> int:
+    """How often an empty loop goes round in so long."""
+    began = time.process_time()
+    for _ in range(5_000_000):
+        pass
+    return int(5_000_000 * seconds / (time.process_time() - began))
+
+
+def memory(scratch: Path, sizes: list[int]) -> None:
+    """The driver's memory at different numbers of attempts."""
+    print("\nMemory of the driver, with texts that are only read (megabytes)")
+    with RayCluster(1, cpus=os.cpu_count() or 1) as cluster:
+        for size in sizes:
+            folder = scratch / f"memory-{size}"
+            evals(folder, 100, QUICK, code=False)
+            found = spent(folder, size // 100, size, cluster)
+            print(
+                f"  {size:,} attempts: {found.peak:.0f} while it verified, {found.whole:.0f} with its summary; "
+                f"{1e6 * found.cpu / size:.0f} CPU µs each, {size / found.wall:,.0f} per second"
+            )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", nargs="*", choices=["overhead", "speedup", "memory", []])
+    options.add_argument("--attempts", type=int, default=2000)
+    options.add_argument("--memory", default="100000,1000000")
+    given = options.parse_args()
+    chosen = given.what or ["overhead", "speedup", "memory"]
+    print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}")
+    with tempfile.TemporaryDirectory() as scratch:
+        if "overhead" in chosen:
+            overhead(Path(scratch), given.attempts)
+        if "speedup" in chosen:
+            speedup(Path(scratch), given.attempts // 10)
+        if "memory" in chosen:
+            memory(Path(scratch), [int(size) for size in given.memory.split(",")])
+
+
+if __name__ == "__main__":
+    main()
