@@ -29,6 +29,8 @@ from steelyard.scoring import correct
 from steelyard.store import Stored
 
 CASES = 50
+REFUSALS = 20
+"""Drivers that may find no node to begin with; if there are more, it is not the storm that keeps them from it."""
 MODEL = """
 import asyncio, os
 log = os.open(os.environ["ASKS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -107,6 +109,7 @@ class Storm:
             if self._driver.poll() is not None:
                 self.codes[self._driver.returncode] += 1
                 self._driver = None
+                assert self.codes[2] < REFUSALS, (self._folder / "said").read_text()[-3000:]
                 if self._is_complete():
                     return
                 continue
