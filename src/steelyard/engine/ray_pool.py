@@ -159,7 +159,7 @@ class RayPool:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + FIRST
         while True:
-            await self._look()
+            await self._look_or_rejoin()
             await asyncio.gather(*(self._try_to_start(worker) for worker in self._workers.values()))
             refused = [worker for worker in self._workers.values() if worker.refused]
             if self.nodes or 0 < len(refused) == len(self._workers) or loop.time() > deadline:
@@ -171,6 +171,8 @@ class RayPool:
 
     def _nobody(self) -> str:
         where = f"Ray at {self._place}"
+        if self._cluster is None:
+            return f"{where}: the way to the cluster was lost, and was not found again within {FIRST:g} s"
         told = [f"{worker.found.name}: {worker.refused or worker.reason}" for worker in self._workers.values()]
         if not told:
             return f"{where}: no node has processors to verify with; start one with: ray start --address HOST:PORT"
@@ -493,14 +495,17 @@ class RayPool:
         """Take up nodes that come, let go of those that leave, and find the way back when it is lost."""
         while True:
             await asyncio.sleep(LOOK)
-            try:
-                async with asyncio.timeout(SILENCE):
-                    await self._look()
-            except (Lost, TimeoutError):
-                await self._rejoin()
+            await self._look_or_rejoin()
             for worker in self._workers.values():
                 if worker not in self._serving and not worker.refused:
                     self._serving[worker] = self._group.create_task(self._serve(worker))
+
+    async def _look_or_rejoin(self) -> None:
+        try:
+            async with asyncio.timeout(SILENCE):
+                await self._look()
+        except (Lost, TimeoutError):
+            await self._rejoin()
 
     async def _look(self) -> None:
         """Which nodes there are now."""
