@@ -151,7 +151,7 @@ def test_a_merged_run_begins_with_its_first_shard_ends_with_its_last_and_names_t
 
 def test_the_shards_stay_as_they_are(place: Path) -> None:
     def content() -> dict[str, bytes]:
-        return {str(path): path.read_bytes() for folder in parts(place) for path in folder.iterdir()}
+        return {str(path): path.read_bytes() for folder in parts(place) for path in folder.rglob("*.*")}
 
     before = content()
     merge(parts(place), output=place / "all", means=MEANS)
@@ -526,13 +526,13 @@ def test_a_folder_may_be_named_by_a_link(place: Path) -> None:
 
 def test_foreign_files_stay_behind(place: Path) -> None:
     two = place / "shards" / "2"
-    for name in ("notes.txt", ".DS_Store", "attempts.parquet", "attempts.index", "headline.json", "attempts.jsonl.bak"):
+    for name in ("notes.txt", ".DS_Store", "copy.json", "attempts.index", "headline.json", "attempts.jsonl.bak"):
         (two / name).write_bytes(b"\xff\0 not ours")
     (two / "deep").mkdir()
     done = merge(parts(place), output=place / "all", means=MEANS)
     assert sorted(path.name for path in done.folder.iterdir()) == [
-        *(f"attempts-{number}-of-3.jsonl" for number in (1, 2, 3)),
-        *("attempts.index", "attempts.jsonl", "attempts.parquet", "cases.jsonl", "headline.json", "run.json"),
+        *("attempts", *(f"attempts-{number}-of-3.jsonl" for number in (1, 2, 3))),
+        *("attempts.index", "attempts.jsonl", "cases.jsonl", "copy.json", "headline.json", "run.json"),
     ]
     assert done.summary == told(place / "whole").summary
 
@@ -640,11 +640,12 @@ def test_what_somebody_left_who_was_killed_is_cleared_away(place: Path) -> None:
 
 def test_a_shard_without_its_copies_is_merged_all_the_same(place: Path) -> None:
     for folder in parts(place):
-        for name in ("attempts.parquet", "attempts.index", "headline.json"):
+        shutil.rmtree(folder / "attempts")
+        for name in ("copy.json", "attempts.index", "headline.json"):
             (folder / name).unlink()
     done = merge(parts(place), output=place / "all", means=MEANS)
     assert done.summary == told(place / "whole").summary
-    assert (done.folder / "attempts.parquet").exists()
+    assert (done.folder / "copy.json").exists()
 
 
 def test_many_shards_share_few_journals(tmp_path: Path) -> None:
