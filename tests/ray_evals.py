@@ -141,7 +141,7 @@ class Evals:
         """Begin a run, or carry on with it."""
         begin = ["run", "evals.toml", "-m", "python:model.py:ask", "--samples", str(samples), "--output", run]
         chosen = ["resume", run] if (self.folder / run / "run.json").exists() else begin
-        return [sys.executable, "-m", "steelyard.cli", *chosen, *more]
+        return [sys.executable, "-P", "-m", "steelyard.cli", *chosen, *more]
 
     def start(self, run: str, samples: int, *more: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
         self.written()

@@ -16,8 +16,10 @@ from ray_evals import bare
 from steelyard import workspaces
 from steelyard.engine.ray_backlog import Backlog, Piece
 from steelyard.engine.ray_bundles import KEPT, TOGETHER, Bundles
-from steelyard.engine.ray_cluster import address
+from steelyard.engine.ray_cluster import Found, address
+from steelyard.engine.ray_gateway import reason
 from steelyard.engine.ray_node import Disk, Node, surroundings
+from steelyard.engine.ray_pool import MOST, MOST_BYTES, RayPool, Worker
 from steelyard.engine.ray_wire import Bundle, Done, Introduction, Item, Terms, needs
 from steelyard.engine.sitting import Means
 from steelyard.engine.steps import verified
@@ -173,6 +175,38 @@ def test_every_case_is_found_in_the_bundle_that_it_travels_in(tmp_path: Path) ->
         sizes.add(len(bundle.cases))
     assert max(sizes) == TOGETHER
     assert KEPT > 2
+
+
+def test_long_cases_travel_few_at_a_time() -> None:
+    cases = [Case(id=f"c{number}", prompt="?" * (1 << 20), target="x") for number in range(10)]
+    cases[7] = Case(id="c7", prompt="?" * (9 << 20), target="x")
+    bundles = Bundles(cases, verifying(cases))
+    assert [bundles.place(case).bundle for case in cases] == [0, 0, 0, 1, 1, 1, 2, 3, 4, 4]
+
+
+def test_what_a_node_has_in_hand_is_bounded_however_quickly_it_verifies_and_however_long_replies_are() -> None:
+    async def in_hand(text: str) -> int:
+        pool = RayPool([TEXT], verifying([TEXT]), Means(backend="ray"))
+        pool._alone = False
+        pool._seconds["response"] = 1e-6
+        worker = Worker(Found("a", "a", 64), actor=1, at_once={"response": 64})
+        for number in range(3 * MOST):
+            pool._backlog.add(Piece(number, reply(TEXT, "", number), TEXT, needs(TEXT), len(text)))
+        while pool._batch(worker):
+            pass
+        return len(worker.in_hand)
+
+    assert run(in_hand("short")) == 2 * MOST
+    assert run(in_hand("long" * (1 << 18))) == 2 * MOST_BYTES >> 20
+
+
+def test_what_ray_tells_in_a_traceback_is_told_in_a_line() -> None:
+    trace = "\x1b[36mray::Node.__init__()\x1b[39m (pid=1)\n  File \"x.py\", line 3, in y\nModuleNotFoundError: No module named 'z'\n"
+    assert reason(RuntimeError(trace)) == "ModuleNotFoundError: No module named 'z'"
+    assert (
+        reason(RuntimeError("The actor died.\n\tclass_name: Node\n"))
+        == "RuntimeError: The actor died. class_name: Node"
+    )
 
 
 def test_a_check_and_a_workspace_come_along_and_the_tests_stay_the_same(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from facts import facts
-from ray_evals import Evals, fenced
+from ray_evals import Evals, bare, fenced
 from ray_nodes import SOURCE, WEAK, RayCluster, below, gone, needs_ray
 from toolchains import needs
 
@@ -87,35 +87,6 @@ def outputs(evals: Evals, run: str, case: str) -> set[str]:
     return {verdict.found.output for verdict in facts(evals.folder / run).verdicts if verdict.case == case}
 
 
-def test_two_nodes_reach_the_verdicts_of_this_machine_whatever_the_answers_do(
-    tmp_path: Path, cluster: RayCluster
-) -> None:
-    evals = Evals(tmp_path, forever=False)
-    evals.add("reaches", [attack(cluster)], language="python", tests="assert add(1, 2) == 3\n")
-    said = evals.finish("there", 10, *on(cluster), environment=cluster.environment)
-    evals.finish("here", 10)
-    there = evals.verdicts("there")
-    assert there == evals.verdicts("here")
-    assert set(evals.nodes("there")) == {"node-0", "node-1"}
-    # a check that raises is no verdict, here as there
-    assert {failure.case for failure in facts(tmp_path / "there").failures} == {"asks"}
-    assert outputs(evals, "there", "reaches") == {"TRIED\n"}
-    assert "Traceback" not in said
-    assert "raylet" not in said
-
-
-@pytest.mark.slow
-@needs("rustc")
-def test_two_thousand_attempts_of_all_kinds_come_out_as_on_this_machine(tmp_path: Path, cluster: RayCluster) -> None:
-    evals = Evals(tmp_path, rust=True)
-    samples = 2000 // evals.cases + 1
-    evals.finish("there", samples, *on(cluster), environment=cluster.environment)
-    evals.finish("here", samples)
-    assert evals.verdicts("there") == evals.verdicts("here")
-    assert len(facts(tmp_path / "there").replies) >= 2000
-    assert all(len(cases) > evals.cases // 2 for cases in evals.nodes("there").values())
-
-
 def lines(evals: Evals, run: str) -> int:
     journal = evals.folder / run / "attempts.jsonl"
     return journal.read_bytes().count(b"\n") if journal.exists() else 0
@@ -138,28 +109,58 @@ def all_there(evals: Evals, run: str, samples: int) -> None:
     assert len(asked) == len(set(asked)), "a reply that was stored was asked for again"
 
 
-@pytest.mark.slow
-def test_a_raylet_and_then_the_driver_are_killed_and_the_end_is_the_same(tmp_path: Path) -> None:
+def survives(evals: Evals, cluster: RayCluster, samples: int) -> None:
+    """A run loses a raylet, then its driver, and comes out as on this machine all the same."""
+    # nobody on a node may import what lies where the run was begun
+    (evals.folder / "msgspec.py").write_text("raise SystemError('not ours')\n")
+    quiet = fenced("def add(a, b):\n    return a + b\n")
+    evals.add("reaches", [attack(cluster), *[quiet] * 3], language="python", tests="assert add(1, 2) == 3\n")
+    environment = {**cluster.environment, "ASKS": str(evals.folder / "asks")}
+    driver = evals.start("there", samples, *on(cluster), environment=environment)
+    wait_for(evals, "there", evals.cases * samples + 20, driver)
+    cluster.kill_raylet(1)
+    wait_for(evals, "there", lines(evals, "there") + samples, driver)
+    started = set().union(*(below(actor) for actor in cluster.actors(0)))
+    assert started
+    driver.kill()
+    driver.communicate()
+    assert gone(started) == set(), "actors and sandboxes outlive their driver"
+    said = evals.finish("there", samples, *on(cluster), environment=environment)
+    all_there(evals, "there", samples)
+    assert set(evals.nodes("there")) == {"node-0", "node-1"}
+    evals.finish("here", samples)
+    assert evals.verdicts("there") == evals.verdicts("here")
+    # a check that raises is no verdict, here as there
+    assert {failure.case for failure in facts(evals.folder / "there").failures} == {"asks"}
+    assert outputs(evals, "there", "reaches") == {"TRIED\n", ""}
+    assert "Traceback" not in said
+    assert "raylet" not in said
+
+
+def test_two_nodes_reach_the_verdicts_of_this_machine_whatever_answers_do_and_whoever_dies(tmp_path: Path) -> None:
     with RayCluster() as cluster:
-        evals = Evals(tmp_path, forever=False)
-        samples = 60
-        environment = {**cluster.environment, "ASKS": str(tmp_path / "asks")}
-        driver = evals.start("there", samples, *on(cluster), environment=environment)
-        wait_for(evals, "there", evals.cases * samples + 20, driver)
-        cluster.kill_raylet(1)
-        wait_for(evals, "there", lines(evals, "there") + 60, driver)
-        started = set().union(*(below(actor) for actor in cluster.actors(0)))
-        assert started
-        driver.kill()
-        driver.communicate()
-        assert gone(started) == set(), "actors and sandboxes outlive their driver"
-        cluster.kill(1)
-        cluster.start(1)
-        said = evals.finish("there", samples, *on(cluster), environment=environment)
-        all_there(evals, "there", samples)
-        evals.finish("here", samples)
-        assert evals.verdicts("there") == evals.verdicts("here")
-        assert "Traceback" not in said
+        survives(Evals(tmp_path, forever=False), cluster, 16)
+
+
+@pytest.mark.slow
+@needs("rustc")
+def test_two_thousand_attempts_of_all_kinds_come_out_as_on_this_machine_whoever_dies(tmp_path: Path) -> None:
+    with RayCluster() as cluster:
+        evals = Evals(tmp_path, rust=True)
+        survives(evals, cluster, 2000 // evals.cases)
+        assert len(facts(tmp_path / "there").replies) >= 2000
+
+
+@pytest.mark.slow
+def test_all_replies_are_verified_again_on_the_nodes(tmp_path: Path, cluster: RayCluster) -> None:
+    evals = Evals(tmp_path, forever=False)
+    evals.finish("there", 4)
+    here = evals.verdicts("there")
+    again = [sys.executable, "-P", "-m", "steelyard.cli", "verify", "there", *on(cluster)]
+    subprocess.run(again, cwd=tmp_path, env=cluster.environment, check=True, capture_output=True)
+    assert {verdict.node for verdict in facts(tmp_path / "there").verdicts} == {"", "node-0", "node-1"}
+    latest = {verdict.key: bare(verdict) for verdict in facts(tmp_path / "there").verdicts if verdict.node}
+    assert latest == here
 
 
 @pytest.mark.slow

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TOGETHER = 64
 """Cases that travel together."""
+TOGETHER_BYTES = 4 << 20
+"""How long those may be altogether."""
 KEPT = 128
 """Bundles that stay in the object store of the cluster."""
 
@@ -98,9 +100,10 @@ class Bundles:
 
 def _starts(cases: Sequence[Case]) -> Iterator[int]:
     """The places of the first cases of bundles; one with a workspace, which may be large, travels alone."""
-    size = TOGETHER
+    count, size = TOGETHER, 0
     for place, case in enumerate(cases):
-        if size == TOGETHER or case.workspace:
+        own = len(msgspec.json.encode(case))
+        if count == TOGETHER or size + own > TOGETHER_BYTES or case.workspace:
             yield place
-            size = 0
-        size = TOGETHER if case.workspace else size + 1
+            count, size = 0, 0
+        count, size = TOGETHER if case.workspace else count + 1, size + own

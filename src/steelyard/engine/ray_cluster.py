@@ -178,6 +178,7 @@ class Cluster:
         with contextlib.suppress(asyncio.CancelledError):
             self._listening.cancel()
             await self._listening
+        self._hang_up("the cluster was left")
         waiting = asyncio.create_task(asyncio.to_thread(self._end))
         try:
             await asyncio.shield(waiting)
@@ -206,7 +207,11 @@ class Cluster:
                 future.set_exception(Lost(frame.header["error"]))
             else:
                 future.set_result(frame)
-        self._lost = "the process that talks to Ray has ended"
+        self._hang_up("the process that talks to Ray has ended")
+
+    def _hang_up(self, why: str) -> None:
+        """Let nobody wait for an answer that cannot come."""
+        self._lost = self._lost or why
         while self._waiting:
             future = self._waiting.popitem()[1]
             if not future.done():

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import select
 import shutil
 import socket
@@ -39,6 +40,8 @@ class Gateway:
     def __init__(self) -> None:
         self._actors: dict[int, Any] = {}
         self._bundles: dict[str, Any] = {}
+        self._unstored: dict[str, str] = {}
+        """Why the object store did not take a bundle."""
         self._folder = ""
         """Of a cluster of our own."""
 
@@ -65,7 +68,7 @@ class Gateway:
         try:
             found = await requests[asked["do"]](asked, frame.payload)
         except Exception as error:  # noqa: BLE001  whatever Ray raises is told to the run
-            send(writer, {"number": asked["number"], "error": f"{type(error).__name__}: {error}"})
+            send(writer, {"number": asked["number"], "error": reason(error)})
         else:
             said, payload = (None, found) if isinstance(found, bytes) else (found, b"")
             send(writer, {"number": asked["number"], "said": said}, payload)
@@ -121,6 +124,9 @@ class Gateway:
         if payload:
             arguments.append(payload)
         if "bundles" in asked:
+            for name in asked["bundles"]:
+                if name in self._unstored:
+                    raise RuntimeError(f"the object store of the cluster takes no tests: {self._unstored[name]}")
             arguments.append({name: self._bundles[name] for name in asked["bundles"]})
         said: bytes | None = await getattr(actor, asked["method"]).remote(*arguments)
         return said or b""
@@ -128,10 +134,15 @@ class Gateway:
     async def _put(self, asked: dict[str, Any], payload: bytes) -> None:
         import ray
 
-        self._bundles[asked["bundle"]] = ray.put(payload)
+        self._unstored.pop(asked["bundle"], None)
+        try:
+            self._bundles[asked["bundle"]] = ray.put(payload)
+        except Exception as error:  # noqa: BLE001  whoever needs it is told
+            self._unstored[asked["bundle"]] = reason(error)
 
     async def _drop(self, asked: dict[str, Any], payload: bytes) -> None:  # noqa: ARG002
         self._bundles.pop(asked["bundle"], None)
+        self._unstored.pop(asked["bundle"], None)
 
     async def _stop(self, asked: dict[str, Any], payload: bytes) -> None:  # noqa: ARG002
         import ray
@@ -150,6 +161,14 @@ class Gateway:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def reason(error: Exception) -> str:
+    """What went wrong in one line: Ray tells it at the end of a traceback, in colours."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[\d;]*m", "", str(error)).splitlines() if line.strip()]
+    if any(line.startswith("File ") for line in lines):
+        return lines[-1]
+    return " ".join([f"{type(error).__name__}:", *lines])
+
+
 def _watch(connection: socket.socket) -> None:
     """End ourselves when the run is gone and Ray keeps us from noticing."""
     watched = select.poll()
@@ -162,6 +181,10 @@ def _watch(connection: socket.socket) -> None:
 def main() -> None:
     """Serve the run that started us, over the socket whose number it gives."""
     connection = socket.socket(fileno=int(sys.argv[1]))
+    # Ray lets its workers import from where we stand, before anything else: that may be anybody's folder
+    if "PYTHONPATH" in os.environ:
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
+    os.chdir("/")
     threading.Thread(target=_watch, args=[connection], daemon=True).start()
     asyncio.run(Gateway().serve(connection))
 

@@ -284,6 +284,9 @@ class RayPool:
                     return False
                 terms = msgspec.json.encode(msgspec.structs.replace(self._terms, cpus=worker.found.cpus))
                 said = await cluster.ask("call", terms, actor=actor, method="introduce", arguments=[])
+        except asyncio.CancelledError:
+            cluster.told("stop", actor=actor)
+            raise
         except (Lost, TimeoutError) as error:
             worker.reason = short(str(error) or "it did not start")
             if "No module named 'steelyard" in str(error):
@@ -345,8 +348,11 @@ class RayPool:
         """What a node is given next: until it has two batches in hand, the second only if no other node is idle."""
         pieces: list[Piece] = []
         size = 0
+        # however quickly they are verified, so many are in memory here and there
+        room = 2 * MOST_BYTES - sum(piece.size for piece in worker.in_hand.values())
+        most = min(MOST, 2 * MOST - len(worker.in_hand))
         # one that was lost a moment ago must take nothing with it
-        while worker.actor and len(pieces) < MOST and size < MOST_BYTES:
+        while worker.actor and len(pieces) < most and size < min(MOST_BYTES, room):
             piece = self._backlog.next(worker.can)
             if piece is None:
                 break
@@ -416,6 +422,11 @@ class RayPool:
                 await sent
         except TimeoutError:
             raise Lost(f"no sign of life for {SILENCE:g} s") from None
+        except Lost:
+            # perhaps for want of what never came into the object store
+            for bundle in wanted & stored.keys():
+                cluster.told("drop", bundle=stored.pop(bundle))
+            raise
 
     def _refuse(self, worker: Worker, pieces: Sequence[Piece], reason: str) -> None:
         """Something that these cases name here is not as it was."""
@@ -536,7 +547,8 @@ class RayPool:
             self._cluster = None
         self._bundles.stored.clear()
         with contextlib.suppress(InputError):
-            place = await asyncio.to_thread(address, self._means.ray_address, self._means.environment)
+            # to the same one, and to no other that may be here by now
+            place = await asyncio.to_thread(address, self._place, self._means.environment)
             self._cluster = await Cluster.joined(place)
 
     async def _tick(self) -> None:
