@@ -29,6 +29,7 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/classify.py
 	$(BIN)/python benchmarks/viewer.py
+	$(BIN)/python benchmarks/scale.py --memory 100000,200000
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

@@ -74,6 +74,8 @@ class RayCluster:
             "RAY_AUTH_TOKEN": secrets.token_hex(16),
             "RAY_agent_register_timeout_ms": "300000",
             "RAY_USAGE_STATS_ENABLED": "0",
+            # Ray lets its workers give way to everybody else, for whom a busy machine would have tests wait
+            "RAY_worker_niceness": "0",
         }
         self.environment.pop("RAY_ADDRESS", None)
         self._nodes = nodes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from steelyard.engine.doctor import WANTED, Wanted, examine, look_for
+from steelyard.engine.doctor import WANTED, Wanted, examine, look_for, ray
 from steelyard.health import Health
 from steelyard.sandbox.levels import CLAIMS, NAMES, strongest
 
@@ -37,7 +38,7 @@ def test_every_level_is_tried_and_judged_by_every_claim(health: Health) -> None:
 
 
 def test_what_is_missing_comes_with_a_way_to_get_it(tmp_path: Path) -> None:
-    for tool in examine(str(tmp_path)).tools[1:]:
+    for tool in examine(str(tmp_path)).tools[1:-1]:
         assert (tool.version, tool.problem) == ("", "not found")
         assert tool.remedy
 
@@ -72,3 +73,13 @@ def test_every_wanted_program_says_what_it_is_for_and_where_it_is_to_be_had() ->
         assert wanted.purpose
         assert wanted.apt or wanted.elsewhere
         assert wanted.brew or wanted.elsewhere
+
+
+def test_ray_is_told_with_the_cluster_that_would_be_used_and_an_address_that_leads_nowhere(tmp_path: Path) -> None:
+    nowhere = {"RAY_TMPDIR": str(tmp_path)}
+    assert ray(nowhere).purpose == "verifying on many machines"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = f"127.0.0.1:{listening.getsockname()[1]}"
+        assert ray({**nowhere, "RAY_ADDRESS": place}).purpose.endswith(f"now on the cluster at {place}")
+    gone = ray({**nowhere, "RAY_ADDRESS": place}).problem
+    assert "no Ray cluster answers there" in gone or gone == "not found"

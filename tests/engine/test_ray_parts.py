@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Coroutine, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from ray_evals import bare
+from ray_nodes import SOURCE, needs_ray
 from steelyard import workspaces
 from steelyard.engine.ray_backlog import Backlog, Piece
 from steelyard.engine.ray_bundles import KEPT, TOGETHER, Bundles
@@ -409,3 +411,14 @@ def test_the_packages_of_an_environment_are_a_part_of_what_nodes_must_share(tmp_
     case = msgspec.structs.replace(PYTHON, verify=Verify(python_env=str(tmp_path)))
     assert surroundings(verifying([case]).of(case), case) == ("Python 3.11.7", "idna-3.7", "numpy-2.1.0")
     assert surroundings(verifying([PYTHON]).of(PYTHON), PYTHON) == ()
+
+
+@needs_ray()
+def test_the_cluster_file_on_the_page_is_one_that_ray_takes() -> None:
+    import yaml
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    page = (SOURCE.parent / "docs" / "scaling.md").read_text("utf-8")
+    config = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])
+    validate_config(prepare_config(config))
+    assert f"steelyard[ray]=={version('steelyard')}" in str(config["setup_commands"])

@@ -8,10 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import InputError
+from steelyard.engine.ray_cluster import address
+from steelyard.engine.ray_gateway import LOCAL
+from steelyard.errors import InputError, printable
 from steelyard.health import Health, Level, Limit, Tool
 from steelyard.protocols import Limits
 from steelyard.records import Case
@@ -22,7 +26,7 @@ from steelyard.verifiers.terraform_program import NAMES as NAMES_OF_TERRAFORM
 from steelyard.verifiers.terraform_program import VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 PATIENCE = 20
 """Seconds in which a program must tell its version."""
@@ -84,7 +88,7 @@ def examine(path: str | None = None) -> Health:
         level=used,
         levels=tuple(_level(name, found) for name, found in levels.items()),
         limits=tuple(_limits(levels[used] if used else None)),
-        tools=(_python(), *(look_for(one, path) for one in wanted)),
+        tools=(_python(), *(look_for(one, path) for one in wanted), ray()),
         advice=tuple(_advice(used)),
     )
 
@@ -96,9 +100,9 @@ def look_for(wanted: Wanted, path: str | None = None) -> Tool:
     for name in (named,) if named else wanted.names:
         found = shutil.which(name, path=seen)
         if found:
-            version, problem = _version(found, wanted.question)
+            told, problem = _version(found, wanted.question)
             remedy = _remedy(wanted) if problem else ""
-            return _tool(Path(name).name, wanted, version=version, path=found, problem=problem, remedy=remedy)
+            return _tool(Path(name).name, wanted, version=told, path=found, problem=problem, remedy=remedy)
     is_hidden = path is None and not wanted.anywhere
     hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if is_hidden else ""
     problem = f"{hidden} is not in {seen}, where a sandbox looks" if hidden else "not found"
@@ -121,6 +125,23 @@ def _python() -> Tool:
         problem="",
         remedy="",
     )
+
+
+def ray(variables: Mapping[str, str] = os.environ) -> Tool:
+    """Ray with its version and, where one answers, the cluster that `--backend ray` would use."""
+    purpose, place, problem = "verifying on many machines", "", ""
+    try:
+        place = address("", variables)
+    except InputError as error:
+        problem = str(error)
+    if place not in ("", LOCAL):
+        purpose += f", now on the cluster at {printable(place)}"
+    spec = find_spec("ray")
+    if spec is None or not spec.origin:
+        return Tool(
+            name="Ray", purpose=purpose, version="", path="", problem="not found", remedy="pip install 'steelyard[ray]'"
+        )
+    return Tool(name="Ray", purpose=purpose, version=version("ray"), path=spec.origin, problem=problem, remedy="")
 
 
 def _version(program: str, question: str) -> tuple[str, str]:
