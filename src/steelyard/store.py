@@ -570,11 +570,13 @@ def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None
     target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
     made_of = looked_at(folder).made_of
-    fresh = target / f".{COPY}.{os.getpid()}"
+    fresh: Path | None = None
     try:
+        target.mkdir(parents=True, exist_ok=True)
+        # other machines may be writing here as well
+        fresh = Path(tempfile.mkdtemp(prefix=f".{COPY}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
         with tempfile.TemporaryDirectory() as scratch, opened(scratch, "512MB", threads=1) as database:
-            fresh.mkdir(parents=True)
             told = _told_by(Stored(folder), opinions, database, Path(scratch))
             try:
                 written = _write(database, told, fresh, USUAL)
@@ -595,12 +597,16 @@ def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None
     except (duckdb.Error, OSError) as error:
         raise StoreError(f"{folder}: the Parquet copy could not be written: {sentence(error)}") from None
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        if fresh:
+            shutil.rmtree(fresh, ignore_errors=True)
     return copy
 
 
 def _put(target: Path, copy: Copy, files: Sequence[Path]) -> None:
     """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
+    # whoever handed the run over may have put it there, and what it leads to is not ours to tidy
+    if (target / COPY).is_symlink():
+        raise StoreError(f"{target / COPY}: the Parquet copy is not written through a link; take it away")
     (target / MANIFEST).unlink(missing_ok=True)
     with suppress(IsADirectoryError, PermissionError):
         (target / BEFORE).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from steelyard.outcomes.attempts import USUAL, Columns, Source
 from steelyard.tally import Outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 BACKENDS = ("local", "ray")
 """Who counts: this machine, or all machines of a cluster."""
@@ -45,7 +46,7 @@ def counted(names: Sequence[str], counting: Counting = HERE, *, root: Path = sto
     if counting.backend not in BACKENDS:
         raise InputError(f'attempts are counted by {" or ".join(BACKENDS)}, not by "{counting.backend}"')
     with tempfile.TemporaryDirectory() as scratch:
-        sources, warnings = _sources(names, root, Path(scratch), counting)
+        sources, warnings = _sources(names, root, Path(scratch).resolve(), counting)
         if counting.backend == "ray":
             from steelyard.engine.ray_counting import counts
 
@@ -83,16 +84,25 @@ def _sources(names: Sequence[str], root: Path, scratch: Path, counting: Counting
                 warnings += said
                 if not files:
                     raise InputError("; ".join(said) or f"{printable(name)}: no runs here")
-            twice = next((path for path in files if path in known), None)
-            if twice is not None:
-                raise InputError(f"{printable(twice)}: given twice, by {printable(known[twice])} and {printable(name)}")
-            known |= dict.fromkeys(files, name)
+                if counting.backend == "ray" and any(run.place.is_relative_to(scratch) for run in runs):
+                    what = "its runs take no copies, which all machines must find"
+                    raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
+                _once(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)
+            _once(name, {os.path.realpath(path): path for path in files}, known)
             sources.append(Source(name, tuple(files)))
         except InputError as error:
             wrong += error.problems
     if wrong:
         raise InputError(wrong)
     return sources, warnings
+
+
+def _once(name: str, things: Mapping[str, str], known: dict[str, str]) -> None:
+    """Keep in mind by which name some things were given; an InputError if another one gave one of them."""
+    for thing, called in things.items():
+        if thing in known:
+            raise InputError(f"{printable(called)}: given twice, by {printable(known[thing])} and {printable(name)}")
+    known.update(dict.fromkeys(things, name))
 
 
 def _runs(name: str, root: Path) -> Path | None:
@@ -117,7 +127,9 @@ def _files(name: str) -> list[str]:
             found = [path]
         else:
             found = [Path(each) for each in glob.glob(name, recursive=True)]  # noqa: PTH207  a pattern may be absolute
-        files = sorted(str(each.absolute()) for each in found if not each.is_dir())
+        # a link is no other file
+        real = {os.path.realpath(each): str(each.absolute()) for each in found if not each.is_dir()}
+        files = sorted(real.values())
         if not files:
             raise InputError(f"{printable(name)}: no Parquet files there; their names end in .parquet")
         if files == [str(path.absolute())]:

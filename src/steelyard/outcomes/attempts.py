@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.database import identifier, literal, opened, patiently, quoted, sentence
 from steelyard.errors import InputError, Problem, printable, shown
-from steelyard.outcomes.codes import BOOLEANS, EXPECTED, FALSE, MISSING, TRUE, UNCLEAR
+from steelyard.outcomes.codes import BOOLEANS, EXPECTED, FALSE, MISSING, NAMES_LIMIT, TRUE, UNCLEAR
 from steelyard.outcomes.complaints import no_column
 from steelyard.outcomes.counting import CELLS_LIMIT
 from steelyard.tally import Outcomes, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -37,6 +37,8 @@ NAMES = ("VARCHAR", "UUID", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT
 """Types of what can be a name; those of whole numbers may be unsigned."""
 NUMBERS = ("FLOAT", "DOUBLE", "DECIMAL", *NAMES[2:])
 BLANKS = " \t\n\r\v\f"
+PAIRS_LIMIT = 1 << 24
+"""Models with cases that are counted; each takes a few hundred bytes, and a column that is none of cases may have any number."""
 BLAMED = 5
 """Files that a message names."""
 
@@ -97,14 +99,15 @@ def counted(sources: Sequence[Source], columns: Columns = USUAL, *, memory: str 
 def counts(sources: Sequence[Source], columns: Columns = USUAL, *, memory: str = MEMORY) -> Counts:
     """The same as columns of numbers; outcomes and names are not checked yet."""
     with tempfile.TemporaryDirectory() as scratch, opened(scratch, memory, threads=_threads()) as database:
-        found = _answered(database, sources, columns, lambda answer: answer.fetchnumpy())
-    return Counts(*map(_unmasked, found.values()))
+        _count(database, sources, columns)
+        return _fetched(database)
 
 
 def counts_as_arrow(sources: Sequence[Source], columns: Columns, *, memory: str) -> Any:
     """The same as an Arrow table, by one thread: a part of the work that `Adding` puts together."""
     with tempfile.TemporaryDirectory() as scratch, opened(scratch, memory, threads=1) as database:
-        return _answered(database, sources, columns, lambda answer: answer.to_arrow_table())
+        _count(database, sources, columns)
+        return database.table("counted").to_arrow_table()
 
 
 class Adding:
@@ -125,10 +128,19 @@ class Adding:
 
     def counts(self) -> Counts:
         """All together."""
+        self._add_up()
+        return _fetched(self._database)
+
+    def write(self, path: Path) -> None:
+        """The same as a Parquet file, which `read_counts` reads."""
+        self._add_up()
+        self._database.execute(f"COPY counted TO {quoted(str(path))} (FORMAT parquet)")
+
+    def _add_up(self) -> None:
         sums = ", ".join(f"sum({name})::BIGINT AS {name}" for name in Counts._fields[2:])
-        question = f'FROM parts SELECT model, "case", {sums} GROUP BY model, "case" ORDER BY model, "case"'
-        found = patiently(self._database, lambda: self._database.execute(question).fetchnumpy())
-        return Counts(*map(_unmasked, found.values()))
+        question = f'CREATE TABLE counted AS FROM parts SELECT model, "case", {sums} GROUP BY model, "case"'
+        patiently(self._database, lambda: self._database.execute(question))
+        _check_size(self._database)
 
     def __enter__(self) -> Adding:
         return self
@@ -137,6 +149,13 @@ class Adding:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def read_counts(path: Path, *, memory: str = MEMORY) -> Counts:
+    """What `Adding` wrote."""
+    with tempfile.TemporaryDirectory() as scratch, opened(scratch, memory, threads=_threads()) as database:
+        database.execute(f"CREATE VIEW counted AS FROM read_parquet({quoted(literal(path))})")
+        return _fetched(database)
 
 
 def outcomes_of(found: Counts, sources: Sequence[Source], columns: Columns) -> Outcomes:
@@ -157,14 +176,14 @@ def _threads() -> int:
 
 
 GROUPED = """
-SELECT model, "case",
+CREATE TABLE counted AS SELECT model, "case",
   count(*) FILTER (what >= 0)::BIGINT AS tried,
   count(*) FILTER (what IN (1, 3))::BIGINT AS passed,
-  (count(*) FILTER (what = -1) - count(*) FILTER (what >= 2))::BIGINT AS missing,
+  greatest(0, count(*) FILTER (what = -1) - count(*) FILTER (what >= 2))::BIGINT AS missing,
   count(*) FILTER (what = -2)::BIGINT AS unclear,
   $repeated::BIGINT AS repeated, $contradictory::BIGINT AS contradictory
 FROM ($rows) WHERE what <> -3
-GROUP BY model, "case" ORDER BY model, "case"
+GROUP BY model, "case"
 """
 """The counts; `what` says what a row means."""
 
@@ -175,17 +194,13 @@ FROM ($rows) WHERE what <> -3 GROUP BY model, "case", sample
 """Rows about the same sample, as one."""
 
 
-def _answered(
-    database: duckdb.DuckDBPyConnection,
-    sources: Sequence[Source],
-    columns: Columns,
-    form: Callable[[duckdb.DuckDBPyConnection], Any],
-) -> Any:
-    """The counts in some form; an InputError that says which files are to blame where there are none."""
+def _count(database: duckdb.DuckDBPyConnection, sources: Sequence[Source], columns: Columns) -> None:
+    """Make a table of the counts; an InputError that says which files are to blame where there are none."""
     import duckdb
 
     try:
-        rows = " UNION ALL ".join(_rows(database, source, columns) for source in sources)
+        alike = [group for source in sources for group in _alike(database, source, columns)]
+        rows = " UNION ALL ".join(_rows(database, group, columns) for group in alike)
         words = {"$repeated": "0", "$contradictory": "0"}
         if columns.sample is not None:
             rows = ONCE.replace("$rows", rows)
@@ -193,9 +208,44 @@ def _answered(
         question = GROUPED
         for word, meaning in (*words.items(), ("$rows", rows)):
             question = question.replace(word, meaning)
-        return patiently(database, lambda: form(database.execute(question)))
+        patiently(database, lambda: database.execute(question))
     except duckdb.Error as error:
         raise InputError(_blamed(database, sources, columns, error)) from None
+    _check_size(database)
+
+
+def _alike(database: duckdb.DuckDBPyConnection, source: Source, columns: Columns) -> list[Source]:
+    """The files of a source, those together whose columns have the same types.
+
+    The database takes all files for what the first one is, and makes a yes of every number where that one holds booleans.
+    """
+    if len(source.files) == 1:
+        return [source]
+    names = ", ".join(quoted(name) for name in {*columns, *PASSED, *FACTS} if name is not None)
+    kind = "{name: name, type: type, meaning: coalesce(logical_type, converted_type::VARCHAR), children: num_children}"
+    question = f"""FROM parquet_schema([{_listed(source)}])
+      SELECT file_name, (list({kind} ORDER BY name) FILTER (name IN ({names})))::VARCHAR GROUP BY file_name"""
+    kinds = dict(patiently(database, lambda: database.execute(question).fetchall()))
+    together: dict[str | None, list[str]] = {}
+    for path in source.files:
+        together.setdefault(kinds.get(path), []).append(path)
+    return [Source(source.name, tuple(files)) for files in together.values()]
+
+
+def _check_size(database: duckdb.DuckDBPyConnection) -> None:
+    """An InputError if there is more to be told than memory should hold."""
+    size = 'SELECT count(*), coalesce(sum(strlen(model) + strlen("case")), 0) FROM counted'
+    ((pairs, names),) = database.execute(size).fetchall()
+    if pairs > PAIRS_LIMIT or names > NAMES_LIMIT:
+        what = f"{pairs:,} pairs of a model and a case, whose names have {names:,} bytes, are too many to count"
+        raise InputError(f"{what}; are these the right columns?")
+
+
+def _fetched(database: duckdb.DuckDBPyConnection) -> Counts:
+    """The counts of a table, in order."""
+    question = 'FROM counted ORDER BY model, "case"'
+    found = patiently(database, lambda: database.execute(question).fetchnumpy())
+    return Counts(*map(_unmasked, found.values()))
 
 
 def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -231,10 +281,13 @@ def _rows(database: duckdb.DuckDBPyConnection, source: Source, columns: Columns)
 
 
 def _read(source: Source, *, partitioned: bool) -> str:
-    files = ", ".join(quoted(literal(Path(path))) for path in source.files)
     # what a path tells is text, whatever it looks like; paths of ours may tell less than the rows do
     how = "hive_types_autocast = false" if partitioned else "hive_partitioning = false"
-    return f"read_parquet([{files}], binary_as_string = true, {how})"
+    return f"read_parquet([{_listed(source)}], binary_as_string = true, {how})"
+
+
+def _listed(source: Source) -> str:
+    return ", ".join(quoted(literal(Path(path))) for path in source.files)
 
 
 def _kinds(database: duckdb.DuckDBPyConnection, source: Source) -> dict[str, str]:
@@ -294,11 +347,9 @@ def _unclear(found: Counts, sources: Sequence[Source], columns: Columns) -> Iter
     if not (rows := int(found.unclear.sum())):
         return
     with tempfile.TemporaryDirectory() as scratch, opened(scratch, MEMORY, threads=_threads()) as database:
-        for source in sources:
+        for source in (group for each in sources for group in _alike(database, each, columns)):
             kinds = _kinds(database, source)
             passed = _passed(kinds, columns)
-            if passed not in kinds:
-                continue
             told = f"{identifier(passed)}::VARCHAR"
             what = f"{_outcome(identifier(passed), kinds[passed])} = {UNCLEAR}"
             first = f"FROM {_read(source, partitioned=True)} SELECT {told} WHERE {what} LIMIT 1"
