@@ -252,7 +252,11 @@ def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A column in which None stands for what is not there."""
     import numpy as np
 
-    return np.ma.filled(column, None) if np.ma.is_masked(column) else np.asarray(column)
+    return (
+        np.where(np.ma.getmaskarray(column), None, np.ma.getdata(column))
+        if np.ma.is_masked(column)
+        else np.asarray(column)
+    )
 
 
 def _rows(database: duckdb.DuckDBPyConnection, source: Source, columns: Columns) -> str:
@@ -391,7 +395,7 @@ def _tallies(found: Counts) -> Iterator[Tally]:
 
     models, cases = found.models.tolist(), found.cases.tolist()
     begins = [place for place, model in enumerate(models) if not place or model != models[place - 1]]
-    ends = [*begins[1:], len(models)]
+    ends = [*begins[1:], len(models)][: len(begins)]
     names = cases if len(begins) == 1 else sorted(set(cases))
     if len(begins) * len(names) > CELLS_LIMIT:
         what = f"{len(begins)} models with {len(names)} cases are too many to count"
@@ -430,7 +434,11 @@ def _blamed(
             try:
                 kinds = _kinds(database, one)
                 of_facts = kinds.keys() >= FACTS
-                found += [] if of_facts else [Problem(printable(path), 0, what) for what in _unfit(kinds, columns)]
+                wrong = [] if of_facts else [Problem(printable(path), 0, what) for what in _unfit(kinds, columns)]
+                found += wrong
+                if not wrong and not isinstance(error, duckdb.OutOfMemoryException):
+                    question = f'FROM {_rows(database, one, columns)} SELECT max(model), max("case"), max(what)'
+                    patiently(database, lambda: database.execute(question))  # noqa: B023  used at once
             except duckdb.Error as why:
                 found.append(Problem(printable(path), 0, f"no Parquet file, or a broken one: {_said(why)}"))
             if len(found) >= BLAMED:
