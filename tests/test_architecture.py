@@ -21,7 +21,6 @@ ROOMS = {
         "workspaces",
         "tier_runs",
         "database",
-        "partitions",
     },
     "pure": {
         "stats",

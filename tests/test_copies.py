@@ -18,6 +18,7 @@ from steelyard import records, store
 from steelyard.engine import query
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Fact, Finding, Reply, RunInfo, Verdict
+from steelyard.store.copies import MOST_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +128,7 @@ def test_whatever_models_and_suites_are_called_a_question_finds_them(tmp_path: P
 
 
 def test_a_run_with_very_many_models_is_one_file(tmp_path: Path) -> None:
-    models = [f"m{number}" for number in range(store.MOST_PARTS + 1)]
+    models = [f"m{number}" for number in range(MOST_PARTS + 1)]
     folder = run(tmp_path / "one", models, ["s"])
     assert asked("SELECT count(DISTINCT model), any_value(suite) FROM attempts", tmp_path) == [(len(models), "s")]
     assert len(parts(folder)) == 1

@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 
-from steelyard.partitions import LONGEST, NOTHING, escaped, fitting, paths, tells
+from steelyard.store.partitions import LONGEST, NOTHING, escaped, fitting, paths, tells
 
 HOSTILE = [
     "openai/gpt-5",

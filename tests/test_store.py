@@ -16,7 +16,8 @@ import pytest
 from steelyard import store
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import Journal, Opinion, Stored
+from steelyard.store import Journal, Stored
+from steelyard.store.copies import Opinion, copy_to_parquet
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))
 INFO = RunInfo(id="run-1", started_at="2026-01-01T00:00:00Z", models=("openai/m",), samples=2)
@@ -159,7 +160,7 @@ def rows(folder: Path, columns: str) -> list[tuple[Any, ...]]:
 def test_the_copy_for_questions_has_one_row_per_fact_whatever_else_the_journal_holds(tmp_path: Path) -> None:
     path = written(tmp_path, failure(1), reply(1, "nul \x00, \u2028"), verdict(1), failure(2), reply(3, ""))
     path.write_bytes(path.read_bytes() + b'\xff\xfe\n[\n\n{"kind":"reply"\n{"cut')
-    store.copy_to_parquet(tmp_path, judged)
+    copy_to_parquet(tmp_path, judged)
     assert rows(tmp_path, "kind, number, reply, passed, failure") == [
         ("failure", 1, None, None, "503"),
         ("reply", 1, "nul \x00, \u2028", None, None),
@@ -179,7 +180,7 @@ def test_every_fact_has_its_own_opinion_whatever_stands_between_them(tmp_path: P
     path.write_bytes(damaged + first + damaged + second + damaged + third + first.rstrip())
     path.with_name("attempts-2.jsonl").write_bytes(damaged + second + third.replace(b":3", b":4") + damaged)
     path.with_name("attempts-3.jsonl").write_bytes(damaged)
-    store.copy_to_parquet(tmp_path, judged)
+    copy_to_parquet(tmp_path, judged)
     expected = [(1, True, None, 1.0), (2, False, True, 2.0), (3, False, None, 3.0)]
     shard = [(2, False, True, 2.0), (4, False, None, 4.0)]
     assert sorted(rows(tmp_path, "number, counts, correct, score")) == sorted(expected + shard)
@@ -200,20 +201,20 @@ def test_what_a_run_adds_while_it_is_copied_waits_for_the_next_copy(tmp_path: Pa
             shard.write(msgspec.json.encode(reply(9)) + b"\n")
         return made
 
-    store.copy_to_parquet(tmp_path, growing)
+    copy_to_parquet(tmp_path, growing)
     assert sorted(rows(tmp_path, "number, score")) == [(1, 1.0), (2, 2.0), (3, 3.0)]
 
 
 def test_a_run_without_a_single_fact_has_an_empty_copy(tmp_path: Path) -> None:
     written(tmp_path).unlink()
-    store.copy_to_parquet(tmp_path, judged)
+    copy_to_parquet(tmp_path, judged)
     assert rows(tmp_path, "run, correct, score") == []
 
 
 def test_unknown_is_null_in_the_copy_and_zero_is_zero(tmp_path: Path) -> None:
     facts = written(tmp_path, reply(1), verdict(1), failure(2))
     found = [Opinion(True), Opinion(False, False, 0.0), Opinion()]
-    store.copy_to_parquet(facts.parent, lambda _, __, facts: [found[place] for place, _ in enumerate(facts)])
+    copy_to_parquet(facts.parent, lambda _, __, facts: [found[place] for place, _ in enumerate(facts)])
     assert rows(tmp_path, "counts, correct, score") == [(True, None, None), (False, False, 0.0), (None, None, None)]
     assert rows(tmp_path, "tampered, rechecked, disagreed, own_score") == [
         (None, None, None, None),
@@ -224,7 +225,7 @@ def test_unknown_is_null_in_the_copy_and_zero_is_zero(tmp_path: Path) -> None:
 
 def test_a_very_long_reply_is_in_the_copy_too(tmp_path: Path) -> None:
     written(tmp_path, reply(1, "x" * (6 << 20)), reply(2))
-    store.copy_to_parquet(tmp_path, judged)
+    copy_to_parquet(tmp_path, judged)
     found = rows(tmp_path, "number, length(reply)")
     assert [number for number, _ in found] == [1, 2]
     assert found[0][1] == 6 << 20
@@ -232,11 +233,11 @@ def test_a_very_long_reply_is_in_the_copy_too(tmp_path: Path) -> None:
 
 def test_a_copy_that_fails_leaves_the_one_before_it(tmp_path: Path) -> None:
     written(tmp_path, reply(1))
-    store.copy_to_parquet(tmp_path, judged)
+    copy_to_parquet(tmp_path, judged)
     with pytest.raises(StoreError, match="it holds 0 of 1 facts"):
-        store.copy_to_parquet(tmp_path, lambda _, __, facts: [Opinion() for _ in facts][1:])
+        copy_to_parquet(tmp_path, lambda _, __, facts: [Opinion() for _ in facts][1:])
     with pytest.raises(StoreError, match="could not be written"):
-        store.copy_to_parquet(tmp_path, judged, tmp_path / "run.json" / "none")
+        copy_to_parquet(tmp_path, judged, tmp_path / "run.json" / "none")
     assert rows(tmp_path, "number") == [(1,)]
     assert names(tmp_path) == sorted([*FILES, *COPY])
 

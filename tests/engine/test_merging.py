@@ -29,6 +29,7 @@ from steelyard.engine.reporting import html_page
 from steelyard.errors import Damages, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
 from steelyard.store import Stored
+from steelyard.store.copies import copy_to_parquet
 from steelyard.viewer.library import Library
 from steelyard.viewer.opened import Opened
 
@@ -217,7 +218,7 @@ def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path
         assert row.score == tried.score
     sql = 'SELECT "case", model, tier, number, kind, "at", counts, correct, score FROM stored.facts ORDER BY ALL'
     for folder in (done.folder, tmp_path / "whole"):
-        store.copy_to_parquet(folder, query.opinions)
+        copy_to_parquet(folder, query.opinions)
     found = [asked(folder, sql) for folder in (done.folder, tmp_path / "whole")]
     assert found[0] == found[1] != []
 

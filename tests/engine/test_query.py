@@ -26,6 +26,7 @@ from steelyard.engine import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store import Stored
+from steelyard.store.archive import runs_as_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -517,7 +518,7 @@ def test_a_user_who_will_not_wait_ends_a_question(tmp_path: Path, kind: str) -> 
 
 def test_a_question_larger_than_its_memory_goes_on_on_disk(tmp_path: Path) -> None:
     run(tmp_path / "one")
-    with store.archive(tmp_path, query.opinions, memory="100MB") as archive:
+    with runs_as_tables(tmp_path, query.opinions, memory="100MB") as archive:
         answer = archive.ask("SELECT count(*) FROM (FROM range(5_000_000) AS t(i) ORDER BY hash(i) LIMIT 4_000_000)")
         assert list(answer.rows) == [(4_000_000,)]
 

@@ -14,6 +14,7 @@ from steelyard.engine.query import opinions
 from steelyard.errors import InputError, Problem, printable
 from steelyard.outcomes import attempts
 from steelyard.outcomes.attempts import USUAL, Columns, Source
+from steelyard.store.copies import copied
 from steelyard.tally import Outcomes
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _sources(names: Sequence[str], root: Path, scratch: Path, counting: Counting
             if folder is None:
                 files = _files(name)
             else:
-                runs, said = store.copied(folder, opinions, scratch / str(number), copies)
+                runs, said = copied(folder, opinions, scratch / str(number), copies)
                 files = [str(path) for run in runs for path in run.files]
                 warnings += said
                 if not files:

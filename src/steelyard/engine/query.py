@@ -26,7 +26,8 @@ from steelyard.records import Answer as Said
 from steelyard.records import Appraisal, Case, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.csv import cell
 from steelyard.reports.figures import escaped_json, plain
-from steelyard.store import Opinion
+from steelyard.store.archive import Archive, runs_as_tables
+from steelyard.store.copies import Opinion
 
 FORMATS = ("csv", "json", "parquet")
 """What an answer can be written as, whatever its size."""
@@ -52,7 +53,7 @@ class Answer(NamedTuple):
 @contextmanager
 def ask(sql: str, root: str | Path = store.RUNS, *, copies: str | Path | None = None) -> Iterator[Answer]:
     """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
-    with store.archive(Path(root), opinions, copies=_folder(copies)) as archive:
+    with runs_as_tables(Path(root), opinions, copies=_folder(copies)) as archive:
         yield _answer(archive, sql)
 
 
@@ -173,7 +174,7 @@ def _outline(fact: Fact, place: int) -> Fact:
     return structs.replace(fact, at=at)
 
 
-def _answer(archive: store.Archive, sql: str) -> Answer:
+def _answer(archive: Archive, sql: str) -> Answer:
     found = archive.ask(sql)
     parsed = [place for place, kind in enumerate(found.types) if kind == "JSON"]
     rows = (_parsed(row, parsed) for row in found.rows) if parsed else found.rows
@@ -193,7 +194,7 @@ def _folder(copies: str | Path | None) -> Path | None:
 
 def _written(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
-    with store.archive(root, opinions, writing=writing, copies=copies) as archive:
+    with runs_as_tables(root, opinions, writing=writing, copies=copies) as archive:
         if kind == "parquet":
             archive.copy(sql, path)
         else:

@@ -32,6 +32,7 @@ from steelyard.plugins import part
 from steelyard.prices import Prices
 from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, SuiteRule, Tier, Until
 from steelyard.scoring import rule as known_rule
+from steelyard.store.copies import copy_to_parquet
 from steelyard.summary import Summary
 
 if TYPE_CHECKING:
@@ -561,7 +562,7 @@ async def _pool(cases: Sequence[Case], verifying: Verifying, means: Means) -> As
 def copied(folder: Path) -> tuple[str, ...]:
     """Write the Parquet copy; a run without it is whole all the same."""
     try:
-        store.copy_to_parquet(folder, opinions)
+        copy_to_parquet(folder, opinions)
     except StoreError as error:
         return (str(error),)
     return ()

@@ -1,0 +1,663 @@
+"""Runs on disk: what is asked for, and the journal of what came of it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from steelyard.errors import InputError, NoRoomError, Problem, StoreError
+from steelyard.records import Appraisal, Case, Fact, Failure, Look, Reply, RunInfo, Verdict
+
+RUNS = Path("steelyard-runs")
+"""Where runs are kept unless the user says otherwise."""
+USUAL, LARGEST = 4 << 20, 128 << 20
+"""Bytes of a journal's line: as good as always at most, and at the very most."""
+HEADLINE, INDEX = "headline.json", "attempts.index"
+"""What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
+MOST_BYTES = {"run.json": 16 << 20, "cases.jsonl": 256 << 20, HEADLINE: 1 << 20, INDEX: 256 << 20}
+"""Of the files that hold no facts: what a stranger's run may have us read."""
+MANIFEST = "copy.json"
+"""What the copy of a run as Parquet is made of."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system calls a full disk."""
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading a damaged line can end in."""
+
+Told = Reply | Verdict | Appraisal | Failure
+"""A fact as journals hold it."""
+
+_facts: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
+_cases = msgspec.json.Decoder(Case)
+_info = msgspec.json.Decoder(RunInfo)
+_look = msgspec.json.Decoder(Look)
+_encoder = msgspec.json.Encoder()
+
+
+class _Moment(msgspec.Struct):
+    at: str
+
+
+_moment = msgspec.json.Decoder(_Moment)
+
+
+class Stored:
+    """A run folder to read; it may be growing while it is read."""
+
+    largest = -1
+    """Bytes of a journal's line at the most; -1 for any number."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.damaged: list[Problem] = []
+        """Journal lines that could not be read the last time; their attempts are owed again."""
+
+    @property
+    def info(self) -> RunInfo:
+        return self.described()[0]
+
+    def described(self) -> tuple[RunInfo, bytes]:
+        """The description of the run, and the same as it is written."""
+        path = self.folder / "run.json"
+        try:
+            content = self.content(path)
+            return _info.decode(content), content
+        except FileNotFoundError:
+            raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except UNREADABLE as error:
+            raise InputError(f"{path}: not the description of a run: {error}") from None
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        path = self.folder / "cases.jsonl"
+        number = 0
+        cases = []
+        try:
+            for line in self.content(path).splitlines():
+                number += 1
+                cases.append(_cases.decode(line))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except UNREADABLE as error:
+            raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
+        return tuple(cases)
+
+    def facts(self) -> Iterator[Told]:
+        """Every fact in the order it was written; a line that is damaged or not finished is left out."""
+        return (fact for _, fact in self.placed())
+
+    def placed(self) -> Iterator[tuple[int, Told]]:
+        """The same, each with its place, by which `at` finds it again."""
+        self.damaged = []
+        for number, path in enumerate(self.journals()):
+            begin = place(number, 0)
+            for byte, fact in Tail(self, path, self.damaged.append).facts():
+                yield begin + byte, fact
+
+    def told(self, path: Path) -> Iterator[Told]:
+        """The facts of one journal."""
+        return (fact for _, fact in Tail(self, path, self.damaged.append).facts())
+
+    def at(self, place: int, journals: Sequence[str]) -> Told:
+        """The fact at a place; `journals` are the names of the journals as they were when places were given."""
+        number, byte = divmod(place, _BYTES)
+        if not 0 <= number < len(journals):
+            raise StoreError(f"{self.folder}: has no journal {number + 1}; it has changed, so read it again")
+        path = self.folder / journals[number]
+        try:
+            with self.open(path) as file:
+                file.seek(byte)
+                return _facts.decode(file.readline(self.largest))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        except UNREADABLE:
+            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+
+    def journals(self) -> list[Path]:
+        return sorted(self.folder.glob("attempts*.jsonl"))
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file of the run."""
+        return path.open("rb")
+
+    def content(self, path: Path) -> bytes:
+        """All that a file of the run holds."""
+        with self.open(path) as file:
+            return file.read()
+
+    def last_moment(self) -> str:
+        """When the last fact was written, as it says itself; empty where that cannot be told."""
+        moments = []
+        for path in self.journals():
+            try:
+                with self.open(path) as file:
+                    moments.append(_moment.decode(_last_line(file)).at)
+            except (OSError, *UNREADABLE):
+                continue
+        return max(moments, default="")
+
+
+class Fenced(Stored):
+    """A run folder that anybody may have filled: links in it are not followed, and only plain files of some size are read."""
+
+    largest = 16 << 20
+
+    def journals(self) -> list[Path]:
+        return [self.folder / file.name for file in glimpse(self.folder).journals]
+
+    def open(self, path: Path) -> BinaryIO:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # a pipe would let us wait for ever
+            file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(errno.ELOOP, "a link, which is not followed", str(path)) from None
+            raise
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return os.fdopen(file, "rb")
+
+    def content(self, path: Path) -> bytes:
+        most = MOST_BYTES[path.name]
+        with self.open(path) as file:
+            if os.fstat(file.fileno()).st_size > most:
+                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be read", str(path))
+            return file.read()
+
+
+class Delivered(Fenced):
+    """A run folder that came from another machine to be taken over: as guarded, but with lines as long as we write them."""
+
+    largest = LARGEST
+
+
+class File(NamedTuple):
+    """A file as it looks from outside."""
+
+    name: str
+    inode: int
+    size: int
+    changed: int
+
+
+class Glimpse(NamedTuple):
+    """A run folder as it looks from outside; whatever happens to the run, this changes."""
+
+    files: tuple[File, ...]
+    """The plain files that belong to a run, by name."""
+    links: tuple[str, ...]
+    """Journals that are links or else no plain files."""
+    is_empty: bool
+    is_locked: bool
+    """Whether somebody is writing the run."""
+
+    @property
+    def journals(self) -> tuple[File, ...]:
+        """In the order in which they are read."""
+        return tuple(file for file in self.files if is_journal(file.name))
+
+    def file(self, name: str) -> File | None:
+        return next((file for file in self.files if file.name == name), None)
+
+
+def glimpse(folder: Path) -> Glimpse:
+    """A look at a run folder that reads none of its files and follows no link; raises an OSError where there is no folder."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = os.listdir(opened)  # noqa: PTH208  by now the path may lead elsewhere
+        files, links = [], []
+        for name in sorted(names):
+            if name in MOST_BYTES or is_journal(name):
+                state = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode):
+                    files.append(File(name, state.st_ino, state.st_size, state.st_mtime_ns))
+                elif is_journal(name):
+                    links.append(name)
+        return Glimpse(tuple(files), tuple(links), not names, _is_locked(opened))
+    finally:
+        os.close(opened)
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file of a run folder holds facts."""
+    return name.startswith("attempts") and name.endswith(".jsonl")
+
+
+def _is_locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    # a process that is forked meanwhile would else hold on to it
+    fcntl.flock(folder, fcntl.LOCK_UN)
+    return False
+
+
+class Tail:
+    """A journal that is read as far as it goes, and later on from there."""
+
+    def __init__(self, stored: Stored, path: Path, damaged: Callable[[Problem], None]) -> None:
+        self.path = path
+        self.byte = 0
+        """How far it was read: where the next line begins."""
+        self._line = 0
+        self._stored, self._damaged = stored, damaged
+
+    @property
+    def line(self) -> int:
+        """The number of the line that was read last, from 1."""
+        return self._line
+
+    def facts(self) -> Iterator[tuple[int, Told]]:
+        """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
+        return ((begin, fact) for begin, _, fact in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, bytes, Told]]:
+        """The same with the lines as they are written."""
+        try:
+            with self._stored.open(self.path) as file:
+                file.seek(self.byte)
+                for size, line in _lines(file, self._stored.largest):
+                    begin = self.byte
+                    self.byte += size
+                    self._line += 1
+                    try:
+                        fact = _facts.decode(line)
+                    except UNREADABLE as error:
+                        self._damage(str(error) if line else f"longer than {self._stored.largest >> 20} MB")
+                    else:
+                        yield begin, line, fact
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    def _damage(self, why: str) -> None:
+        self._damaged(Problem(str(self.path), self._line, f"not a fact, left out: {why}", fatal=False))
+
+
+def _lines(file: BinaryIO, largest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their sizes, up to one that is not finished; nothing in place of a line that is too long."""
+    while line := file.readline(largest):
+        if line.endswith(b"\n"):
+            yield len(line), line
+        elif len(line) != largest:
+            break
+        else:
+            size = len(line)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(largest)
+                size += len(line)
+            if not line:
+                break
+            yield size, b""
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """The last line that is finished; empty where it is unusually long."""
+    end = file.seek(0, os.SEEK_END)
+    for size in (1 << 16, USUAL):
+        file.seek(max(0, end - size))
+        rest, _, line = file.read(size).rpartition(b"\n")[0].rpartition(b"\n")
+        if rest or size >= end:
+            return line
+    return b""
+
+
+_BYTES = 1 << 48
+"""More bytes than a journal has."""
+
+
+def place(journal: int, byte: int) -> int:
+    """Where a fact begins: in which of the journals, and at which byte of it."""
+    return journal * _BYTES + byte
+
+
+class Journal(Stored):
+    """A run folder to write: one process at a time, and nothing acknowledged before it is with the system."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._lock = _locked(folder)
+        self._unsynced = False
+        path = folder / "attempts.jsonl"
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._size = _whole_lines(self._file)
+            # a cut-off last line is owed again; left in place it would spoil the next one
+            os.ftruncate(self._file, self._size)
+        except OSError as error:
+            os.close(self._lock)
+            raise _cannot_write(path if error.errno not in NO_ROOM else folder, error) from None
+
+    def append(self, fact: Fact) -> None:
+        """Write one fact; when this returns, the fact survives the death of this process."""
+        line = memoryview(_encoder.encode(fact) + b"\n")
+        size = len(line)
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            # half a line must not stand before the next whole one
+            os.ftruncate(self._file, self._size)
+            raise _cannot_write(self.folder, error) from None
+        self._size += size
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """Make what was written survive the death of the machine as well."""
+        if self._unsynced:
+            self._unsynced = False
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                raise _cannot_write(self.folder, error) from None
+
+    def describe(self, info: RunInfo) -> None:
+        write_whole(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
+
+    def ask(self, cases: Iterable[Case]) -> None:
+        """Write down the cases as they are asked and verified from now on."""
+        # what is copied of them may be as long as it was, and yet be something else
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        write_whole(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Put beside the journal what is worked out from it, and could be again."""
+        write_whole(self.folder / name, content)
+
+    def close(self) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
+            os.close(self._lock)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
+    """A new run folder, opened for writing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "run.json").exists():
+            raise InputError(f"{folder}: holds a run already; continue it with: steelyard resume {folder}")
+        journal = Journal(folder)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+    try:
+        journal.ask(cases)
+        journal.describe(info)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+@contextmanager
+def arising(folder: Path) -> Iterator[Journal]:
+    """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
+    try:
+        place = _free(folder)
+        aside = place.with_name(f".{place.name}.arising")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        if aside.is_dir() and not aside.is_symlink():
+            # what is left of somebody who was killed; whoever is still at it holds the lock
+            lock = _locked(aside, "another process is putting a run together there; wait for it, or stop it first")
+            try:
+                shutil.rmtree(aside)
+            finally:
+                os.close(lock)
+        aside.mkdir()
+    except OSError as error:
+        raise _cannot_arise(folder, error) from None
+    try:
+        with Journal(aside) as journal:
+            yield journal
+        aside.rename(place)
+    except NoRoomError:
+        raise NoRoomError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
+    except OSError as error:
+        raise _cannot_arise(folder, error) from None
+    finally:
+        # when it has its place there is nothing aside any more
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _free(folder: Path) -> Path:
+    """A place where a run can be put."""
+    place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
+    if (place / "run.json").exists():
+        raise InputError(f"{folder}: holds a run already; name another folder with --output")
+    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
+        raise InputError(f"{folder}: there already, and not an empty folder; name another with --output")
+    return place
+
+
+def _cannot_arise(folder: Path, error: OSError) -> StoreError:
+    if error.errno in NO_ROOM:
+        return NoRoomError(
+            f"{folder}: no room left ({error.strerror}); nothing was written there; make room and do it again"
+        )
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
+
+
+@contextmanager
+def unchanging(folder: Path) -> Iterator[None]:
+    """A time in which nobody writes a run; raises a StoreError while somebody does."""
+    lock = _locked(folder, how=fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def take_over(
+    stored: Stored, journal: Path, check: Callable[[Told, Path, int], None], damaged: Callable[[Problem], None]
+) -> None:
+    """Add the facts of a run to a journal, line by line as they are written.
+
+    `check` is told each fact, its file and its line, and raises where the fact must not be taken. `damaged` is told of lines
+    that cannot be read; they stay behind.
+    """
+    try:
+        with journal.open("ab") as file:
+            for path in stored.journals():
+                tail = Tail(stored, path, damaged)
+                for _, line, fact in tail.lines():
+                    check(fact, path, tail.line)
+                    file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _cannot_write(journal.parent, error) from None
+
+
+def sources(stored: Stored, shape: int) -> str:
+    """What a copy or an index of a run is made of: as long as this stays the same, so would they.
+
+    `shape` goes up when what is written changes.
+    """
+    try:
+        described = content_digest(stored.content(stored.folder / "run.json"))
+        files = [(path.name, path.stat()) for path in (stored.folder / "cases.jsonl", *stored.journals())]
+    except OSError as error:
+        raise InputError(f"{error.filename}: {error.strerror}") from None
+    states = [(name, state.st_size, state.st_mtime_ns) for name, state in files]
+    return _encoder.encode([shape, tool(), described, states]).decode()
+
+
+def sources_at_a_glance(described: bytes, glimpse: Glimpse, shape: int) -> str:
+    """The same as far as sizes tell, which neither copying the folder nor another version of this tool changes.
+
+    `described` is what run.json holds.
+    """
+    files = [(file.name, file.size) for file in glimpse.files if file.name not in (HEADLINE, INDEX, "run.json")]
+    return _encoder.encode([shape, content_digest(described), files, glimpse.links]).decode()
+
+
+def content_digest(content: bytes) -> str:
+    """Equal for equal files."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+@functools.cache
+def tool() -> str:
+    """Who has opinions: another version may have others."""
+    return version("steelyard")
+
+
+def looks(folder: Path) -> list[Look]:
+    """What gates were asked about a run, in order; a line that was cut off was never answered."""
+    try:
+        lines = (folder / "looks.jsonl").read_bytes().splitlines(keepends=True)
+        return [_look.decode(line) for line in lines if line.endswith(b"\n")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
+    except UNREADABLE as error:
+        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to begin anew") from None
+
+
+def remember(folder: Path, look: Look) -> None:
+    """Write down a look before its verdict is told."""
+    path = folder / "looks.jsonl"
+    try:
+        with path.open("ab") as file:
+            file.write(_encoder.encode(look) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; a gate must be able to count its looks") from None
+
+
+def runs(root: Path = RUNS) -> list[Stored]:
+    """The runs below a folder, oldest first; folders that hold no readable run are passed over."""
+    return [stored for stored, _ in _readable(root)]
+
+
+def _readable(root: Path) -> list[tuple[Stored, RunInfo]]:
+    """The same with their descriptions."""
+    found = []
+    for path in root.glob("*/run.json"):
+        stored = Stored(path.parent)
+        if is_hidden(stored.folder):
+            continue
+        try:
+            found.append((stored, stored.info))
+        except InputError:
+            continue
+    return sorted(found, key=lambda entry: (entry[1].started_at, entry[0].folder.name))
+
+
+def is_hidden(folder: Path) -> bool:
+    """Whether a folder is not for people: a run may be arising in it."""
+    return folder.name.startswith(".")
+
+
+def find(name: str, root: Path = RUNS) -> Path:
+    """The run folder a user means: a path, a name below the runs' folder, or `latest`, which no part of a merged run is."""
+    if name == "latest":
+        found = _readable(root)
+        parts = {part.id for _, info in found for part in info.merged}
+        whole = [stored.folder for stored, info in found if info.id not in parts]
+        if not whole:
+            raise InputError(no_runs(root))
+        return whole[-1]
+    try:
+        for folder in (Path(name), root / name):
+            if (folder / "run.json").is_file():
+                return folder
+        is_folder = Path(name).is_dir()
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    if is_folder:
+        raise InputError(f"{name}: not a run folder (it has no run.json)")
+    raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
+
+
+def no_runs(root: Path) -> str:
+    """What to tell somebody who looks for runs where there are none."""
+    return f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL"
+
+
+WRITING = "another process is writing this run; wait for it, or stop it first"
+
+
+def _locked(folder: Path, why: str = WRITING, how: int = fcntl.LOCK_EX) -> int:
+    """A lock on the folder itself, which ends with the process however it ends and leaves nothing behind."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+    for wait in (*LOOKS, None):
+        try:
+            fcntl.flock(lock, how | fcntl.LOCK_NB)
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)
+                continue
+            os.close(lock)
+            raise StoreError(f"{folder}: {why}") from None
+        break
+    return lock
+
+
+LOOKS = (0.01, 0.02, 0.04)
+"""Seconds to wait for somebody who holds the lock only to see whether it is free."""
+
+
+def _whole_lines(file: int) -> int:
+    """How many bytes of a file end with a line end."""
+    end = os.fstat(file).st_size
+    while end:
+        start = max(0, end - (1 << 16))
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a whole file or leave the old one as it is."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise _cannot_write(path.parent, error) from None
+
+
+def _cannot_write(folder: Path, error: OSError) -> StoreError:
+    if error.errno in NO_ROOM:
+        return NoRoomError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+    return StoreError(f"{folder}: {error.strerror}")

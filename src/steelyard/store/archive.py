@@ -1,0 +1,274 @@
+"""Many runs as tables that answer questions, in bounded memory."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from steelyard.database import identifier, literal, opened, patiently, quoted, sentence
+from steelyard.errors import InputError, NoRoomError, StoreError
+from steelyard.store import MANIFEST, NO_ROOM, USUAL, no_runs
+from steelyard.store.copies import AS_PARQUET, Copied, Opinions, copied
+from steelyard.store.partitions import tells
+
+if TYPE_CHECKING:
+    import duckdb
+
+Result = TypeVar("Result")
+
+
+class Answer(NamedTuple):
+    """What a question came to."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    """As DuckDB names them, such as `VARCHAR` or `JSON`."""
+    rows: Iterator[tuple[Any, ...]]
+    """Read as they are wanted, however many there are."""
+
+
+class Archive:
+    """Many runs as the tables of a database that SQL can read, and nothing else."""
+
+    def __init__(
+        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[Copied] = ()
+    ) -> None:
+        self._database = database
+        self._runs = runs
+        self.warnings = tuple(warnings)
+        """Which runs are not in the tables, and why."""
+
+    def ask(self, sql: str) -> Answer:
+        """The answer to one SELECT; an InputError when that cannot be answered."""
+        question = self._unzoned(self._question(sql))
+        answer = self._wait(lambda: self._database.execute(question))
+        described = answer.description or []
+        return Answer(
+            columns=tuple(str(column[0]) for column in described),
+            types=tuple(str(column[1]) for column in described),
+            rows=itertools.chain.from_iterable(iter(lambda: self._wait(lambda: answer.fetchmany(AT_ONCE)), [])),
+        )
+
+    def copy(self, sql: str, path: Path) -> None:
+        """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
+        # a file beside it would be another file
+        how = f"{AS_PARQUET}, USE_TMP_FILE false"
+        copy = f"COPY ({self._question(sql)}) TO {quoted(str(_place(path)))} ({how})"
+        self._wait(lambda: self._database.execute(copy))
+
+    def _question(self, sql: str) -> str:
+        import duckdb
+
+        try:
+            text = sql.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the question is not UTF-8; {_TABLES_THERE}") from None
+        statements = self._wait(lambda: self._database.extract_statements(sql))
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            raise InputError(f"a question is one SELECT that changes nothing; {_TABLES_THERE}")
+        for start, kind in reversed(duckdb.tokenize(sql)):
+            if kind != duckdb.token_type.comment and not text.startswith(b";", start):
+                break
+            text = text[:start]
+        # within another one, a SELECT cannot hold a COPY that writes
+        return f"FROM (\n{text.decode()}\n)"
+
+    def _unzoned(self, question: str) -> str:
+        """The question with moments that need no library of time zones to be read; they are in UTC, like all others."""
+        columns = self._wait(lambda: self._database.execute(f"DESCRIBE {question}").fetchall())
+        casts = ", ".join(
+            f"CAST({identifier(column)} AS {kind.replace(ZONED, 'TIMESTAMP')}) AS {identifier(column)}"
+            for column, kind, *_ in columns
+            if ZONED in kind
+        )
+        return f"SELECT * REPLACE ({casts}) {question}" if casts else question
+
+    def _wait(self, call: Callable[[], Result]) -> Result:
+        import duckdb
+
+        try:
+            return patiently(self._database, call)
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.IOException) and any(os.strerror(code) in str(error) for code in NO_ROOM):
+                raise NoRoomError("no room left for the answer; make room and ask again") from None
+            self._look_for_damage(str(error))
+            hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
+            raise InputError(f"{sentence(error)}; {hint}{_TABLES_THERE}") from None
+
+    def _look_for_damage(self, said: str) -> None:
+        """Give up a copy that the database says it cannot read: it is as long as it was written, but not what was written."""
+        for run in self._runs:
+            if damaged := next((path for path in run.files if str(path) in said), None):
+                with suppress(OSError):
+                    (run.place / MANIFEST).unlink()
+                raise StoreError(f"{damaged}: the copy is damaged; ask again, and it is written anew")
+
+
+ZONED = "TIMESTAMP WITH TIME ZONE"
+AT_ONCE = 1000
+"""Rows that are fetched together."""
+
+
+@contextmanager
+def runs_as_tables(
+    root: Path,
+    opinions: Opinions,
+    *,
+    writing: Path | None = None,
+    copies: Path | None = None,
+    memory: str = "1GB",
+) -> Iterator[Archive]:
+    """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
+
+    A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
+    the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left out, and
+    the warnings say so.
+    """
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
+        database = stack.enter_context(opened(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
+        found, warnings = copied(root, opinions, scratch, copies)
+        if not found:
+            raise InputError("; ".join(warnings) or no_runs(root))
+        described = msgspec.json.encode(_described(found)).decode()
+        database.execute("CREATE SCHEMA stored")
+        database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE}", {"runs": described})
+        facts = [_read(files, partitioned=told) for told in (True, False) if (files := _files(found, told=told))]
+        sources = {
+            "$facts": " UNION ALL BY NAME ".join(facts),
+            "$cases": _listed(run.folder / "cases.jsonl" for run in found),
+            "$largest": str(max(USUAL, *(run.cases_size for run in found))),
+        }
+        database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS))
+        # a run may be a link to a folder elsewhere
+        places = [root.resolve(), scratch, *([copies.resolve()] if copies else [])]
+        linked = [run.folder for run in found if not run.folder.is_relative_to(places[0])]
+        folders = ", ".join(quoted(str(folder)) for folder in dict.fromkeys([*places, *linked]))
+        database.execute(f"SET allowed_directories = [{folders}]")
+        if writing:
+            database.execute(f"SET allowed_paths = [{quoted(str(_place(writing)))}]")
+        # every moment in the tables is UTC, and is compared with now() as such wherever we are
+        database.execute("SET TimeZone = 'UTC'")
+        # what a model wrote may have been pasted into the question
+        database.execute("SET enable_external_access = false; SET lock_configuration = true")
+        yield Archive(database, warnings, found)
+
+
+def _files(runs: Iterable[Copied], *, told: bool) -> list[Path]:
+    """The files of copies whose paths tell their model and suite, or else the others."""
+    return [
+        run.place / path
+        for run in runs
+        for part, _, path in run.copy.files()
+        if told == (tells(part.model) and (part.suite == "" or tells(part.suite)))
+    ]
+
+
+def _read(files: Iterable[Path], *, partitioned: bool) -> str:
+    """The facts in some files; where paths tell the model and the suite, only those are opened that are asked for."""
+    if not partitioned:
+        return f"(FROM read_parquet([{_listed(files)}], hive_partitioning = false))"
+    how = "hive_partitioning = true, hive_types = {model: VARCHAR, suite: VARCHAR}"
+    return f"(FROM read_parquet([{_listed(files)}], {how}) SELECT * REPLACE (coalesce(suite, '') AS suite))"
+
+
+def _described(runs: Iterable[Copied]) -> list[dict[str, Any]]:
+    """The rows of the table of runs."""
+    return [
+        {
+            "id": info.id,
+            "folder": str(shown),
+            "started_at": info.started_at,
+            "ended_at": info.ended_at,
+            "models": info.names or info.models,
+            "samples": info.samples,
+            "k": info.k,
+            "rule": info.rule,
+            "seed": info.seed,
+            "parameters": info.parameters,
+            "eval_sets": info.eval_sets,
+            "versions": info.versions,
+            "place": str(folder / "cases.jsonl"),
+        }
+        for folder, shown, info, *_ in runs
+    ]
+
+
+RUNS_TABLE = """
+SELECT run.* FROM (
+  SELECT unnest(from_json($runs, '[{
+    "id": "VARCHAR", "folder": "VARCHAR", "started_at": "TIMESTAMP", "ended_at": "TIMESTAMP", "models": ["VARCHAR"],
+    "samples": "BIGINT", "k": ["BIGINT"], "rule": "VARCHAR", "seed": "BIGINT", "parameters": "JSON",
+    "eval_sets": [{"path": "VARCHAR", "digest": "VARCHAR"}], "versions": "JSON", "place": "VARCHAR"}]')) AS run)
+"""
+
+VIEWS = """
+CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
+CREATE VIEW stored.facts AS $facts;
+CREATE VIEW cases AS
+  SELECT runs.id AS run, told.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
+    coalesce(suite, '') AS suite, coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
+    coalesce(critical, false) AS critical,
+    if(json_type(prompt) = 'VARCHAR', prompt ->> '$', prompt::VARCHAR) AS prompt,
+    coalesce(metadata, '{}'::JSON) AS metadata
+  FROM read_json([$cases], format = 'newline_delimited', maximum_object_size = $largest, filename = true, columns = {
+    id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', suite: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
+    critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS told
+  JOIN stored.runs AS runs ON told.filename = runs.place;
+CREATE VIEW attempts AS
+  SELECT run, "case", suite, model, tier, number,
+    coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",
+    any_value(reply) FILTER (counts) AS reply,
+    any_value(finish) FILTER (counts) AS finish,
+    any_value(input_tokens) FILTER (counts) AS input_tokens,
+    any_value(output_tokens) FILTER (counts) AS output_tokens,
+    any_value(cached_tokens) FILTER (counts) AS cached_tokens,
+    any_value(reasoning_tokens) FILTER (counts) AS reasoning_tokens,
+    any_value(cost_usd) FILTER (counts) AS cost_usd,
+    any_value(latency) FILTER (counts) AS latency,
+    any_value(correct) FILTER (counts) AS correct,
+    any_value(score) FILTER (counts) AS score,
+    any_value(compiled) FILTER (counts) AS compiled,
+    any_value(tests_passed) FILTER (counts) AS tests_passed,
+    any_value(tests_failed) FILTER (counts) AS tests_failed,
+    any_value(warnings) FILTER (counts) AS warnings,
+    any_value(label) FILTER (counts) AS label,
+    any_value(reason) FILTER (counts) AS reason,
+    any_value(trust) FILTER (counts) AS trust,
+    any_value(isolation) FILTER (counts) AS isolation,
+    any_value(tampered) FILTER (counts) AS tampered,
+    any_value(rechecked) FILTER (counts) AS rechecked,
+    any_value(disagreed) FILTER (counts) AS disagreed,
+    any_value(failure_stage) FILTER (counts) AS failure_stage,
+    any_value(failure) FILTER (counts) AS failure
+  FROM stored.facts WHERE counts IS NOT NULL
+  GROUP BY run, "case", suite, model, tier, number;
+CREATE VIEW verdicts AS
+  SELECT run, "case", suite, model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
+    tests_passed, tests_failed, warnings, passed, own_score, label, reason, trust, isolation, tampered, rechecked,
+    disagreed
+  FROM stored.facts WHERE kind = 'verdict';
+CREATE VIEW failures AS
+  SELECT run, "case", suite, model, tier, number, "at", key, counts, failure_stage AS stage, failure AS message
+  FROM stored.facts WHERE kind = 'failure';
+"""
+"""The tables; of the facts of an attempt that count there is at most one of each kind."""
+
+_TABLES_THERE = "the tables are runs, cases, attempts, verdicts and failures"
+
+
+def _place(path: Path) -> Path:
+    """Where a file is or will be, by no other name."""
+    return path.parent.resolve() / path.name
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return ", ".join(quoted(literal(path)) for path in paths)
