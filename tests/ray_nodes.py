@@ -38,6 +38,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """Starts a program that can make no namespace and no mount: all that is left to it is a weaker sandbox."""
 SOURCE = Path(__file__).parent.parent / "src"
 PATIENCE = 600
+TRIES = 5
 WAIT = """
 import sys, time, ray
 while True:
@@ -89,26 +90,36 @@ class RayCluster:
         else:
             options += ["--head", f"--port={self.port}", f"--temp-dir={self._folder}", "--include-dashboard=false"]
             options += [f"--ray-client-server-port={_free_port()}", f"--dashboard-port={_free_port()}"]
-        with tempfile.TemporaryFile() as said:
-            started = subprocess.Popen(
-                [*wrapper, str(Path(sys.executable).with_name("ray")), "start", *options],
-                cwd="/",
-                env={**self.environment, **environment},
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-            )
-            self._sessions[number] = started.pid
-            if started.wait(PATIENCE):
-                # it gives a node half a minute, which on a busy machine is too short, and leaves it starting
+        program = [*wrapper, str(Path(sys.executable).with_name("ray")), "start", *options]
+        for _ in range(TRIES):
+            with tempfile.TemporaryFile() as said:
+                started = subprocess.Popen(
+                    program,
+                    cwd="/",
+                    env={**self.environment, **environment},
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                )
+                self._sessions[number] = started.pid
+                if not started.wait(PATIENCE):
+                    return
+                # it gives a node half a minute, which on a busy machine is too short, and leaves it starting, or does not
                 said.seek(0)
                 assert "timed out during startup" in said.read().decode()
-                self._await(number)
+            if self._comes(number):
+                return
+            self.kill(number)
+        raise AssertionError(f"node {number} does not start")
 
-    def _await(self, number: int) -> None:
-        """Wait until the cluster tells of a node."""
+    def _comes(self, number: int) -> bool:
+        """Whether the cluster tells of a node before long."""
         waiting = [sys.executable, "-c", WAIT, self.address, self.name(number)]
-        subprocess.run(waiting, env=self.environment, timeout=PATIENCE, check=True, capture_output=True)
+        try:
+            subprocess.run(waiting, env=self.environment, timeout=60, check=True, capture_output=True)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     @property
     def numbers(self) -> list[int]:

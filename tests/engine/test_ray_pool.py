@@ -43,7 +43,8 @@ for port in @PORTS@:
         attempt((host, port), lambda: dial((host, port)))
 for path in @SOCKETS@:
     attempt(path, lambda: connect(path))
-    attempt(path, lambda: os.stat(path))
+    if @UNSEEN@:
+        attempt(path, lambda: os.stat(path))
 for folder in @FOLDERS@:
     attempt(folder, lambda: os.listdir(folder))
 if [name for name in os.environ if name.startswith("RAY")]:
@@ -67,16 +68,17 @@ def on(cluster: RayCluster, *more: str) -> list[str]:
     return ["--backend", "ray", "--ray-address", cluster.address, *more]
 
 
-def attack(cluster: RayCluster) -> str:
-    """An answer that is right, and looks for a way to Ray before it says so."""
+def attack(cluster: RayCluster, *, unseen: bool = True) -> str:
+    """An answer that is right, and looks for a way to Ray before it says so; where it may not even see that it is there, `unseen`."""
     folders = sorted({str(folder) for socket in cluster.sockets() for folder in Path(socket).parents} - {"/", "/tmp"})
-    known: dict[str, list[int] | list[str]] = {
+    known: dict[str, list[int] | list[str] | int] = {
         "@PORTS@": cluster.ports(),
         "@SOCKETS@": cluster.sockets(),
         "@FOLDERS@": folders,
+        "@UNSEEN@": int(unseen),
     }
-    assert len(known["@PORTS@"]) >= 8
-    assert len(known["@SOCKETS@"]) == 4
+    assert len(cluster.ports()) >= 8
+    assert len(cluster.sockets()) == 4
     code = ATTACK
     for word, value in known.items():
         code = code.replace(word, json.dumps(value))
@@ -223,7 +225,9 @@ def test_a_weaker_sandbox_reaches_ray_no_more_than_a_strong_one_and_gets_no_work
     with RayCluster(1) as cluster:
         cluster.start(1, wrapper=(sys.executable, "-c", WEAK))
         evals = Evals(tmp_path, forever=False)
-        evals.add("reaches", [attack(cluster)], language="python", tests="assert add(1, 2) == 3\n")
+        # landlock hides what is in a file, not that there is one
+        reaches = attack(cluster, unseen=False)
+        evals.add("reaches", [reaches], language="python", tests="assert add(1, 2) == 3\n")
         evals.finish("any", 20, *on(cluster), environment=cluster.environment)
         levels = {
             (verdict.node, verdict.found.isolation)
