@@ -30,6 +30,8 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/classify.py
 	$(BIN)/python benchmarks/viewer.py
 	$(BIN)/python benchmarks/scale.py --memory 100000,200000
+	$(BIN)/python benchmarks/statistics_at_size.py --rows 1000000 10000000
+	$(BIN)/python benchmarks/many_runs.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -127,6 +128,19 @@ def test_python_on_the_page_runs(page: Path, place: Path, server: FaultServer) -
         )
         assert ran.returncode == 0, ran.stderr
         assert "Estimate(value=" in ran.stdout
+
+
+def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path) -> None:
+    page = ROOT / "docs" / "archive.md"
+    for command, _ in steps(blocks(page, "console")[0]):
+        printed(command, place)
+    sql = "SELECT model, avg(correct::INT) AS rate FROM attempts WHERE model LIKE 'qwen%' GROUP BY model"
+    (row,) = json.loads(printed(f'steelyard query "{sql}" --format json', place))
+    snippets = blocks(page, "py")
+    assert len(snippets) == 3
+    for snippet in snippets:
+        ran = subprocess.run([sys.executable, "-c", snippet.text], cwd=place, capture_output=True, text=True)
+        assert ran.stdout == f"{[(row['model'], row['rate'])]}\n", ran.stderr
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("verifying-*.md")), ids=name)

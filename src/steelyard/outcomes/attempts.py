@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     import duckdb
     import numpy.typing as npt
 
-MEMORY = "800MB"
-"""What the database may take before it goes on on disk; Python and the counts come on top of it."""
+MEMORY = "1200MB"
+"""What the database may take before it goes on on disk; Python and the counts come on top of it.
+
+A million cases fit in there; where they do not, counting on disk costs three times as much.
+"""
 PASSED = ("correct", "passed")
 """What the column with the outcome is called where nobody says so, the first that is there."""
 FACTS = {"kind", "counts", "case", "model", "tier", "correct", "failure_stage"}

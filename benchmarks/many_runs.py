@@ -1,0 +1,157 @@
+"""What questions over thousands of runs cost, and that a question about one model or suite is a small scan of them.
+
+    python benchmarks/many_runs.py [--runs 1000] [--folder DIR]
+
+Each run has two of 40 models, two of ten suites, and 200 attempts with replies of 1 KB. The first question finds no
+copies and writes them all; those after it are what anybody pays. Every command is a process of its own, start-up
+included; CPU time is that of all threads, memory is the peak of the whole process. Beside it stands how many of the copies'
+files the question opens, as DuckDB tells it. The floor is what it takes to read the
+description and the sizes of every run folder, which every question must do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard import store
+from steelyard.engine.preparing import summed_up
+from steelyard.engine.query import opinions
+from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
+
+MODELS = [f"provider/model-{number:02}" for number in range(40)]
+SUITES = [f"suite-{number}" for number in range(10)]
+KINDS = 20
+"""Runs that differ in more than their names; each has two models of its own."""
+SAMPLES, CASES = 5, 10
+BAR_MEGABYTES = 1500
+BAR_SHARE = 0.1
+"""Of the copies that a question about one model may open, where one run in twenty has it."""
+MOMENT = "2026-01-02T03:04:06Z"
+FLOOR = """
+import os, sys
+for entry in os.scandir(sys.argv[1]):
+    with open(f"{entry.path}/run.json", "rb") as file:
+        file.read()
+    sum(each.stat().st_size for each in os.scandir(entry.path))
+"""
+
+
+class Cost(NamedTuple):
+    seconds: float
+    wall: float
+    megabytes: float
+
+
+def template(folder: Path, kind: int) -> Path:
+    """A run of a kind."""
+    chance = random.Random(kind)
+    models = MODELS[2 * kind : 2 * kind + 2]
+    suites = [SUITES[kind % 10], SUITES[(kind + 1 + kind // 10) % 10]]
+    cases = [Case(id=f"{suite}/{number}", prompt="?", suite=suite) for suite in suites for number in range(CASES)]
+    with store.create(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
+        for case in cases:
+            for model in models:
+                for number in range(1, SAMPLES + 1):
+                    where: dict[str, Any] = {"case": case.id, "model": model, "number": number, "at": MOMENT}
+                    key = f"{case.id} {model} {number}"
+                    text = chance.randbytes(500).hex()
+                    journal.append(Reply(key=key, asked="", answer=Answer(text=text), **where))
+                    outcome = "passed" if chance.random() < 0.7 else "failed"
+                    found = Finding(code=text, compiled=True, tests=(Test(name="t", outcome=outcome),), warnings=0)
+                    verdict = Verdict(
+                        key="v" + key, ask=key, tests=case.tests_digest, verifier="v", found=found, **where
+                    )
+                    journal.append(verdict)
+    return folder
+
+
+def prepare(root: Path, runs: int, scratch: Path) -> None:
+    """So many run folders, without copies but as a run leaves them otherwise."""
+    kinds = [template(scratch / str(kind), kind) for kind in range(KINDS)]
+    for number in range(runs):
+        folder = root / f"run-{number:05}"
+        shutil.copytree(kinds[number % KINDS], folder)
+        described = msgspec.json.decode((folder / "run.json").read_bytes())
+        (folder / "run.json").write_bytes(msgspec.json.encode(described | {"id": folder.name}))
+        with store.Journal(folder) as journal:
+            summed_up(journal, journal.info, journal.cases)
+
+
+def measured(command: list[str], place: Path) -> Cost:
+    """What a command takes, by the process and its children."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=place)
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{command}: ended with {os.waitstatus_to_exitcode(status)}")
+    kilobyte = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in kilobytes elsewhere
+    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
+
+
+def opened(sql: str, root: Path) -> tuple[int, int]:
+    """How many files of copies a question opens, and how many there are."""
+    with store.archive(root, opinions) as archive:
+        ((_, told),) = archive._database.execute(f"EXPLAIN ANALYZE {sql}").fetchall()
+    files = sum(int(count) for count in re.findall(r"Total Files Read: (\d+)", told))
+    return files, sum(1 for _ in root.glob("*/attempts/*/*/*.parquet"))
+
+
+ATTEMPTS = "SELECT avg(correct::INT), count(DISTINCT run) FROM attempts"
+QUESTIONS = {
+    "query: one run": f"{ATTEMPTS} WHERE run = 'run-00007'",
+    "query: all attempts": ATTEMPTS,
+    "query: one model": f"{ATTEMPTS} WHERE model = '{MODELS[7]}'",
+    "query: one suite": f"{ATTEMPTS} WHERE suite = '{SUITES[3]}'",
+    "query: one model in one suite": f"{ATTEMPTS} WHERE model = '{MODELS[7]}' AND suite = '{SUITES[3]}'",
+    "query: longest replies of all": "SELECT max(length(reply)) FROM attempts",
+    "query: longest replies of one model": f"SELECT max(length(reply)) FROM attempts WHERE model = '{MODELS[7]}'",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1000, help="run folders (default: 1000)")
+    parser.add_argument("--folder", help="where they are written and deleted again (default: the usual place)")
+    given = parser.parse_args()
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
+        place = Path(scratch)
+        root = place / "steelyard-runs"
+        prepare(root, given.runs, place / "kinds")
+        steelyard = [sys.executable, "-m", "steelyard.cli"]
+        commands = {
+            "floor: look at every folder": [sys.executable, "-c", FLOOR, str(root)],
+            "list": [*steelyard, "list"],
+            "the first question, which writes copies": [*steelyard, "query", "SELECT 1"],
+            "query: no attempts": [*steelyard, "query", "SELECT count(*) FROM runs"],
+            **{name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()},
+        }
+        title = f"{given.runs:,} runs, {given.runs * 4 * CASES * SAMPLES:,} attempts"
+        print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}")
+        costs = {name: measured(command, place) for name, command in commands.items()}
+        for name, cost in costs.items():
+            files = opened(QUESTIONS[name], root) if name in QUESTIONS else None
+            told = f"{files[0]:,} of {files[1]:,}" if files else ""
+            print(f"  {name:<42}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{told:>17}", flush=True)
+        few, many = opened(QUESTIONS["query: one model"], root)
+    largest = max(cost.megabytes for cost in costs.values())
+    met = largest < BAR_MEGABYTES and few < BAR_SHARE * many
+    bars = f"under {BAR_MEGABYTES} MB, and less than {BAR_SHARE:.0%} of the files for one model"
+    print(f"\nbar: {bars}: {'met' if met else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()
