@@ -255,11 +255,7 @@ def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A column in which None stands for what is not there."""
     import numpy as np
 
-    return (
-        np.where(np.ma.getmaskarray(column), None, np.ma.getdata(column))
-        if np.ma.is_masked(column)
-        else np.asarray(column)
-    )
+    return np.array(column.tolist(), object) if np.ma.is_masked(column) else np.asarray(column)
 
 
 def _rows(database: duckdb.DuckDBPyConnection, source: Source, columns: Columns) -> str:
