@@ -30,6 +30,7 @@ from steelyard import store
 from steelyard.engine.preparing import summed_up
 from steelyard.engine.query import opinions
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
+from steelyard.store.archive import runs_as_tables
 
 MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
@@ -103,7 +104,7 @@ def measured(command: list[str], place: Path) -> Cost:
 
 def opened(sql: str, root: Path) -> tuple[int, int]:
     """How many files of copies a question opens, and how many there are."""
-    with store.archive(root, opinions) as archive:
+    with runs_as_tables(root, opinions) as archive:
         ((_, told),) = archive._database.execute(f"EXPLAIN ANALYZE {sql}").fetchall()
     files = sum(int(count) for count in re.findall(r"Total Files Read: (\d+)", told))
     return files, sum(1 for _ in root.glob("*/attempts/*/*/*.parquet"))
