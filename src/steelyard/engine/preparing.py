@@ -22,12 +22,16 @@ _headlines = msgspec.json.Decoder(Headlines)
 
 def summed_up(journal: store.Journal, info: RunInfo, cases: Sequence[Case]) -> tuple[Summary, tuple[str, ...]]:
     """The summary of a run, and what went wrong, without harm, when it was written down together with an outline."""
+    outline = _outline(journal, info, cases)
+    summary = outline.summary(info, cases)
+    return summary, _kept(journal, cases, outline, summary)
+
+
+def _outline(journal: store.Journal, info: RunInfo, cases: Sequence[Case]) -> Outline:
     outlining = Outlining(info, cases)
     for place, fact in journal.placed():
         outlining.add(place, fact)
-    outline = outlining.outline([path.name for path in journal.journals()], sentences(journal.damaged))
-    summary = outline.summary(info, cases)
-    return summary, _kept(journal, cases, outline, summary)
+    return outlining.outline([path.name for path in journal.journals()], sentences(journal.damaged))
 
 
 def _kept(journal: store.Journal, cases: Sequence[Case], outline: Outline, summary: Summary) -> tuple[str, ...]:
