@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from ray_nodes import RayCluster, below
+from ray_nodes import SOURCE, RayCluster, below
 
 AIM_OVERHEAD = 0.10
 AIM_SPEEDUP = 1.8
@@ -160,7 +160,8 @@ def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None)
         driver = subprocess.Popen(
             [sys.executable, "-m", "steelyard.cli", *command],
             cwd=folder,
-            env=cluster.environment if cluster else os.environ,
+            # the same code here as on the nodes
+            env=cluster.environment if cluster else {**os.environ, "PYTHONPATH": str(SOURCE)},
             stdout=said,
             stderr=said,
         )
