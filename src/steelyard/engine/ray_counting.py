@@ -39,6 +39,8 @@ MOST_FILES = 200
 """Files that one task counts; a task that is lost is done again, so none should be long."""
 MEMORY = "400MB"
 """What the database of one task may take before it goes on on disk."""
+MEMORY_HERE = "600MB"
+"""The same for the one that adds up what all tasks found; what comes from Ray is in memory beside it."""
 STORE = 512 << 20
 """Bytes of the object store of a cluster of our own; what is more goes on on disk."""
 LEAVING = 20
@@ -147,7 +149,7 @@ def _write(task: Task) -> None:
     import ray.data
 
     _join(task)
-    with Adding() as adding:
+    with Adding(memory=MEMORY_HERE) as adding:
         resources: Any = ray.cluster_resources  # Ray says nothing about its type
         groups = grouped(task.sources, TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
         ray.data.DataContext.get_current().enable_progress_bars = False
