@@ -17,7 +17,8 @@ from ray_nodes import RayCluster, below, gone, needs_ray
 from steelyard.engine.ray_counting import MOST_FILES, grouped
 from steelyard.outcomes.attempts import Source
 
-COMMAND = [sys.executable, "-c", "import sys; from steelyard.cli import main; sys.exit(main(sys.argv[1:]))", "passk"]
+MAIN = "import sys; from steelyard.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = [sys.executable, "-P", "-c", MAIN, "passk"]
 
 
 def tables(folder: Path, files: int) -> Path:
@@ -31,9 +32,11 @@ def tables(folder: Path, files: int) -> Path:
     return folder
 
 
-def passk(*more: str | Path, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def passk(
+    *more: str | Path, environment: Mapping[str, str] | None = None, inside: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, "--k-values", "1", "10", "--format", "json", "--attempts", *map(str, more)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=inside)
 
 
 def test_files_are_dealt_to_tasks_and_none_holds_files_of_two_sources() -> None:
@@ -49,7 +52,9 @@ def test_files_are_dealt_to_tasks_and_none_holds_files_of_two_sources() -> None:
 def test_a_cluster_of_our_own_counts_as_this_machine_does_and_ray_is_not_heard(tmp_path: Path) -> None:
     folder = tables(tmp_path / "table", 3)
     here = passk(folder)
-    there = passk(folder, "--backend", "ray", "--ray-address", "local")
+    # what lies where the user stands is nobody's code
+    (tmp_path / "msgspec.py").write_text("raise SystemError('not ours')\n")
+    there = passk(folder, "--backend", "ray", "--ray-address", "local", inside=tmp_path)
     assert here.returncode == 0, here.stderr
     assert (there.returncode, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
 

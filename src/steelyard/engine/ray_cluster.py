@@ -131,7 +131,7 @@ class Cluster:
         patience = STARTING if place == LOCAL else JOINING
         try:
             async with asyncio.timeout(patience):
-                await cluster.ask("connect", address=place, cpus=os.cpu_count() or 1, folder=folder)
+                await cluster.ask("connect", address=place, folder=folder)
         except (Lost, TimeoutError) as error:
             reason = short(str(error) or f"no answer within {patience} s") + cluster._hint()
             await cluster.close()

@@ -7,7 +7,6 @@ it prints is kept from the user, and what becomes of it is told in one sentence.
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import re
 import shutil
@@ -24,7 +23,7 @@ import msgspec
 
 from steelyard.engine.ray_cluster import address as cluster_address
 from steelyard.engine.ray_cluster import short
-from steelyard.engine.ray_gateway import LOCAL
+from steelyard.engine.ray_gateway import LOCAL, join, leave_the_folder
 from steelyard.engine.ray_wire import same
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.attempts import Adding, Columns, Counts, Source, counts_as_arrow, read_counts
@@ -148,7 +147,7 @@ def _write(task: Task) -> None:
     import ray
     import ray.data
 
-    _join(task)
+    join(task.place, task.folder, STORE)
     with Adding(memory=MEMORY_HERE) as adding:
         resources: Any = ray.cluster_resources  # Ray says nothing about its type
         groups = grouped(task.sources, TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
@@ -188,25 +187,6 @@ def _reason(text: str) -> str:
     return short(next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)), lines[-1]))
 
 
-def _join(task: Task) -> None:
-    """Join the cluster, or start one of our own."""
-    import ray
-
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if task.place != LOCAL:
-        ray.init(address=task.place, **quiet)
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address=LOCAL,
-        num_cpus=os.cpu_count() or 1,
-        include_dashboard=False,
-        object_store_memory=STORE,
-        _temp_dir=task.folder,
-        **quiet,
-    )
-
-
 def _watch() -> None:
     """End ourselves in good order when nobody waits for us any more, or else without it."""
     os.read(sys.stdin.fileno(), 1)
@@ -218,6 +198,7 @@ def _watch() -> None:
 def main() -> None:
     """Do the task that a file holds."""
     task = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Task)
+    leave_the_folder()
     threading.Thread(target=_watch, daemon=True).start()
     try:
         _write(task)

@@ -77,23 +77,9 @@ class Gateway:
 
     async def _connect(self, asked: dict[str, Any], payload: bytes) -> str:  # noqa: ARG002  all requests look alike
         """Join the cluster at an address, or start one of our own."""
-        import ray
-
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
-        if asked["address"] != LOCAL:
-            ray.init(address=asked["address"], **quiet)
-            return str(asked["address"])
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         self._folder = asked["folder"]
-        ray.init(
-            address=LOCAL,
-            num_cpus=asked["cpus"],
-            include_dashboard=False,
-            object_store_memory=STORE,
-            _temp_dir=self._folder,
-            **quiet,
-        )
-        return LOCAL
+        join(asked["address"], self._folder, STORE)
+        return str(asked["address"])
 
     async def _nodes(self, asked: dict[str, Any], payload: bytes) -> list[dict[str, Any]]:  # noqa: ARG002
         import ray
@@ -161,6 +147,32 @@ class Gateway:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def join(address: str, folder: str, store: int) -> None:
+    """Join the cluster at an address, or start one of our own in a folder, with so many bytes of object store."""
+    import ray
+
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address != LOCAL:
+        ray.init(address=address, **quiet)
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(
+        address=LOCAL,
+        num_cpus=os.cpu_count() or 1,
+        include_dashboard=False,
+        object_store_memory=store,
+        _temp_dir=folder,
+        **quiet,
+    )
+
+
+def leave_the_folder() -> None:
+    """Stand where nobody else can put a file: Ray lets its workers import from where we stand, before anything else."""
+    if "PYTHONPATH" in os.environ:
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
+    os.chdir("/")
+
+
 def reason(error: Exception) -> str:
     """What went wrong in one line: Ray tells it at the end of a traceback, in colours."""
     lines = [line.strip() for line in re.sub(r"\x1b\[[\d;]*m", "", str(error)).splitlines() if line.strip()]
@@ -181,10 +193,7 @@ def _watch(connection: socket.socket) -> None:
 def main() -> None:
     """Serve the run that started us, over the socket whose number it gives."""
     connection = socket.socket(fileno=int(sys.argv[1]))
-    # Ray lets its workers import from where we stand, before anything else: that may be anybody's folder
-    if "PYTHONPATH" in os.environ:
-        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
-    os.chdir("/")
+    leave_the_folder()
     threading.Thread(target=_watch, args=[connection], daemon=True).start()
     asyncio.run(Gateway().serve(connection))
 
