@@ -61,10 +61,11 @@ def place(tmp_path: Path) -> Path:
 
 
 def printed(command: str, place: Path) -> str:
-    """What a shell shows; our own program is called within this process, unless it is a part of more."""
+    """What a shell shows; our own program is called within this process, unless the shell has more to do."""
     words = shlex.split(command)
     file = words.pop() if words[-2:-1] == [">"] else ""
-    if words[0] == "steelyard" and (">" not in words or file):
+    has_pattern = re.search(r" [\w/]+\*( |$)", command)
+    if words[0] == "steelyard" and (">" not in words or file) and not has_pattern:
         said = shown(place, *(word for word in words[1:] if word != ">"), COLUMNS="100", PATH=PATH)
         if file:
             (place / file).write_text(said, "utf-8")

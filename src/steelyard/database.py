@@ -35,15 +35,17 @@ def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnect
 
 def patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
     """What a call to the database gives; a user who will not wait for it ends it."""
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(call)
         try:
             return coming.result()
         except BaseException:
-            # the database hears no signals
-            database.interrupt()
+            # the database hears no signals, and this only once it has begun
+            while not coming.done():
+                database.interrupt()
+                wait([coming], timeout=0.1)
             raise
 
 
