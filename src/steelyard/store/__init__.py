@@ -431,10 +431,15 @@ def arising(folder: Path) -> Iterator[Journal]:
                 shutil.rmtree(aside)
             finally:
                 os.close(lock)
-        aside.mkdir()
     except OSError as error:
         raise _cannot_arise(folder, error) from None
+    is_ours = True
     try:
+        try:
+            aside.mkdir()
+        except OSError:
+            is_ours = False
+            raise
         with Journal(aside) as journal:
             yield journal
         aside.rename(place)
@@ -444,7 +449,8 @@ def arising(folder: Path) -> Iterator[Journal]:
         raise _cannot_arise(folder, error) from None
     finally:
         # when it has its place there is nothing aside any more
-        shutil.rmtree(aside, ignore_errors=True)
+        if is_ours:
+            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _free(folder: Path) -> Path:
