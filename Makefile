@@ -1,6 +1,8 @@
 # Each target sets up what it needs: a virtual environment in .venv with the pinned packages and steelyard itself.
 PYTHON ?= python3
 BIN := .venv/bin
+# Many tests wait for a time limit, a server or a browser: three at a time keep two processors busy.
+WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
 # Tests start hundreds of commands: each would compile our modules anew where the environment forbids to keep them compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -16,7 +18,7 @@ test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
 	$(BIN)/ruff check --quiet src tests benchmarks docs
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n auto -m "not slow"
+	$(BIN)/pytest -q -n $(WORKERS) -m "not slow"
 
 test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
