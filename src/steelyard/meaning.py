@@ -41,7 +41,7 @@ def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Sett
         recheck=getattr(options, "recheck", None) or 0,
         python_env=getattr(options, "python_env", None) or "",
         backend=getattr(options, "backend", None) or "local",
-        ray_address=getattr(options, "ray_address", None) or "",
+        ray_address=getattr(options, "ray_address", ""),
     )
 
 

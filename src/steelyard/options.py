@@ -500,19 +500,23 @@ def _attempts_columns(table: Any) -> None:
 
 def _counting_options(sub: argparse.ArgumentParser) -> None:
     counting = sub.add_argument_group("counting attempts in Parquet")
-    counting.add_argument(
+    _backend_options(counting, "count")
+    _copies_option(counting)
+
+
+def _backend_options(group: Any, what: str) -> None:
+    group.add_argument(
         "--backend",
         default="local",
         choices=["local", "ray"],
-        help="who counts: this machine, or a Ray cluster (default: local)",
+        help=f"{what} on this machine, or on the nodes of a Ray cluster (default: local)",
     )
-    counting.add_argument(
+    group.add_argument(
         "--ray-address",
         default="",
         metavar="HOST:PORT",
-        help="the cluster (default: the running one, else a local one)",
+        help="the Ray cluster; local starts one for this command (default: RAY_ADDRESS, the one that runs here, else local)",
     )
-    _copies_option(counting)
 
 
 def _copies_option(sub: Any) -> None:
@@ -552,17 +556,7 @@ def _means_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> No
     how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
     _sandbox_options(how)
     if backend:
-        how.add_argument(
-            "--backend",
-            default="local",
-            choices=["local", "ray"],
-            help="verify on this machine, or on the nodes of a Ray cluster (default: local)",
-        )
-        how.add_argument(
-            "--ray-address",
-            metavar="HOST:PORT",
-            help="the Ray cluster; local starts one for this run (default: RAY_ADDRESS, the one that runs here, else local)",
-        )
+        _backend_options(how, "verify")
     _settings_option(how)
 
 
