@@ -23,10 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from ray_nodes import RayCluster, below
+from steelyard.analysis.scoring import correct
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.scoring import correct
 from steelyard.store import Stored
+from support.ray_nodes import RayCluster, below
 
 CASES = 50
 REFUSALS = 20

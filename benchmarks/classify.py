@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from steelyard.records import Answer
-from steelyard.verifiers.response_checks import check
-from steelyard.verifiers.response_classes import classified
+from steelyard.verifiers.response.checks import check
+from steelyard.verifiers.response.classes import classified
 
 BAR = 5000
 SENTENCE = "the answer to your question is in this file and it was written by someone who knows about numbers"

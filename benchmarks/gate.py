@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from steelyard.comparison.sides import Side, Trials
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict, digest
-from steelyard.sides import Side, Trials
 from steelyard.store import create
 
 BAR = 1.0

@@ -20,16 +20,16 @@ from typing import Any
 import msgspec
 
 from steelyard import store
+from steelyard.analysis.estimates import share
 from steelyard.engine import run as engine
-from steelyard.engine.sitting import Means
-from steelyard.engine.tiers import compared
-from steelyard.estimates import share
+from steelyard.engine.results.tier_runs import compared
+from steelyard.engine.session import Means
 from steelyard.evalsets import load
 from steelyard.records import Panel
-from steelyard.rubrics import Category, Rubric
 from steelyard.settings import Settings
-from steelyard.tier_analysis import analysed
-from steelyard.verifiers import judge_prompt
+from steelyard.tiers.analysis import analysed
+from steelyard.tiers.rubrics import Category, Rubric
+from steelyard.verifiers.judge import prompt
 
 RUBRIC = Rubric(
     id="right-or-not",
@@ -119,7 +119,7 @@ def main() -> None:
 
 def forced() -> dict[str, Any]:
     """What holds llama.cpp to the schema."""
-    return {"type": "json_object", "schema": judge_prompt.schema(RUBRIC)}
+    return {"type": "json_object", "schema": prompt.schema(RUBRIC)}
 
 
 def told(found: dict[str, tuple[float | None, bool | None]]) -> None:

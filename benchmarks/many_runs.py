@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard import store
-from steelyard.engine.preparing import summed_up
-from steelyard.engine.query import opinions
+from steelyard.engine.results.headline_cache import summed_up
+from steelyard.engine.results.query import opinions
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
 from steelyard.store.archive import runs_as_tables
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from ray_nodes import SOURCE, RayCluster, below
+from support.ray_nodes import SOURCE, RayCluster, below
 
 AIM_OVERHEAD = 0.10
 AIM_SPEEDUP = 1.8

@@ -28,11 +28,11 @@ import msgspec
 
 from steelyard.engine.pool import work_through
 from steelyard.errors import VerifierError
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, strongest
-from steelyard.verifiers.terraform_copies import Copies
-from steelyard.verifiers.terraform_program import ENVIRONMENT, program
-from steelyard.verifiers.terraform_tree import read
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.terraform.copies import Copies
+from steelyard.verifiers.terraform.program import ENVIRONMENT, program
+from steelyard.verifiers.terraform.tree import read
 
 AT_ONCE = 2
 BAR = 2.0

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import evalsets
+from steelyard.analysis.scoring import correct
 from steelyard.engine.pool import work_through
 from steelyard.records import Answer, Case
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, strongest
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
 
 AT_ONCE = 2
 BAR_PYTHON, AIM_PYTHON = 0.4, 0.25
@@ -107,7 +107,7 @@ def steelyard(samples: int) -> None:
 
 
 async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] = lambda _: None) -> None:
-    from steelyard.verifiers.python import Python
+    from steelyard.verifiers.python.verifier import Python
 
     sandbox = Contained(_level())
     verifier = Python(sandbox)
@@ -197,7 +197,7 @@ def rust_together(count: int) -> None:
 
 
 async def _rust(count: int, at_once: int, *, each_its_own: bool) -> None:
-    from steelyard.verifiers.rust import Rust
+    from steelyard.verifiers.rust.verifier import Rust
 
     sandbox = Contained(_level())
     # answers that wait at the same verifier are compiled together, so whoever wants them apart needs several

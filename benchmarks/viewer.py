@@ -40,8 +40,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from steelyard import store
-from steelyard.engine.preparing import summed_up
-from steelyard.estimates import mean
+from steelyard.analysis.estimates import mean
+from steelyard.engine.results.headline_cache import summed_up
 from steelyard.records import (
     Answer,
     Case,
@@ -55,7 +55,7 @@ from steelyard.records import (
     Verdict,
     digest,
 )
-from steelyard.viewer.library import Library
+from steelyard.viewer.run_list import Library
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

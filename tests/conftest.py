@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fault_server import FaultServer
+from support.fault_server import FaultServer
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 RECORDED = "replay:examples/recordings/python-basics.jsonl.gz"

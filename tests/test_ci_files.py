@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from steelyard import cli, options
+from steelyard.cli import options
+from steelyard.cli.main import COMMANDS
 from steelyard.reports import FORMATS
-from toolchains import needs
+from support.toolchains import needs
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
 PAGE = ROOT / "docs" / "ci.md"
@@ -70,7 +71,7 @@ def test_the_workflow_on_the_page_of_shards_keeps_to_its_schema_and_its_commands
     jobs = loaded(path)["jobs"]
     lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     commands = [shlex.split(line.partition("||")[0])[1:] for line in lines if line.startswith("steelyard ")]
-    understood = [options.parser(cli.COMMANDS).parse_args(words) for words in commands]
+    understood = [options.parser(COMMANDS).parse_args(words) for words in commands]
     assert [each.command.__name__ for each in understood] == ["run", "merge", "resume", "gate"]
     assert understood[1].output == understood[2].run == understood[3].current
     # what a matrix says reaches a script through the environment alone

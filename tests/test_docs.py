@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from command_line import shown
-from fault_server import FaultServer
-from steelyard import cli, options, plugins
+from steelyard import plugins
+from steelyard.cli import main as cli
+from steelyard.cli import options
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Case, Expectations, Price, Verify
 from steelyard.reports import FORMATS
 from steelyard.sandbox.levels import NAMES
 from steelyard.settings import Settings
+from support.command_line import shown
+from support.fault_server import FaultServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 """What comes with our environment is found first, Terraform for example."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

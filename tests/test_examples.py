@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from steelyard import load
-from steelyard.engine.prove import prove
+from steelyard.engine.preflight.references import prove
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 PROVED = [
     EXAMPLES / "python-basics.toml",
     EXAMPLES / "python-styles.toml",

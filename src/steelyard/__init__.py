@@ -6,33 +6,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.engine.gather import gather
-    from steelyard.engine.gating import Gated, gate
-    from steelyard.engine.merging import merge
+    from steelyard.analysis.standings import standings
+    from steelyard.engine.gate.gate import Gated, gate
+    from steelyard.engine.results.read_outcomes import gather
     from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
-    from steelyard.engine.sitting import Means
+    from steelyard.engine.session import Means
+    from steelyard.engine.shards.merge import merge
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
-    from steelyard.standing import standings
 
 _HOMES = {
     "Case": "steelyard.records",
     "Expectations": "steelyard.records",
-    "Gated": "steelyard.engine.gating",
-    "Means": "steelyard.engine.sitting",
+    "Gated": "steelyard.engine.gate.gate",
+    "Means": "steelyard.engine.session",
     "Message": "steelyard.records",
     "Run": "steelyard.engine.run",
     "Settings": "steelyard.settings",
     "Verify": "steelyard.records",
-    "gate": "steelyard.engine.gating",
-    "gather": "steelyard.engine.gather",
+    "gate": "steelyard.engine.gate.gate",
+    "gather": "steelyard.engine.results.read_outcomes",
     "load": "steelyard.evalsets",
-    "merge": "steelyard.engine.merging",
+    "merge": "steelyard.engine.shards.merge",
     "resume": "steelyard.engine.run",
     "run": "steelyard.engine.run",
-    "standings": "steelyard.standing",
+    "standings": "steelyard.analysis.standings",
     "verify": "steelyard.engine.run",
 }
 __all__ = [

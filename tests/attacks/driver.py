@@ -21,14 +21,14 @@ from typing import Any
 
 import steelyard
 from attacks.hostile import ATTACKS, CASES, HONEST, Attack
+from steelyard.analysis.scoring import correct
 from steelyard.protocols import Guest, Host, Limits, Outcome, Workspace
 from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, proof
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
-from steelyard.verifiers.python import Python
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.python.verifier import Python
 
 LANES = 5
 """How many sandboxes are attacked at the same time: most attacks wait."""

@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from steelyard.analysis.scoring import correct
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
-from steelyard.verifiers.rust import Rust
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.rust.verifier import Rust
 
 TESTS = """
 use super::*;

@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
+from steelyard.analysis.scoring import correct
 from steelyard.records import Answer, Case, Verify
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
-from steelyard.verifiers.terraform import Terraform
-from steelyard.verifiers.terraform_program import VARIABLE
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.terraform.program import VARIABLE
+from steelyard.verifiers.terraform.verifier import Terraform
 
 HONEST = 'output "o" {\n  value = 1\n}\n'
 CASE = Case(

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from facts import Facts, facts
+from steelyard.analysis.scoring import correct
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS, NAMES, proof
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
-from steelyard.verifiers.python import Python
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.python.verifier import Python
+from support.facts import Facts, facts
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
@@ -363,12 +363,12 @@ MANY = """
 import asyncio, json, os, sys
 from pathlib import Path
 from attacks.test_engine_attacks import RIGHT, WRONG, case
-from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.sandbox import Contained
 from steelyard.sandbox.levels import strongest
 from steelyard.sandbox.worker import _family, _kilobytes
-from steelyard.scoring import correct
-from steelyard.verbatim import marked
-from steelyard.verifiers.python import Python
+from steelyard.analysis.scoring import correct
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.python.verifier import Python
 
 def seen():
     family = _family(os.getpid())

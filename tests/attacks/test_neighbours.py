@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import strongest
-from steelyard.verbatim import marked
-from steelyard.verifiers.python import Python
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.python.verifier import Python
 
 
 def judged(case: Case, *answers: str) -> list[Finding]:

@@ -10,7 +10,7 @@ import pytest
 
 from attacks import terraform_attacks
 from attacks.scenes import USERS, interpreter, run_as, told_once, unavailable
-from toolchains import terraform
+from support.toolchains import terraform
 
 DRIVER = Path(terraform_attacks.__file__)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from facts import facts
+from support.facts import facts
 
 CASES, SAMPLES = 25, 20
 ATTEMPTS = CASES * SAMPLES

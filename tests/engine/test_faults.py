@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 import steelyard
-from asking import KEY
-from facts import facts
-from fault_server import (
+from steelyard import Case, Means, Settings
+from steelyard.errors import InputError
+from steelyard.records import Price
+from support.asking import KEY
+from support.facts import facts
+from support.fault_server import (
     Behaviour,
     FaultServer,
     Request,
@@ -33,9 +36,6 @@ from fault_server import (
     sends_too_much,
     sends_wrong_type,
 )
-from steelyard import Case, Means, Settings
-from steelyard.errors import InputError
-from steelyard.records import Price
 
 SETTINGS = Settings(max_retries=2, retry_delay_ms=5, deadline_secs=30)
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 import steelyard
-from fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
 from steelyard import Case, Means, Settings
 from steelyard.engine import run as engine
-from steelyard.engine.sitting import Progress
-from steelyard.engine.tiers import analysis, compared
+from steelyard.engine.results.tier_runs import analysis, compared
+from steelyard.engine.session import Progress
 from steelyard.errors import InputError
 from steelyard.records import Appraisal, Failure, Panel, Price, Reply, Verdict
-from steelyard.rubrics import Category, Rubric
 from steelyard.store import Stored
+from steelyard.tiers.rubrics import Category, Rubric
+from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
 
 PRICES = {"openai/judge": Price(input=100, output=100)}
 RUBRIC = Rubric(id="r", categories=(Category(name="works", check="It works."),))

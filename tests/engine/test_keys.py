@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from steelyard.engine.keys import RECENT, Keys
+from steelyard.engine.key_set import RECENT, Keys
 from steelyard.records import digest
 
 

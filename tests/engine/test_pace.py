@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from quick_loop import now, quickly
 from steelyard.engine.budget import LONGEST, Budget, most_tokens
 from steelyard.engine.pace import LONGEST_PAUSE, LONGEST_WAIT, PATIENCE, Breaker, Pace, back_off
 from steelyard.protocols import Headroom
 from steelyard.records import Attempt, Case, Message
+from support.quick_loop import now, quickly
 
 
 def allowed_after(pace: Pace, answers: int) -> int:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from facts import facts
-from fault_server import FaultServer, Request, by_prompt, healthy, refuses
 from steelyard import Case, Means, Settings
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Failure, Reply, Verdict
 from steelyard.store import Stored
+from support.facts import facts
+from support.fault_server import FaultServer, Request, by_prompt, healthy, refuses
 
 MEANS = Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={})
 CASES = [Case(id=name, prompt=f"prompt of {name}", target="answer") for name in ("a", "b", "c")]

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from quick_loop import now, quickly
 from steelyard.engine.pace import PATIENCE, Breaker, Pace
 from steelyard.engine.steps import Persistence, ask, verify
 from steelyard.errors import Rejected, Unavailable, Unrecorded
-from steelyard.prices import Prices
 from steelyard.protocols import Headroom, Offer, accepted
+from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Price, Reply, Verdict
+from support.quick_loop import now, quickly
 
 ATTEMPT = Attempt(case=Case(id="a", prompt="a?", target="x"), model="p/m", system="be brief", number=3)
 HI = Answer(text="hi", input_tokens=1_000_000, output_tokens=2_000_000)

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 import steelyard
-from asking import KEY
-from facts import facts
-from fault_server import Behaviour, Exchange, FaultServer, Request, by_prompt, hangs, hangs_up, healthy, ok
 from steelyard import Case, Means, Settings
 from steelyard.engine.pace import PATIENCE
 from steelyard.records import Verify
+from support.asking import KEY
+from support.facts import facts
+from support.fault_server import Behaviour, Exchange, FaultServer, Request, by_prompt, hangs, hangs_up, healthy, ok
 
 SOON = Settings(max_retries=0, retry_delay_ms=5, deadline_secs=2)
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}

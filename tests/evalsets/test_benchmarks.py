@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import steelyard
-from facts import facts
 from steelyard import Means
-from steelyard.engine.prove import prove
+from steelyard.engine.preflight.references import prove
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.records import Case, Dependency
+from support.facts import facts
 
 if TYPE_CHECKING:
     from pathlib import Path

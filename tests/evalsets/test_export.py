@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from steelyard.evalsets import load
 from steelyard.evalsets.export import lines
-from steelyard.evalsets.suites import NAMES
+from steelyard.evalsets.shipped.suites import NAMES
 from steelyard.records import Case, Dependency, Expectations, Message, Pair, Verify
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ("*.toml", "own-check/*.toml", "*.jsonl", "human-eval/problems.jsonl")
 EVERY = [
     *(f"suite:{name}" for name in NAMES),

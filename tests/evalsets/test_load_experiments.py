@@ -9,7 +9,7 @@ import pytest
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import Loaded, is_same_model, load, under
 from steelyard.records import Case, Message, Tier
-from steelyard.rubrics import default
+from steelyard.tiers.rubrics import default
 
 HEADER = '[experiment]\nid = "e"\ncases = ["cases.toml"]\n'
 T0 = '[[tiers]]\nname = "T0"\nmodel = "openai/small"\n'

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets.rubrics import LIMIT, RubricFile, load
-from steelyard.rubrics import Category, Item
+from steelyard.tiers.rubrics import Category, Item
 
 REQUIREMENTS = """\
 requirements:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard import scoring
+from steelyard.analysis import scoring
 from steelyard.errors import InputError, Problem
 from steelyard.evalsets import BUILT_IN, load
 from steelyard.evalsets.schema import Keys

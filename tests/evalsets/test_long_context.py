@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.evalsets import long_context_words as words
-from steelyard.evalsets.long_context import LONGEST, PLANS, SHORTEST, Puzzle, cases
-from steelyard.verifiers.response_checks import check
+from steelyard.evalsets.shipped import long_context_words as words
+from steelyard.evalsets.shipped.long_context import LONGEST, PLANS, SHORTEST, Puzzle, cases
+from steelyard.verifiers.response.checks import check
 
 LENGTHS = (2_000, 8_000, 100_000)
 DIGEST = "35c44ff81f9c494660159b8a5c53027276a69e032177b918afc6afb6cb2a0396"

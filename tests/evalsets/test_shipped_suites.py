@@ -10,12 +10,12 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets import load
-from steelyard.evalsets.suites import NAMES
+from steelyard.evalsets.shipped.suites import NAMES
 from steelyard.records import Answer, Case, Finding
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS
-from steelyard.verifiers.response import Response
-from steelyard.verifiers.response_classes import ORDER
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.response.classes import ORDER
+from steelyard.verifiers.response.verifier import Response
 
 ALL = load(["suite:all"])
 NOWHERE = Contained(LEVELS[-1])

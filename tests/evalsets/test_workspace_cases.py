@@ -11,7 +11,7 @@ import pytest
 from steelyard import evalsets
 from steelyard.errors import InputError
 from steelyard.records import Answer, Attempt, Case, Verify
-from toolchains import needs
+from support.toolchains import needs
 
 SET = """[eval_set]
 id = "s"

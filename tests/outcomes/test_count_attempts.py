@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from steelyard.analysis.counts import Outcomes
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes import attempts
-from steelyard.outcomes.attempts import PAIRS_LIMIT, Adding, Columns, Source, counted, counts_as_arrow
-from steelyard.tally import Outcomes
+from steelyard.outcomes import parquet_counts
+from steelyard.outcomes.parquet_counts import PAIRS_LIMIT, Adding, Columns, Source, counted, counts_as_arrow
 
 Row = dict[str, Any]
 Told = dict[str, tuple[dict[str, tuple[int, int]], int]]
@@ -107,7 +107,7 @@ def test_counts_are_those_of_plain_counting_however_outcomes_are_spelled_and_row
     with Adding() as adding:
         for path in chance.sample(files, len(files)):
             adding.add(counts_as_arrow([source(path)], Columns(), memory="200MB"))
-        assert told(attempts.outcomes_of(adding.counts(), [], Columns())) == plainly(rows)
+        assert told(parquet_counts.outcomes_of(adding.counts(), [], Columns())) == plainly(rows)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -237,7 +237,7 @@ def test_a_model_that_no_column_names_is_called_like_its_source(tmp_path: Path) 
 
 COUNTING = """
 import resource, sys
-from steelyard.outcomes.attempts import Source, counted
+from steelyard.outcomes.parquet_counts import Source, counted
 counted([Source("x", (sys.argv[1],))])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 (tally,) = counted([Source("x", tuple(sys.argv[2:]))], memory="64MB").tallies

@@ -14,9 +14,9 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.outcomes import experiments
-from steelyard.outcomes.complaints import Complaints, File, Unreadable
 from steelyard.outcomes.experiments import experiment
-from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, TierRun
+from steelyard.outcomes.problems import Complaints, File, Unreadable
+from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, TierRun
 
 RUNS = (
     "experiment,agent_model,tier,subtest,run_number,score,impl_rate,passed,grade,cost_usd,duration_seconds,"

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import outcomes
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.source import PIECE
+from steelyard.outcomes.byte_chunks import PIECE
 
 HEADER = "oid,iteration_id,plausible_fix\n"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from steelyard import outcomes
+from steelyard.analysis.counts import Tally
 from steelyard.errors import InputError, Problem
-from steelyard.tally import Tally
 
 
 def written(folder: Path, name: str, *lines: Any) -> Path:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from steelyard import outcomes
+from steelyard.analysis.counts import Tally
 from steelyard.errors import InputError, Problem
-from steelyard.tally import Tally
 
 FORMATS = ["csv", "tsv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet"]
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import pytest
 
-from asking import offers
-from fault_server import FaultServer, in_turn, says
-from steelyard import evalsets, workspaces
+from steelyard import evalsets
 from steelyard.errors import InputError, ProviderError, Rejected
 from steelyard.protocols import Offer, ProviderSettings
-from steelyard.providers.agent import Agent, connect, usage
+from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.provider import Agent, connect, usage
 from steelyard.records import Answer, Attempt, Case, Cost, Verify
-from toolchains import needs
+from support.asking import offers
+from support.fault_server import FaultServer, in_turn, says
+from support.toolchains import needs
 
 pytestmark = needs("git")
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agent"
@@ -170,7 +171,9 @@ def test_it_is_connected_by_its_command_line() -> None:
 
 
 def test_no_other_command_waits_for_it() -> None:
-    code = "import sys, steelyard.cli, steelyard.engine.run; sys.exit('steelyard.providers.agent' in sys.modules)"
+    code = (
+        "import sys, steelyard.cli, steelyard.engine.run; sys.exit('steelyard.providers.agent.provider' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -240,7 +243,7 @@ def test_when_we_are_killed_the_agent_and_its_copy_go_too(workspace: Path, tempo
     pid = tmp_path / "pid"
     code = (
         "import asyncio, sys\n"
-        "from steelyard.providers.agent import Agent\n"
+        "from steelyard.providers.agent.provider import Agent\n"
         "from steelyard.records import Attempt, Case\n"
         "case = Case(id='a', prompt='p', workspace=sys.argv[1])\n"
         "asyncio.run(Agent(sys.argv[2:]).ask(Attempt(case=case, model='m')))\n"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from asking import answer, attempt, offers
 from steelyard.errors import InputError, Rejected
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.providers.command import connect
+from support.asking import answer, attempt, offers
 
 
 def command(line: str) -> Provider:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import steelyard
-from asking import KEY, answer
-from fault_server import FaultServer, in_turn, sends
 from steelyard import Means
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.evalsets import load
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.completions import connect
 from steelyard.records import Attempt, Case, Verify
-from steelyard.verbatim import unmarked
+from steelyard.verifiers.code.verbatim import unmarked
+from support.asking import KEY, answer
+from support.fault_server import FaultServer, in_turn, sends
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from asking import KEY, answer, attempt, offers
-from fault_server import FaultServer, Request, in_turn, refuses, says, sends
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.providers.openai import connect
 from steelyard.records import Message
+from support.asking import KEY, answer, attempt, offers
+from support.fault_server import FaultServer, Request, in_turn, refuses, says, sends
 
 
 def openai(server: FaultServer, **settings: Any) -> Provider:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from asking import answer, attempt, offers
 from steelyard.errors import InputError
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.providers.python import connect
 from steelyard.records import Answer, Cost
+from support.asking import answer, attempt, offers
 
 FUNCTIONS = """
 from __future__ import annotations

@@ -12,14 +12,14 @@ import msgspec
 import pytest
 
 import steelyard
-from asking import answer, offers
 from steelyard import Case, Means, Message
 from steelyard.errors import InputError, Rejected, Unrecorded
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
 from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
 from steelyard.store import Stored
-from steelyard.verbatim import unmarked
+from steelyard.verifiers.code.verbatim import unmarked
+from support.asking import answer, offers
 
 CASE = Case(id="greet", prompt="say hi", target="hi")
 

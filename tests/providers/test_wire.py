@@ -12,8 +12,11 @@ from typing import Any
 
 import pytest
 
-from asking import KEY
-from fault_server import (
+from steelyard.errors import Rejected, Unavailable
+from steelyard.protocols import Headroom
+from steelyard.providers.wire import Endpoint, Exchange, complaint, headroom, retry_after, seconds_until
+from support.asking import KEY
+from support.fault_server import (
     Behaviour,
     FaultServer,
     breaks_json,
@@ -29,12 +32,7 @@ from fault_server import (
     sends_too_much,
     sends_wrong_type,
 )
-from fault_server import (
-    Exchange as Served,
-)
-from steelyard.errors import Rejected, Unavailable
-from steelyard.protocols import Headroom
-from steelyard.providers.wire import Endpoint, Exchange, complaint, headroom, retry_after, seconds_until
+from support.fault_server import Exchange as Served
 
 
 def exchange(server: FaultServer, *, deadline: float = 20) -> tuple[Exchange, dict[str, Any], Headroom | None]:

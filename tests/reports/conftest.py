@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from steelyard.estimates import Estimate
-from steelyard.estimates import share as estimated
-from steelyard.health import Health, Level, Limit, Tool
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.estimates import share as estimated
+from steelyard.analysis.summary import CaseSummary, Doubt, ModelSummary, Results, Summary, Tried, Verified
 from steelyard.records import (
     Answer,
     Case,
@@ -28,7 +28,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.summary import CaseSummary, Doubt, ModelSummary, Results, Summary, Tried, Verified
+from steelyard.reports.health import Health, Level, Limit, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

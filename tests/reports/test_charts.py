@@ -15,11 +15,11 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from steelyard.reports import charts
-from steelyard.reports.charts import COLOURS, rendered
+from steelyard.reports.charts import tiers as charts
+from steelyard.reports.charts.tiers import COLOURS, rendered
 from steelyard.reports.figures import UNSEEN
-from steelyard.tier_analysis import Analysis, analysed
-from steelyard.tier_runs import Judge, Rating, Source, TierRun
+from steelyard.tiers.analysis import Analysis, analysed
+from steelyard.tiers.runs import Judge, Rating, Source, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,7 +218,7 @@ def test_without_the_package_one_sentence_says_how_to_get_it() -> None:
         "import sys\n"
         "sys.modules['vl_convert'] = None\n"
         "from steelyard.errors import InputError\n"
-        "from steelyard.reports.charts import rendered\n"
+        "from steelyard.reports.charts.tiers import rendered\n"
         "try:\n"
         "    rendered({}, 'svg')\n"
         "except InputError as error:\n"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.decision import Paired, decide
-from steelyard.reports.decision import FORMATS
+from steelyard.comparison.gate import Paired, decide
 from steelyard.reports.figures import UNSEEN
+from steelyard.reports.gate import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.decision import Decision
+    from steelyard.comparison.gate import Decision
 
 HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from hostile_texts import TEXTS
 from steelyard.reports.highlight import LANGUAGES, LONGEST, highlighted
+from support.hostile_texts import TEXTS
 
 SPAN = re.compile(r'<span class="[ksncfbad]">|</span>')
 PIECES = (

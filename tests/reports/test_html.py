@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hostile_texts import TEXTS
+from steelyard.analysis.summary import Results
 from steelyard.records import Message
 from steelyard.reports import FORMATS, html
 from steelyard.reports.figures import UNSEEN, plain
 from steelyard.reports.html import gathered, report
-from steelyard.rubrics import Heard, Judgment, Mark, Marks
-from steelyard.summary import Results
+from steelyard.tiers.rubrics import Heard, Judgment, Mark, Marks
+from support.hostile_texts import TEXTS
 
 ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
@@ -273,7 +273,7 @@ def test_without_the_package_that_draws_the_page_says_how_to_get_it_and_shows_th
         "from steelyard.reports.html import report\n"
         "from conftest import CASES, ATTEMPTS, SUMMARY\n"
         "from steelyard.records import RunInfo\n"
-        "from steelyard.summary import Results\n"
+        "from steelyard.analysis.summary import Results\n"
         "info = RunInfo(id='r', started_at='2026')\n"
         "print(report(Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)))\n"
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from steelyard.analysis.summary import Results
 from steelyard.records import Test as OneTest
 from steelyard.reports import html
 from steelyard.reports.html import MOST_CHARACTERS, cut, gathered
-from steelyard.summary import Results
 
 if TYPE_CHECKING:
     from collections.abc import Callable

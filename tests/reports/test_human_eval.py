@@ -11,7 +11,7 @@ from steelyard.records import Case, Finding, Verdict, Verify
 from steelyard.reports.human_eval import report
 
 if TYPE_CHECKING:
-    from steelyard.summary import Results
+    from steelyard.analysis.summary import Results
 
 STUB = "def f(x):\n"
 CASE = Case(id="HumanEval/0", prompt="Complete f.", language="python", verify=Verify(stub=STUB, entry_point="f"))

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard.estimates import Estimate
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.summary import Results, Summary
 from steelyard.reports.figures import UNSEEN
 from steelyard.reports.json import report
-from steelyard.summary import Results, Summary
 
 STRONG, WEAK = "openai/gpt-5", "evil/<b>=m`1|"
 

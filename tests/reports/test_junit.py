@@ -14,8 +14,8 @@ from steelyard.reports.figures import UNSEEN
 from steelyard.reports.junit import LONGEST, LONGEST_MESSAGE, report
 
 if TYPE_CHECKING:
+    from steelyard.analysis.summary import Results
     from steelyard.records import Finding
-    from steelyard.summary import Results
 
 STRONG, WEAK = "openai/gpt-5", "evil/<b>=m`1|"
 

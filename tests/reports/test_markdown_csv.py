@@ -18,7 +18,7 @@ from steelyard.reports.markdown import report as markdown_report
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.summary import Results
+    from steelyard.analysis.summary import Results
 
 GUARD = "\u200b"
 

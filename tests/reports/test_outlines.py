@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from steelyard.analysis.summary import Results
 from steelyard.reports.outlines import FEW, FEWEST_PASSED, MOST_FAILED, Outline, chosen, outline, spread
-from steelyard.summary import Results
 
 
 def attempts(cases: int, models: int, samples: int, correct: int) -> list[Outline]:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from steelyard.reports.charts import COLOURS, DARK, GREY, LIGHT
+from steelyard.reports.charts.tiers import COLOURS, DARK, GREY, LIGHT
 from steelyard.reports.html import style
 
 STYLE = str(style())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.planning import ModelPlan, Need, Once, Outlook, Plan
+from steelyard.comparison.power import ModelPlan, Need, Once, Outlook, Plan
 from steelyard.reports.figures import UNSEEN
-from steelyard.reports.planning import FORMATS
+from steelyard.reports.plan import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

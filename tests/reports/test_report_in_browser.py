@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from browsed import NARROW, WIDE, Opening, Seen, is_as_wide_as_the_window, kept, launched, opening
-from hostile_texts import MARK, TEXTS, write_hostile_run
-from steelyard import cli
-from toolchains import needs_browser
+from steelyard.cli import main as cli
+from support.browsed import NARROW, WIDE, Opening, Seen, is_as_wide_as_the_window, kept, launched, opening
+from support.hostile_texts import MARK, TEXTS, write_hostile_run
+from support.toolchains import needs_browser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

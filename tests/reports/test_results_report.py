@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from facts import facts
 from steelyard.records import Answer, Case, Evidence, Finding, Verify
 from steelyard.reports.results import report
+from support.facts import facts
 
 if TYPE_CHECKING:
-    from steelyard.summary import Results
+    from steelyard.analysis.summary import Results
 
 STEELYARD = Path(sys.executable).with_name("steelyard")
 CASE = Case(id="c", prompt="p", suite="s", target="t", verify=Verify(kind="response"))
@@ -196,7 +196,7 @@ def test_results_that_are_replayed_come_out_the_same(tmp_path: Path) -> None:
 
 
 def test_code_that_is_replayed_from_results_comes_out_the_same(tmp_path: Path) -> None:
-    place = Path(__file__).parent.parent.parent / "examples" / "human-eval"
+    place = Path(__file__).parents[2] / "examples" / "human-eval"
     run = ("run", str(place / "problems.jsonl"), "--output")
     steelyard(tmp_path, *run, "first", "-m", f"replay:{place}/samples.jsonl", "-o", "results.jsonl")
     steelyard(tmp_path, *run, "again", "-m", "replay:results.jsonl")

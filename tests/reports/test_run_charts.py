@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from hostile_texts import TEXTS
-from steelyard import scoring
+from steelyard.analysis import scoring
+from steelyard.analysis.summary import added_up, endings
 from steelyard.records import Answer, Case, Cost, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
-from steelyard.reports import charts
+from steelyard.reports.charts import tiers
+from steelyard.reports.charts.run import MOST, Chart
+from steelyard.reports.charts.run import charts as drawn
+from steelyard.reports.charts.svg import inline
 from steelyard.reports.outlines import outlines
-from steelyard.reports.run_charts import MOST, Chart
-from steelyard.reports.run_charts import charts as drawn
-from steelyard.reports.svg import inline
-from steelyard.summary import added_up, endings
-from suite_facts import attempt, both, info, suite
+from support.hostile_texts import TEXTS
+from support.suite_facts import attempt, both, info, suite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,14 +162,14 @@ def test_a_chart_is_drawn_in_colours_that_the_page_knows_without_a_warning(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     vl_convert = pytest.importorskip("vl_convert")
-    vl_convert.vegalite_to_vega(ALL[name].bare, vl_version=charts.VERSION, show_warnings=True)
+    vl_convert.vegalite_to_vega(ALL[name].bare, vl_version=tiers.VERSION, show_warnings=True)
     assert capfd.readouterr().err == ""
-    drawing = str(inline(charts.rendered(ALL[name].bare, "svg"), "x", "t", "d").markup)
+    drawing = str(inline(tiers.rendered(ALL[name].bare, "svg"), "x", "t", "d").markup)
     known = {
-        *charts.COLOURS,
-        charts.GREY,
-        charts.LIGHT,
-        charts.DARK,
+        *tiers.COLOURS,
+        tiers.GREY,
+        tiers.LIGHT,
+        tiers.DARK,
         "#EEEEEE",
         "#888",
         "#ddd",

@@ -21,7 +21,7 @@ from steelyard.reports.sarif import LONGEST, MOST, MOST_CODE, PLACES, address, r
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.summary import Results, Tried
+    from steelyard.analysis.summary import Results, Tried
 
 SPAN = Span(file="answer.rs", line_start=3, line_end=4, column_start=5, column_end=2, text="let x = 1;")
 

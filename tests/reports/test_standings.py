@@ -7,11 +7,11 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+from steelyard.analysis.counts import Tally
+from steelyard.analysis.standings import Standings, standings
 from steelyard.reports.figures import UNSEEN
 from steelyard.reports.standings import FORMATS
 from steelyard.reports.terminal import rows_text, standings_text
-from steelyard.standing import Standings, standings
-from steelyard.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from steelyard.analysis.summary import Results
+from steelyard.analysis.summary import results as results_of
 from steelyard.records import Evidence, SuiteRule
 from steelyard.reports import html, markdown
 from steelyard.reports import json as json_report
 from steelyard.reports.figures import UNSEEN
 from steelyard.reports.terminal import attempt_text, summary_text
-from steelyard.summary import Results
-from steelyard.summary import results as results_of
-from suite_facts import attempt, both, case, info, suite
+from support.suite_facts import attempt, both, case, info, suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from steelyard.reports.svg import ATTRIBUTES, ELEMENTS, inline
+from steelyard.reports.charts.svg import ATTRIBUTES, ELEMENTS, inline
 
 HOSTILE = b"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="100" height="50"
   onload="alert(1)" viewBox="0 0 100 50"><script>alert(2)</script><style>@import url(http://evil.invalid)</style>

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from steelyard.analysis.summary import Results, Summary
 from steelyard.reports.figures import UNSEEN, line, money, plain
 from steelyard.reports.terminal import attempt_text, case_text, health_text, summary_text
-from steelyard.summary import Results, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.health import Health
+    from steelyard.reports.health import Health
 
 NEXT = ("steelyard show 20260203-040506-ab12 --failed", "steelyard resume 20260203-040506-ab12")
 

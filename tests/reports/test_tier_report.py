@@ -12,8 +12,8 @@ import pytest
 from steelyard.outcomes.experiments import experiment
 from steelyard.reports.figures import UNSEEN
 from steelyard.reports.tiers import FORMATS, graded, text
-from steelyard.tier_analysis import Analysis, Grade, analysed
-from steelyard.tier_runs import Criterion, Judge, Rating, Source, TierRun
+from steelyard.tiers.analysis import Analysis, Grade, analysed
+from steelyard.tiers.runs import Criterion, Judge, Rating, Source, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import Guest, Limits, Outcome, Workspace
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import CLAIMS, LEVELS, NAMES, NEEDED, proof, strongest
+from steelyard.sandbox.sandbox import Contained
 from steelyard.sandbox.worker import _family, _memory_below, interpreter
 
 Made = TypeVar("Made")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.decision import REGRESSED
+from steelyard.comparison.gate import REGRESSED
 from steelyard.stats.paired import Counts, Scores, stratified_worse
 from steelyard.stats.power import (
     Evidence,
@@ -30,7 +30,7 @@ from steelyard.stats.power import (
     unlucky_alarms,
     within_margin,
 )
-from test_gate_simulation import SUITES, VERDICTS, Drawn, Floats, rates, verdicts
+from support.gate_simulation import SUITES, VERDICTS, Drawn, Floats, rates, verdicts
 
 BASELINE = [10, 9, 10, 4, 0, 7]
 CURRENT = [10, 7, 6, 5, 0, 5]

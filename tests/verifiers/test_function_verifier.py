@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.analysis.scoring import RULES, correct, score
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Verify
-from steelyard.sandbox.contained import Contained
 from steelyard.sandbox.levels import LEVELS
-from steelyard.scoring import RULES, correct, score
+from steelyard.sandbox.sandbox import Contained
 from steelyard.verifiers.function import Function
 
 NOWHERE = Contained(LEVELS[-1])

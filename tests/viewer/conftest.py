@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from browsed import Opening, launched, opening
-from viewed import Viewer
+from support.browsed import Opening, launched, opening
+from support.viewed import Viewer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

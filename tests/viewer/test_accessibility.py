@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
-from browsed import NARROW, WIDE, Opening, is_as_wide_as_the_window, kept
-from toolchains import AXE, needs_axe, needs_browser
-from viewed import Came, Viewer, cases, made
+from support.browsed import NARROW, WIDE, Opening, is_as_wide_as_the_window, kept
+from support.toolchains import AXE, needs_axe, needs_browser
+from support.viewed import Came, Viewer, cases, made
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

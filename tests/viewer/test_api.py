@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from steelyard.records import Case
-from viewed import Came, Viewer, cases, made
+from support.viewed import Came, Viewer, cases, made
 
 STRONG, WEAK = "openai/strong", "openai/weak"
 
@@ -234,7 +234,7 @@ def test_a_head_is_a_get_without_its_body(viewer: Viewer) -> None:
 
 def test_the_description_is_shipped_with_the_docs_and_describes_every_address(viewer: Viewer) -> None:
     described = viewer.json("/openapi.json")
-    docs = Path(__file__).parent.parent.parent / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     assert json.loads((docs / "openapi.json").read_text("utf-8")) == described
     page = (docs / "api.md").read_text("utf-8")
     assert [path for path in described["paths"] if f"`{path}`" not in page] == []

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, wait_for
-from toolchains import needs_browser
-from viewed import Viewer
+from support.browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, wait_for
+from support.toolchains import needs_browser
+from support.viewed import Viewer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.engine import sides
+from steelyard.engine.gate import sides
 from steelyard.records import Case
-from steelyard.viewer import comparing
-from steelyard.viewer.kept import Kept
-from steelyard.viewer.opened import Opened
-from steelyard.viewer.texts import MOST_LINES, is_comparable, side_by_side
-from viewed import Came, cases, made
+from steelyard.viewer import compare_runs
+from steelyard.viewer.cache import Kept
+from steelyard.viewer.run_view import Opened
+from steelyard.viewer.text_diff import MOST_LINES, is_comparable, side_by_side
+from support.viewed import Came, cases, made
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -40,12 +40,12 @@ def test_a_side_is_what_the_gate_reads_from_the_journal(tmp_path: Path, seed: in
     more = {"m/a": {"case-1": 4}} if seed % 2 else {}
     folder = made(tmp_path, "run", asked, attempts, samples=2, more=more)
     expected = sides.side(str(folder))
-    found = comparing.side(Opened(folder))
+    found = compare_runs.side(Opened(folder))
     order = {case.id: place for place, case in enumerate(asked)}
     in_order = {name: sorted(each, key=lambda one: order[one.case]) for name, each in expected.models.items()}
     assert {name: list(each) for name, each in found.models.items()} == in_order
     assert (found.rule, found.runs) == (expected.rule, expected.runs)
-    assert set(comparing.side(Opened(folder), "m/b").models) == {"m/b"}
+    assert set(compare_runs.side(Opened(folder), "m/b").models) == {"m/b"}
 
 
 def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Path) -> None:
@@ -57,19 +57,19 @@ def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Pa
         for number in range(1, 9)
     ]
     old, new = (
-        comparing.side(Opened(made(tmp_path, name, asked, attempts)))
+        compare_runs.side(Opened(made(tmp_path, name, asked, attempts)))
         for name, attempts in (("old", before), ("new", after))
     )
-    found = comparing.compared(old, new)
+    found = compare_runs.compared(old, new)
     assert sorted(change.case for change in found.changes) == sorted(case.id for case in asked)
     assert [(change.case, change.state) for change in found.changes[:3]] == [
-        ("case-1", comparing.WORSE),
-        ("case-2", comparing.SUSPECT),
-        ("case-10", comparing.SAME),
+        ("case-1", compare_runs.WORSE),
+        ("case-2", compare_runs.SUSPECT),
+        ("case-10", compare_runs.SAME),
     ]
     assert found.gated.decision.verdict == "regressed"
-    better = comparing.compared(new, old)
-    assert [change.state for change in better.changes[:2]] == [comparing.IMPROVED, comparing.IMPROVED]
+    better = compare_runs.compared(new, old)
+    assert [change.state for change in better.changes[:2]] == [compare_runs.IMPROVED, compare_runs.IMPROVED]
     assert msgspec.json.encode(found.gated.decision)
 
 

@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, kept, wait_for
-from hostile_texts import ENDLESS, MARK, MODELS, TEXTS, cases, write_hostile_run
 from steelyard.reports.figures import UNSEEN, plain
-from toolchains import needs_browser
-from viewed import Viewer
+from support.browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, kept, wait_for
+from support.hostile_texts import ENDLESS, MARK, MODELS, TEXTS, cases, write_hostile_run
+from support.toolchains import needs_browser
+from support.viewed import Viewer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

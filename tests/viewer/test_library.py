@@ -15,12 +15,13 @@ import msgspec
 import pytest
 
 import steelyard
-from mixed_runs import CASES, encoded, journal, mixed_run, prepared
-from steelyard import store, summary
+from steelyard import store
+from steelyard.analysis import summary
 from steelyard.errors import InputError
 from steelyard.records import Answer, Experiment, Reply, RunInfo, Tier
 from steelyard.store import Stored
-from steelyard.viewer.library import Library, Listed, Listing
+from steelyard.viewer.run_list import Library, Listed, Listing
+from support.mixed_runs import CASES, encoded, journal, mixed_run, prepared
 
 BEGUN = "2026-01-01T00:00:00Z"
 
@@ -284,9 +285,9 @@ def test_a_folder_that_may_not_be_read_is_broken_and_the_others_are_not(tmp_path
     (tmp_path / "shut").chmod(0)
     (tmp_path / "half shut" / "run.json").chmod(0)
     script = (
-        "import os, sys; from pathlib import Path; from steelyard.viewer.library import Library\n"
+        "import os, sys; from pathlib import Path; from steelyard.viewer.run_list import Library\n"
         "library = Library(Path(sys.argv[1]))\n"
-        "import steelyard.scoring\n"
+        "import steelyard.analysis.scoring\n"
         "os.chdir(sys.argv[1]); os.geteuid() or os.setuid(65534)\n"
         "library.root = Path('.')\n"
         "for run in library.listed().runs: print(run.name, run.state, run.problem, sep='|')\n"

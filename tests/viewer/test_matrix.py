@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.records import Case
 from steelyard.viewer.matrix import OUTCOMES, SORTS, Cell, Query, Table, gap, natural, page
-from steelyard.viewer.opened import Row
+from steelyard.viewer.run_view import Row
 
 LABELS = ("wrong answer", "exception", "time limit")
 

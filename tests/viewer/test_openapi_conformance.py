@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Case
-from toolchains import SCHEMATHESIS, needs_schemathesis
-from viewed import Came, Viewer, cases, made
+from support.toolchains import SCHEMATHESIS, needs_schemathesis
+from support.viewed import Came, Viewer, cases, made
 
 pytestmark = needs_schemathesis()
 

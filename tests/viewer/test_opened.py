@@ -12,14 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
-from steelyard import records, store, summary
-from steelyard.engine.tiers import heard
+from steelyard import records, store
+from steelyard.analysis import summary
+from steelyard.engine.results.tier_runs import heard
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome
 from steelyard.store import Stored
-from steelyard.viewer.opened import Opened, Row, Seat
+from steelyard.viewer.run_view import Opened, Row, Seat
+from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 
 A = CASES[0]
 INFO = RunInfo(id="run", started_at="2026-01-01T00:00:00Z", names=("m",), samples=2)

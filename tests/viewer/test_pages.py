@@ -17,9 +17,9 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.records import Case
-from viewed import Came, Page, Viewer, cases, crawled, made, read
+from support.viewed import Came, Page, Viewer, cases, crawled, made, read
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 STRONG, WEAK = "openai/strong", "openai/weak"
 COUNT = 60
 

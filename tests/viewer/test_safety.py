@@ -14,7 +14,7 @@ import pytest
 
 from steelyard.records import Case
 from steelyard.reports.figures import UNSEEN
-from viewed import Came, Page, Viewer, cases, crawled, made, read
+from support.viewed import Came, Page, Viewer, cases, crawled, made, read
 
 HOSTILE = [
     "<script>alert(1)</script>",

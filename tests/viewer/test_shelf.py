@@ -12,13 +12,13 @@ from pathlib import Path
 import uvicorn
 
 from steelyard import store
-from steelyard.estimates import Estimate, difference
+from steelyard.analysis.estimates import Estimate, difference
 from steelyard.viewer import pages
 from steelyard.viewer.app import application
-from steelyard.viewer.library import Library
-from steelyard.viewer.opened import Opened
-from steelyard.viewer.shelf import PAUSES, Shelf
-from viewed import Came, cases, got, made
+from steelyard.viewer.run_cache import PAUSES, Shelf
+from steelyard.viewer.run_list import Library
+from steelyard.viewer.run_view import Opened
+from support.viewed import Came, cases, got, made
 
 MODEL = "openai/some"
 

@@ -15,13 +15,13 @@ from steelyard.engine.pace import Breaker, Pace
 from steelyard.engine.pool import work_through
 from steelyard.engine.steps import Persistence, ask, now
 from steelyard.records import Answer, Appraisal, Attempt, Case, Cost, Failure, Message, Panel, Reply, digest
-from steelyard.rubrics import Rubric
-from steelyard.verifiers.judge_answer import Unusable, judgment, repair_request
-from steelyard.verifiers.judge_prompt import messages, schema
+from steelyard.tiers.rubrics import Rubric
+from steelyard.verifiers.judge.answer import Unusable, judgment, repair_request
+from steelyard.verifiers.judge.prompt import messages, schema
 
 if TYPE_CHECKING:
-    from steelyard.prices import Prices
     from steelyard.protocols import Provider
+    from steelyard.providers.prices import Prices
     from steelyard.store import Journal
 
 REPAIRS = 2

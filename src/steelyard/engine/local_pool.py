@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from steelyard.engine.pool import Told
-    from steelyard.engine.verifying import Verifying
+    from steelyard.engine.verifiers import Verifying
 
 WAITING = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""

@@ -15,25 +15,25 @@ import msgspec
 
 from steelyard import evalsets, store
 from steelyard import settings as settings_module
-from steelyard.engine import shards
+from steelyard.analysis.scoring import rule as known_rule
+from steelyard.analysis.summary import Summary
 from steelyard.engine.budget import most_tokens
 from steelyard.engine.judging import most_judged
 from steelyard.engine.local_pool import LocalPool
 from steelyard.engine.plan import plan, under_tier
 from steelyard.engine.pool import complete
-from steelyard.engine.preparing import summed_up
-from steelyard.engine.query import opinions
-from steelyard.engine.sitting import Means, Sitting
+from steelyard.engine.results.headline_cache import summed_up
+from steelyard.engine.results.query import opinions
+from steelyard.engine.session import Means, Sitting
+from steelyard.engine.shards import deal
 from steelyard.engine.steps import now
-from steelyard.engine.verifying import Verifying, in_environment
+from steelyard.engine.verifiers import Verifying, in_environment
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.evalsets.experiments import Loaded, is_same_model
 from steelyard.plugins import part
-from steelyard.prices import Prices
+from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, SuiteRule, Tier, Until
-from steelyard.scoring import rule as known_rule
-from steelyard.store.copies import copy_to_parquet
-from steelyard.summary import Summary
+from steelyard.store.parquet import copy_to_parquet
 
 if TYPE_CHECKING:
     from steelyard.engine.pool import Pool
@@ -232,7 +232,7 @@ def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
             if own:
                 raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
         _check_prices(judges, means)
-        journal.describe(shards.planned_anew(msgspec.structs.replace(info, panel=_named(panel, judges))))
+        journal.describe(deal.planned_anew(msgspec.structs.replace(info, panel=_named(panel, judges))))
     except BaseException:
         journal.close()
         raise
@@ -254,12 +254,12 @@ def _within(info: RunInfo, means: Means) -> Means:
 
 def _dealt(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
     """The cases that are for this machine."""
-    return tuple(cases) if shard is None else shards.hand(cases, *shard)
+    return tuple(cases) if shard is None else deal.hand(cases, *shard)
 
 
 def _sharded(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
     """The description of a run that has only a shard of these cases, if it does."""
-    return info if shard is None else msgspec.structs.replace(info, shard=shards.shard(info, cases, *shard))
+    return info if shard is None else msgspec.structs.replace(info, shard=deal.shard(info, cases, *shard))
 
 
 def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]) -> dict[str, Provider]:
@@ -273,7 +273,7 @@ def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[
 def _of_tier(tier: Tier, means: Means, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
     """Whom a tier puts its cases to, and the name that facts carry."""
     if tier.agent:
-        from steelyard.providers.agent import Agent
+        from steelyard.providers.agent.provider import Agent
 
         agent = Agent(
             tier.agent,
@@ -354,7 +354,7 @@ def resume(
             more_info = msgspec.structs.replace(
                 info, samples=info.samples if samples is None else samples, more=planned
             )
-            journal.describe(shards.planned_anew(more_info))
+            journal.describe(deal.planned_anew(more_info))
     except BaseException:
         journal.close()
         raise
@@ -369,7 +369,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         paths = eval_sets or [file.path for file in files if evalsets.is_there(file.path)]
         if eval_sets or len(paths) == len(files) > 0:
             shard, current = journal.info.shard, _same_asks(journal.cases, (), paths)
-            if shard is not None and not shards.is_as_dealt(shard, current):
+            if shard is not None and not deal.is_as_dealt(shard, current):
                 raise InputError(
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
                     "are verified alike, then verify the merged run"
@@ -550,7 +550,7 @@ async def _pool(cases: Sequence[Case], verifying: Verifying, means: Means) -> As
     """Who verifies the replies to these cases."""
     pool: Pool = LocalPool(verifying, means.recheck)
     if means.backend == "ray" and not all(case.by_judges for case in cases):
-        from steelyard.engine.ray_pool import opened
+        from steelyard.engine.ray.pool import opened
 
         pool = await opened(cases, verifying, means)
     try:

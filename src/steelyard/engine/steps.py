@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from steelyard.analysis.scoring import correct
 from steelyard.engine.pace import LONGEST_WAIT, back_off
 from steelyard.errors import (
     NoAnswerInTime,
@@ -22,13 +23,12 @@ from steelyard.errors import (
 )
 from steelyard.protocols import delivering
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
-from steelyard.scoring import correct
 from steelyard.verifiers.function import judged_by
 
 if TYPE_CHECKING:
     from steelyard.engine.pace import Breaker, Pace
-    from steelyard.prices import Prices
     from steelyard.protocols import Provider, Verifier
+    from steelyard.providers.prices import Prices
 
 
 Made = TypeVar("Made")

@@ -17,9 +17,10 @@ from msgspec.structs import replace
 
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, nearest, printable, shown
-from steelyard.evalsets import jsonl, suites, toml
+from steelyard.evalsets import jsonl, toml
 from steelyard.evalsets.companions import Companions, reason
 from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked
+from steelyard.evalsets.shipped import suites
 from steelyard.evalsets.template import rendered
 from steelyard.records import JUDGES_ALONE, Case, EvalSetFile, Rule, digest
 

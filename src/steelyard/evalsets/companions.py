@@ -8,8 +8,8 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard import workspaces
 from steelyard.errors import InputError, nearest, printable, shown
+from steelyard.providers.agent import workspaces
 from steelyard.records import digest
 
 LIMIT = 10 << 20

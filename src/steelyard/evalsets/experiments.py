@@ -19,7 +19,7 @@ from steelyard.evalsets.schema import Draft, Keys, Problems, TooManyError, check
 from steelyard.evalsets.template import rendered
 from steelyard.evalsets.toml import Lines
 from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest, is_secret
-from steelyard.rubrics import default
+from steelyard.tiers.rubrics import default
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

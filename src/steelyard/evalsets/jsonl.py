@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from steelyard.errors import InputError, json_fault, shown
-from steelyard.evalsets import benchmarks
+from steelyard.evalsets.benchmarks import problems as benchmarks
 from steelyard.evalsets.schema import Draft, Header, Problems
 from steelyard.records import Case
 

@@ -17,7 +17,7 @@ from steelyard.evalsets.companions import reason
 from steelyard.evalsets.schema import AnyRecord, Draft, Keys, Problems, TooManyError, checked, dotted
 from steelyard.evalsets.yaml import Tree, nearest_line
 from steelyard.records import EvalSetFile, Record
-from steelyard.rubrics import BINARY, SCALED, Category, Item, Rubric
+from steelyard.tiers.rubrics import BINARY, SCALED, Category, Item, Rubric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

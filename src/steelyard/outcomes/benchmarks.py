@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.analysis.counts import Outcomes
 from steelyard.errors import printable, shown
-from steelyard.outcomes import cells, json_lines
+from steelyard.outcomes import cells, jsonl_columns
+from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, files, model_names, opened, reported
 from steelyard.outcomes.codes import EXPECTED, FALSE, MISSING, TRUE, UNCLEAR, Codes
-from steelyard.outcomes.complaints import COLUMNS_SHOWN, Complaints, File, Unreadable
-from steelyard.outcomes.counting import Counting, Rows
-from steelyard.outcomes.json_lines import ABSENT
-from steelyard.outcomes.source import BYTE_ORDER_MARK, files, model_names, opened, reported
-from steelyard.tally import Outcomes
+from steelyard.outcomes.counter import Counting, Rows
+from steelyard.outcomes.jsonl_columns import ABSENT
+from steelyard.outcomes.problems import COLUMNS_SHOWN, Complaints, File, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,7 +85,7 @@ def _named(rows: Rows, names: Sequence[str], models: Codes, complaints: Complain
 
 
 def _judged(
-    file: File, name: str, part: json_lines.Part, tasks: Codes, complaints: Complaints
+    file: File, name: str, part: jsonl_columns.Part, tasks: Codes, complaints: Complaints
 ) -> Iterator[tuple[str, Rows, list[str]]]:
     """The attempts of some lines: those that passed or not, then EvalPlus's with its base tests and with all."""
     import numpy as np
@@ -141,18 +141,18 @@ def _status(value: Any) -> int:
     return TRUE if value == "pass" else FALSE
 
 
-def _complain(file: File, part: json_lines.Part, at: int, key: str, expected: str, complaints: Complaints) -> None:
+def _complain(file: File, part: jsonl_columns.Part, at: int, key: str, expected: str, complaints: Complaints) -> None:
     """Say what is wrong with a key of a line."""
     line = [part.lines[at]]
     if part.values[key][at] is not ABSENT:
         complaints.add(file, key, f"{key} is {cells.told(part.values[key][at])}; {expected}", line)
         return
-    there = [printable(one[:80]) for one in json_lines.keys(part.raw[at])]
+    there = [printable(one[:80]) for one in jsonl_columns.keys(part.raw[at])]
     listed = ", ".join(there[:COLUMNS_SHOWN]) or "nothing"
     complaints.add(file, f"absent {key}", f"no {key}; the line has {listed}", line)
 
 
-def _parts(file: File, complaints: Complaints) -> Iterable[json_lines.Part]:
+def _parts(file: File, complaints: Complaints) -> Iterable[jsonl_columns.Part]:
     """A file's attempts, line by line or all at once."""
     if file.path.name.lower().removesuffix(".gz").endswith(".json"):
         whole = _whole(file)
@@ -162,8 +162,8 @@ def _parts(file: File, complaints: Complaints) -> Iterable[json_lines.Part]:
             values: dict[str, list[Any]] = {TASK: [task for task, _ in pairs], MODEL: nothing, PASSED: nothing}
             values[BASE] = [status.base_status for _, status in pairs]
             values[PLUS] = [status.plus_status for _, status in pairs]
-            return [json_lines.Part(values, [0] * len(pairs), [b"{}"] * len(pairs))]
-    return json_lines.parts(file, [TASK, MODEL, PASSED, BASE, PLUS], complaints)
+            return [jsonl_columns.Part(values, [0] * len(pairs), [b"{}"] * len(pairs))]
+    return jsonl_columns.parts(file, [TASK, MODEL, PASSED, BASE, PLUS], complaints)
 
 
 def _whole(file: File) -> Whole | None:

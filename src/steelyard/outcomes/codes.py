@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.outcomes.complaints import Unreadable
+from steelyard.outcomes.problems import Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputError, Problem, printable, shown
 from steelyard.outcomes import cells
+from steelyard.outcomes.byte_chunks import files, reported
 from steelyard.outcomes.codes import EXPECTED, MISSING, TRUE, UNCLEAR, Codes, outcomes
-from steelyard.outcomes.complaints import Complaints, File, Unreadable
-from steelyard.outcomes.sheet import Sheet
-from steelyard.outcomes.source import files, reported
-from steelyard.tier_runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
+from steelyard.outcomes.csv_columns import Sheet
+from steelyard.outcomes.problems import Complaints, File, Unreadable
+from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.analysis.counts import Outcomes
 from steelyard.errors import shown
+from steelyard.outcomes.byte_chunks import files, model_names, reported
 from steelyard.outcomes.codes import EXPECTED, FALSE, MISSING, Codes, outcomes
-from steelyard.outcomes.complaints import Complaints, File, Unreadable
-from steelyard.outcomes.counting import Counting, Rows
-from steelyard.outcomes.repeats import without_repeats
-from steelyard.outcomes.sheet import Sheet
-from steelyard.outcomes.source import files, model_names, reported
-from steelyard.tally import Outcomes
+from steelyard.outcomes.counter import Counting, Rows
+from steelyard.outcomes.csv_columns import Sheet
+from steelyard.outcomes.duplicates import without_repeats
+from steelyard.outcomes.problems import Complaints, File, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.analysis.counts import Outcomes
 from steelyard.errors import shown
-from steelyard.outcomes import cells, json_lines, parquet
+from steelyard.outcomes import cells, jsonl_columns, parquet_columns
+from steelyard.outcomes.byte_chunks import files, model_names, reported
 from steelyard.outcomes.codes import EXPECTED, MISSING, UNCLEAR, Codes
-from steelyard.outcomes.complaints import Complaints, File, Incomplete, Unreadable, no_column
-from steelyard.outcomes.counting import Counting, Rows
-from steelyard.outcomes.json_lines import ABSENT
-from steelyard.outcomes.repeats import without_repeats
-from steelyard.outcomes.sheet import Sheet
-from steelyard.outcomes.source import files, model_names, reported
-from steelyard.tally import Outcomes
+from steelyard.outcomes.counter import Counting, Rows
+from steelyard.outcomes.csv_columns import Sheet
+from steelyard.outcomes.duplicates import without_repeats
+from steelyard.outcomes.jsonl_columns import ABSENT
+from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable, no_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -146,7 +146,7 @@ class Reading:
         columns = self._columns
         chosen = [*columns.names(has_model=True), columns.passed, *columns.numbers()]
         has_model: bool | None = None
-        for part in json_lines.parts(file, chosen, self._complaints):
+        for part in jsonl_columns.parts(file, chosen, self._complaints):
             if not part.lines:
                 continue
             values = dict(part.values)
@@ -168,11 +168,11 @@ class Reading:
                     values[name] = [None if value is ABSENT else value for value in column]
             yield self._block(np.array(part.lines, np.int64), values, stem)
 
-    def _require(self, file: File, part: json_lines.Part, chosen: Sequence[str]) -> None:
+    def _require(self, file: File, part: jsonl_columns.Part, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
         absent = [name for name in chosen if all(value is ABSENT for value in part.values[name])]
         for name in absent:
-            what = no_column(name, json_lines.keys(part.raw[0]))
+            what = no_column(name, jsonl_columns.keys(part.raw[0]))
             self._complaints.add(file, f"absent {name}", what, [part.lines[0]])
         if absent:
             raise Incomplete
@@ -201,7 +201,7 @@ class Reading:
         import numpy as np
 
         columns = self._columns
-        read = parquet.Parquet(file, self._complaints)
+        read = parquet_columns.Parquet(file, self._complaints)
         has_model = self._has_model(read.columns)
         names, numbers = columns.names(has_model=has_model), columns.numbers()
         read.require(names, numbers, [columns.passed])
@@ -209,17 +209,17 @@ class Reading:
         for batch in read.batches([*names, columns.passed, *numbers], [*names, columns.passed]):
             count = len(batch[columns.case])
             if has_model:
-                models = parquet.codes(batch[columns.model], self._models)
+                models = parquet_columns.codes(batch[columns.model], self._models)
             else:
                 models = np.full(count, self._models[stem], np.int32)
             yield Block(
                 range(row, row + count),
                 models,
-                parquet.codes(batch[columns.case], self._cases),
-                parquet.outcomes(batch[columns.passed]),
-                None if columns.sample is None else parquet.codes(batch[columns.sample], self._samples),
-                None if columns.cost is None else parquet.numbers(batch[columns.cost]),
-                None if columns.score is None else parquet.numbers(batch[columns.score]),
+                parquet_columns.codes(batch[columns.case], self._cases),
+                parquet_columns.outcomes(batch[columns.passed]),
+                None if columns.sample is None else parquet_columns.codes(batch[columns.sample], self._samples),
+                None if columns.cost is None else parquet_columns.numbers(batch[columns.cost]),
+                None if columns.score is None else parquet_columns.numbers(batch[columns.score]),
                 partial(_cell, batch),
             )
             row += count

@@ -11,7 +11,7 @@ from steelyard.errors import Rejected, Unavailable
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.openai import FINISH, OpenAI, Usage, accounted
 from steelyard.records import Answer, Attempt, Verify
-from steelyard.verbatim import marked
+from steelyard.verifiers.code.verbatim import marked
 
 STOPS = {
     "python": ("\nclass", "\ndef", "\n#", "\nif", "\nprint"),

@@ -16,7 +16,7 @@ import msgspec
 from steelyard.errors import HALVES, InputError, Problem, Rejected, Unrecorded, json_fault
 from steelyard.protocols import Offer, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Case, Reply
-from steelyard.verbatim import marked
+from steelyard.verifiers.code.verbatim import marked
 
 LARGEST = 4 << 30
 """Bytes a packed recording may unpack to."""

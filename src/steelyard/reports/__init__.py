@@ -9,7 +9,7 @@ from steelyard import plugins
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.summary import Results
+    from steelyard.analysis.summary import Results
 
 FORMATS: Mapping[str, str] = {
     ".json": "json",

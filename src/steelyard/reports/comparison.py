@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from steelyard.analysis.suites import in_order
 from steelyard.reports.figures import counted, escaped_json, line
 from steelyard.reports.markdown import code, escaped, table
-from steelyard.suites import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.compare import Change, Comparison, OverallChange, SuiteChange
+    from steelyard.comparison.threshold import Change, Comparison, OverallChange, SuiteChange
 
 
 def text(comparison: Comparison) -> str:

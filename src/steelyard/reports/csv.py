@@ -11,7 +11,7 @@ from steelyard.reports.figures import line, obstacle
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.summary import Results, Tried
+    from steelyard.analysis.summary import Results, Tried
 
 COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),

@@ -8,15 +8,15 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.estimates import Estimate
-from steelyard.suites import classified, in_order
-from steelyard.summary import CaseSummary, Doubt, ModelSummary, Tried
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.suites import classified, in_order
+from steelyard.analysis.summary import CaseSummary, Doubt, ModelSummary, Tried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from steelyard.analysis.suite_scores import SuiteScores
     from steelyard.records import Cost, Evidence
-    from steelyard.suite_scores import SuiteScores
 
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
 

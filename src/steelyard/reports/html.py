@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from steelyard import decision as gates
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.summary import CaseSummary, ModelSummary, Results, Summary, Tried, hardest
+from steelyard.comparison import gate as gates
 from steelyard.errors import InputError
-from steelyard.estimates import Estimate
-from steelyard.reports import charts, comparison, decision, figures, run_charts, tiers
+from steelyard.reports import comparison, figures, gate, tiers
+from steelyard.reports.charts import run
+from steelyard.reports.charts import tiers as charts
+from steelyard.reports.charts.svg import Drawing, inline
 from steelyard.reports.highlight import highlighted
 from steelyard.reports.outlines import FEW, Chosen, Outline, chosen, outline
-from steelyard.reports.svg import Drawing, inline
 from steelyard.stats.paired import difference_interval
-from steelyard.summary import CaseSummary, ModelSummary, Results, Summary, Tried, hardest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from steelyard.compare import Comparison
-    from steelyard.decision import Decision, ModelDecision
+    from steelyard.comparison.gate import Decision, ModelDecision
+    from steelyard.comparison.threshold import Comparison
     from steelyard.records import Case, RunInfo
-    from steelyard.reports.run_charts import Chart
-    from steelyard.rubrics import Heard
-    from steelyard.tier_analysis import Analysis
+    from steelyard.reports.charts.run import Chart
+    from steelyard.tiers.analysis import Analysis
+    from steelyard.tiers.rubrics import Heard
 
 LARGEST = 4_900_000
 """Bytes of the page of a small run."""
@@ -264,7 +266,7 @@ def _told(model: ModelDecision, whole: Decision) -> str:
     named = ", ".join(figures.line(case, NAME) for case in worse[:3]) + (
         f" and {len(worse) - 3:,} more" if worse[3:] else ""
     )
-    moved = next(decision.reasons(model, whole))
+    moved = next(gate.reasons(model, whole))
     return f"{figures.line(model.model, NAME)}: {moved}{f'; worse: {named}' if worse else ''}."
 
 
@@ -278,7 +280,7 @@ def _leader(summary: Summary, judged: Sequence[ModelSummary]) -> Said:
     best, next_best = ranked[:2]
     first, second = (rates.get((model.model, model.tier), {}) for model in (best, next_best))
     shared = sorted(first.keys() & second.keys())
-    names = [figures.line(run_charts.short_name(model, judged), NAME) for model in (best, next_best)]
+    names = [figures.line(run.short_name(model, judged), NAME) for model in (best, next_best)]
     if len(shared) < 2:
         return Said(
             "plain", f"{names[0]} has the most correct attempts", "Too few cases are shared to say by how much."
@@ -327,9 +329,9 @@ def _thin(models: Sequence[ModelSummary]) -> set[int]:
 
 def _drawn(material: Material, draws: bool) -> dict[str, Any]:
     """The charts as they stand on the page, each with its table; and what to do where none can be drawn."""
-    found = run_charts.charts(material.summary, material.cases, material.attempts)
+    found = run.charts(material.summary, material.cases, material.attempts)
     of_tiers = [
-        run_charts.Chart(f"tiers-{name}", spec, (), ())
+        run.Chart(f"tiers-{name}", spec, (), ())
         for name, spec in (charts.charts(material.tiers) if material.tiers else {}).items()
     ]
     if any(chart.name == "tiers-cost-quality" for chart in of_tiers):
@@ -362,7 +364,7 @@ def _against(against: Against) -> dict[str, Any]:
             (
                 model,
                 decided.verdict if len(decided.models) == 1 else model.verdict,
-                list(decision.reasons(model, decided)),
+                list(gate.reasons(model, decided)),
             )
             for model in decided.models
         ],

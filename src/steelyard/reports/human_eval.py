@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.reports.figures import line, named, obstacle, why
 
 if TYPE_CHECKING:
-    from steelyard.summary import Results, Tried
+    from steelyard.analysis.summary import Results, Tried
 
 TIMED_OUT = ("cpu limit", "time limit")
 

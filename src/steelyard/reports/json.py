@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.analysis.suites import accuracy
 from steelyard.reports.figures import escaped_json, named, obstacle, response_class
-from steelyard.suites import accuracy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from steelyard.analysis.suite_scores import SuiteScores
+    from steelyard.analysis.summary import CaseSummary, ModelSummary, Results, Tried
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
-    from steelyard.suite_scores import SuiteScores
-    from steelyard.summary import CaseSummary, ModelSummary, Results, Tried
 
 
 def report(results: Results) -> str:

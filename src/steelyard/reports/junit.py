@@ -13,8 +13,8 @@ from steelyard.reports.figures import case_figures, counted, figures, line, mone
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from steelyard.analysis.summary import CaseSummary, ModelSummary, Results, Tried
     from steelyard.records import RunInfo, Test
-    from steelyard.summary import CaseSummary, ModelSummary, Results, Tried
 
 REASONS = 5
 """Different reasons that a failure tells of, and failed tests under each."""

@@ -6,8 +6,8 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from steelyard.analysis.summary import Results, hardest
 from steelyard.reports.figures import concerns, counted, figures, footnotes, line, named, suite_tables, verified
-from steelyard.summary import Results, hardest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

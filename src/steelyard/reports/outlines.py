@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.suites import classified
-from steelyard.summary import one_line
+from steelyard.analysis.suites import classified
+from steelyard.analysis.summary import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from steelyard.analysis.summary import End, Tried
     from steelyard.records import Case, Rule
-    from steelyard.summary import End, Tried
 
 FEW = 1_000
 """Attempts of a run all of whose texts are shown."""

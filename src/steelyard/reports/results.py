@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from steelyard.analysis.suites import accuracy
 from steelyard.reports.figures import named, why
 from steelyard.reports.human_eval import TIMED_OUT
-from steelyard.suites import accuracy
 
 if TYPE_CHECKING:
+    from steelyard.analysis.summary import Results, Tried
     from steelyard.records import Reply, Verdict
-    from steelyard.summary import Results, Tried
 
 INSTEAD = ("timeout", "crash", "error")
 """What can have come instead of an answer."""

@@ -16,7 +16,7 @@ from steelyard.reports.figures import counted, escaped_json, line, named, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.summary import Results, Tried
+    from steelyard.analysis.summary import Results, Tried
 
 MOST = 5_000
 """Results that are written: GitHub takes more and shows no more."""

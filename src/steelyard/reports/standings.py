@@ -15,8 +15,8 @@ from steelyard.reports.markdown import code, escaped, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from steelyard.estimates import Estimate
-    from steelyard.standing import Standing, Standings
+    from steelyard.analysis.estimates import Estimate
+    from steelyard.analysis.standings import Standing, Standings
 
 
 def markdown(standings: Standings) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.summary import Headline, ModelSummary, Summary, Tried, hardest
 from steelyard.reports.figures import (
     SuiteTable,
     case_figures,
@@ -35,15 +36,14 @@ from steelyard.reports.figures import (
     why,
 )
 from steelyard.reports.standings import rows_of
-from steelyard.summary import Headline, ModelSummary, Summary, Tried, hardest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from steelyard.health import Health, Level, Tool
+    from steelyard.analysis.standings import Standings
     from steelyard.records import Case, Diagnostic, Price
-    from steelyard.rubrics import Heard
-    from steelyard.standing import Standings
+    from steelyard.reports.health import Health, Level, Tool
+    from steelyard.tiers.rubrics import Heard
 
 _STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
 WIDEST = 10_000

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.estimates import Estimate
+from steelyard.analysis.estimates import Estimate
 from steelyard.reports.csv import cell
 from steelyard.reports.figures import counted, dollars, escaped_json, line, money, named, points, rate
 from steelyard.reports.markdown import code, escaped, table
 from steelyard.reports.terminal import rows_text
-from steelyard.tier_analysis import METRICS
+from steelyard.tiers.analysis import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.panels import Panel
     from steelyard.reports.csv import Cell
-    from steelyard.tier_analysis import Analysis, Comparison, Described, Grade, ModelAnalysis, TierAnalysis
+    from steelyard.tiers.agreement import Panel
+    from steelyard.tiers.analysis import Analysis, Comparison, Described, Grade, ModelAnalysis, TierAnalysis
 
 STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
@@ -155,7 +155,7 @@ FORMATS: dict[str, Callable[[Analysis], str]] = {"text": text, "json": as_json, 
 def graded(grade: Grade) -> str:
     """A grade with those that its interval allows.
 
-    >>> from steelyard.tier_analysis import Grade
+    >>> from steelyard.tiers.analysis import Grade
     >>> graded(Grade(letter="B", could_be=("A",))), graded(Grade(letter="C", could_be=("A", "B", "D")))
     ('B, could be A', 'C, could be A to D')
     """

@@ -19,7 +19,7 @@ import msgspec
 
 from steelyard.errors import InputError, VerifierError, nearest
 from steelyard.protocols import Guest, Limits
-from steelyard.sandbox.contained import Contained
+from steelyard.sandbox.sandbox import Contained
 from steelyard.sandbox.worker import HOME, Enclosure
 from steelyard.sandbox.zygote import DEVICES, ROOM, SYSTEM
 

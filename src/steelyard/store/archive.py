@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.database import identifier, literal, opened, patiently, quoted, sentence
 from steelyard.errors import InputError, NoRoomError, StoreError
 from steelyard.store import MANIFEST, NO_ROOM, USUAL, no_runs
-from steelyard.store.copies import AS_PARQUET, Copied, Opinions, copied
+from steelyard.store.database import identifier, literal, opened, patiently, quoted, sentence
+from steelyard.store.parquet import AS_PARQUET, Copied, Opinions, copied
 from steelyard.store.partitions import tells
 
 if TYPE_CHECKING:

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
+from steelyard.analysis.summary import Results
 from steelyard.reports import markdown
 from steelyard.reports.figures import escaped_json, named
 from steelyard.reports.results import result
-from steelyard.summary import Results
-from steelyard.viewer import answers, openapi
-from steelyard.viewer.asked import LONGEST, Asked, Refused
-from steelyard.viewer.shelf import eval_sets
+from steelyard.viewer import api_records, openapi
+from steelyard.viewer.query_params import LONGEST, Asked, Refused
+from steelyard.viewer.run_cache import eval_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.summary import Headline, Tried
-    from steelyard.viewer.library import Listed
-    from steelyard.viewer.opened import Opened, Row
-    from steelyard.viewer.shelf import Shelf
+    from steelyard.analysis.summary import Headline, Tried
+    from steelyard.viewer.run_cache import Shelf
+    from steelyard.viewer.run_list import Listed
+    from steelyard.viewer.run_view import Opened, Row
 
 USUAL, MOST = 50, 200
 """Entries on a page unless more are asked for, and at the most."""
@@ -59,7 +59,7 @@ def routes(shelf: Shelf) -> dict[str, Callable[[Asked, dict[str, str]], Response
 def health(asked: Asked) -> Response:
     """That the server is there."""
     asked.check(())
-    return _json(answers.Health(status="ok", version=version("steelyard")))
+    return _json(api_records.Health(status="ok", version=version("steelyard")))
 
 
 def described(asked: Asked) -> Response:
@@ -84,7 +84,7 @@ def runs(shelf: Shelf, asked: Asked) -> Response:
     started, _, name = asked.text("cursor").partition("|")
     rest = [one for one in wanted if (one.started_at, one.name) < (started, name)] if asked.text("cursor") else wanted
     return _json(
-        answers.RunsPage(
+        api_records.RunsPage(
             items=tuple(_entry(one) for one in rest[:limit]),
             next_cursor=f"{rest[limit - 1].started_at}|{rest[limit - 1].name}" if len(rest) > limit else None,
             total=len(wanted),
@@ -102,7 +102,7 @@ def run(shelf: Shelf, name: str, asked: Asked) -> Response:
     info = opened.info
     entry = msgspec.structs.asdict(_entry(listed))
     return _json(
-        answers.RunDetail(
+        api_records.RunDetail(
             **entry
             | {
                 "suite_stats": tuple(_stats(opened)) or entry["suite_stats"],
@@ -121,9 +121,9 @@ def run(shelf: Shelf, name: str, asked: Asked) -> Response:
     )
 
 
-def _entry(run: Listed) -> answers.RunEntry:
+def _entry(run: Listed) -> api_records.RunEntry:
     whole = " + ".join(eval_sets(run))
-    return answers.RunEntry(
+    return api_records.RunEntry(
         run_id=run.name,
         model_id=", ".join(named(one.model, one.tier) for one in run.models),
         timestamp_utc=run.started_at,
@@ -133,7 +133,7 @@ def _entry(run: Listed) -> answers.RunEntry:
         cases=run.cases,
         models=tuple(map(_figures, run.models)),
         suite_stats=tuple(
-            answers.SuiteStats(
+            api_records.SuiteStats(
                 suite_id=whole,
                 model_id=named(one.model, one.tier),
                 total_cases=one.attempts + one.missing,
@@ -146,8 +146,8 @@ def _entry(run: Listed) -> answers.RunEntry:
     )
 
 
-def _figures(one: Headline) -> answers.ModelFigures:
-    return answers.ModelFigures(
+def _figures(one: Headline) -> api_records.ModelFigures:
+    return api_records.ModelFigures(
         model_id=named(one.model, one.tier),
         model=one.model,
         tier=one.tier,
@@ -160,7 +160,7 @@ def _figures(one: Headline) -> answers.ModelFigures:
     )
 
 
-def _stats(opened: Opened) -> Iterator[answers.SuiteStats]:
+def _stats(opened: Opened) -> Iterator[api_records.SuiteStats]:
     """How each suite came out under each model; nothing where no case belongs to a suite."""
     counts: dict[tuple[str, int], Counter[str]] = {}
     for row in opened.rows:
@@ -168,7 +168,7 @@ def _stats(opened: Opened) -> Iterator[answers.SuiteStats]:
         if suite:
             counts.setdefault((suite, row.seat), Counter())[row.outcome] += 1
     for (suite, seat), count in sorted(counts.items()):
-        yield answers.SuiteStats(
+        yield api_records.SuiteStats(
             suite_id=suite,
             model_id=named(*opened.seats[seat]),
             total_cases=count.total(),
@@ -189,18 +189,20 @@ def results(shelf: Shelf, name: str, asked: Asked) -> Response:
     asked.check(("limit", "cursor", "case_id", "model_id"))
     opened, limit = shelf.run(name), _limit(asked)
     wanted = [row for row in _rows(opened, asked) if row.outcome != "missing"]
-    items: list[answers.RunResult] = []
+    items: list[api_records.RunResult] = []
     size = 0
     for row in wanted:
         if len(items) == limit or size > FULL:
             break
         found = result(name, _tried(opened, row))
         if found is not None:
-            one = msgspec.convert(found, answers.RunResult)
+            one = msgspec.convert(found, api_records.RunResult)
             items.append(one)
             size += len(one.raw_response or "")
     rest = wanted[len(items) :]
-    return _json(answers.ResultsPage(items=tuple(items), next_cursor=_cursor(wanted[len(items) - 1]) if rest else None))
+    return _json(
+        api_records.ResultsPage(items=tuple(items), next_cursor=_cursor(wanted[len(items) - 1]) if rest else None)
+    )
 
 
 def attempts(shelf: Shelf, name: str, asked: Asked) -> Response:
@@ -210,8 +212,8 @@ def attempts(shelf: Shelf, name: str, asked: Asked) -> Response:
     outcome = asked.choice("outcome", ("correct", "wrong", "missing"))
     wanted = [row for row in _rows(opened, asked) if not outcome or row.outcome == outcome]
     return _json(
-        answers.AttemptsPage(
-            items=tuple(answers.AttemptEntry(**_told(opened, row)) for row in wanted[:limit]),
+        api_records.AttemptsPage(
+            items=tuple(api_records.AttemptEntry(**_told(opened, row)) for row in wanted[:limit]),
             next_cursor=_cursor(wanted[limit - 1]) if len(wanted) > limit else None,
             total=len(opened.rows),
         )
@@ -232,7 +234,7 @@ def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
     tried = _tried(opened, rows[0])
     reply, verdict, failure = tried.reply, tried.verdict, tried.failure
     return _json(
-        answers.AttemptDetail(
+        api_records.AttemptDetail(
             **_told(opened, rows[0]),
             messages=tried.case.messages,
             answer=reply.answer if reply else None,
@@ -241,7 +243,7 @@ def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
             failure_stage=failure.stage if failure else "",
             failure=failure.message if failure else "",
             judgments=tuple(
-                answers.Judged(
+                api_records.Judged(
                     judge=one.judge,
                     repeat=one.repeat,
                     score=one.judgment.score if one.judgment else None,
@@ -285,18 +287,18 @@ def case(shelf: Shelf, case_id: str, asked: Asked) -> Response:
             newest = newest or opened.cases[places[0]]
             cells = shelf.table(opened).cells[places[0]]
             counts = tuple(
-                answers.CaseCounts(
+                api_records.CaseCounts(
                     model_id=named(*seat), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
                 )
                 for seat, cell in zip(opened.seats, cells, strict=True)
             )
-            found.append(answers.CaseInRun(run_id=one.name, timestamp_utc=one.started_at, models=counts))
+            found.append(api_records.CaseInRun(run_id=one.name, timestamp_utc=one.started_at, models=counts))
     is_more = len(listed) > SEARCHED
     if not found and not is_more and not asked.text("cursor"):
         raise Refused(404, "no run here has such a case")
     last = listed[SEARCHED - 1] if is_more else None
     return _json(
-        answers.CaseDetail(
+        api_records.CaseDetail(
             case_id=case_id,
             case=newest,
             runs=tuple(found),
@@ -318,7 +320,7 @@ def compare(shelf: Shelf, asked: Asked) -> Response:
     start = int(_given_cursor(asked, COUNT) or 0)
     pairing, decision = compared.gated.pairing, compared.gated.decision
     return _json(
-        answers.ComparisonPage(
+        api_records.ComparisonPage(
             baseline=sides[0].name,
             current=sides[1].name,
             verdict=decision.verdict,
@@ -328,7 +330,7 @@ def compare(shelf: Shelf, asked: Asked) -> Response:
             removed_cases=pairing.removed_cases,
             tests_changed=pairing.tests_changed,
             items=tuple(
-                answers.CaseChange(
+                api_records.CaseChange(
                     case_id=change.case,
                     model_id=change.model,
                     state=change.state,

@@ -15,9 +15,9 @@ from starlette.routing import Route
 from steelyard.errors import SteelyardError
 from steelyard.reports.figures import counted, plain
 from steelyard.viewer import api, pages
-from steelyard.viewer.asked import Asked, Refused
 from steelyard.viewer.guard import Guard, told
-from steelyard.viewer.shelf import Shelf
+from steelyard.viewer.query_params import Asked, Refused
+from steelyard.viewer.run_cache import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from steelyard.viewer.library import Library
+    from steelyard.viewer.run_list import Library
 
 AT_ONCE = 8
 """Requests that are worked on at the same time; each may hold some megabytes."""

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from steelyard.viewer import pages
-from steelyard.viewer.asked import address
+from steelyard.viewer.query_params import address
 
 if TYPE_CHECKING:
     from starlette.responses import Response

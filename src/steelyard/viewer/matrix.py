@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from steelyard.records import Case
-    from steelyard.viewer.opened import Row
+    from steelyard.viewer.run_view import Row
 
 SORTS = {
     "order": "as in the eval set",

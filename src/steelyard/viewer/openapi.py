@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
-from steelyard import decision, estimates, records, suite_scores, summary
+from steelyard import records
+from steelyard.analysis import estimates, suite_scores, summary
+from steelyard.analysis.summary import Summary
+from steelyard.comparison import gate
 from steelyard.evalsets.schema import explained
-from steelyard.summary import Summary
-from steelyard.viewer import answers
-from steelyard.viewer.asked import LONGEST
+from steelyard.viewer import api_records
+from steelyard.viewer.query_params import LONGEST
 
 JSON, MARKDOWN = "application/json", "text/markdown"
-MODULES = (records, estimates, suite_scores, summary, decision, answers)
+MODULES = (records, estimates, suite_scores, summary, gate, api_records)
 """Where the records that are answered with are explained."""
 
 LIMIT = {
@@ -55,15 +57,15 @@ OUTCOME = {
 }
 
 PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
-    "/healthz": ("health", "That the server is there; needs no key.", [], answers.Health),
+    "/healthz": ("health", "That the server is there; needs no key.", [], api_records.Health),
     "/openapi.json": ("description", "This description.", [], None),
     "/api/v1/runs": (
         "runs",
         "The runs, the newest first.",
         [LIMIT, _cursor(), MODEL_ID, _text("eval_set", "Only runs of this eval set."), STATE],
-        answers.RunsPage,
+        api_records.RunsPage,
     ),
-    "/api/v1/runs/{run_id}": ("run", "One run with what it was asked to do.", [RUN], answers.RunDetail),
+    "/api/v1/runs/{run_id}": ("run", "One run with what it was asked to do.", [RUN], api_records.RunDetail),
     "/api/v1/runs/{run_id}/summary": (
         "summary",
         "What a run adds up to, per model and per case, each number with its interval.",
@@ -74,13 +76,13 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
         "results",
         "The judged attempts with their replies. A page ends early where the replies are long.",
         [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID],
-        answers.ResultsPage,
+        api_records.ResultsPage,
     ),
     "/api/v1/runs/{run_id}/attempts": (
         "attempts",
         "All attempts, also those that are missing, without their texts.",
         [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID, OUTCOME],
-        answers.AttemptsPage,
+        api_records.AttemptsPage,
     ),
     "/api/v1/runs/{run_id}/attempt": (
         "attempt",
@@ -96,7 +98,7 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
                 "schema": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 1},
             },
         ],
-        answers.AttemptDetail,
+        api_records.AttemptDetail,
     ),
     "/api/v1/runs/{run_id}/report.md": ("report", "The summary of a run as Markdown.", [RUN], str),
     "/api/v1/cases/{case_id}": (
@@ -107,7 +109,7 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _text("run_id", "Only this run."),
             _cursor(),
         ],
-        answers.CaseDetail,
+        api_records.CaseDetail,
     ),
     "/api/v1/compare": (
         "compare",
@@ -120,7 +122,7 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             LIMIT,
             _cursor("^[0-9]{1,9}$"),
         ],
-        answers.ComparisonPage,
+        api_records.ComparisonPage,
     ),
 }
 
@@ -130,7 +132,7 @@ def document() -> dict[str, Any]:
     """The whole description."""
     kinds = [kind for _, _, _, kind in PATHS.values() if kind not in (None, str)]
     schemas, components = msgspec.json.schema_components(
-        [*kinds, answers.Envelope], ref_template="#/components/schemas/{name}"
+        [*kinds, api_records.Envelope], ref_template="#/components/schemas/{name}"
     )
     *found, envelope = schemas
     _explain(components)

@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jinja2
 from markupsafe import Markup, escape
 
-from steelyard.estimates import Estimate, difference, share
+from steelyard.analysis.estimates import Estimate, difference, share
+from steelyard.analysis.suites import CLASSES
 from steelyard.reports import figures as reports
 from steelyard.reports import html
-from steelyard.reports.decision import WORDS, reasons
+from steelyard.reports.gate import WORDS, reasons
 from steelyard.reports.tiers import tables
-from steelyard.suites import CLASSES
-from steelyard.viewer import drawings, texts
-from steelyard.viewer.asked import Asked, Refused, address
-from steelyard.viewer.comparing import SAME, STATES
+from steelyard.viewer import sparklines, text_diff
+from steelyard.viewer.compare_runs import SAME, STATES
 from steelyard.viewer.matrix import OUTCOMES, SIZES, SORTS, Query, page
-from steelyard.viewer.shelf import eval_sets, histories, nearby
+from steelyard.viewer.query_params import Asked, Refused, address
+from steelyard.viewer.run_cache import eval_sets, histories, nearby
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from steelyard.analysis.suite_scores import SuiteScore
+    from steelyard.analysis.summary import Headline, ModelSummary, Summary, Tried
+    from steelyard.comparison.sides import Trials
     from steelyard.records import Case
-    from steelyard.rubrics import Heard
-    from steelyard.sides import Trials
-    from steelyard.suite_scores import SuiteScore
-    from steelyard.summary import Headline, ModelSummary, Summary, Tried
-    from steelyard.viewer.comparing import Changed, Compared
-    from steelyard.viewer.library import Listed
+    from steelyard.tiers.rubrics import Heard
+    from steelyard.viewer.compare_runs import Changed, Compared
     from steelyard.viewer.matrix import Cell, Table
-    from steelyard.viewer.opened import Opened, Row
-    from steelyard.viewer.shelf import Earlier, Shelf, Side
+    from steelyard.viewer.run_cache import Earlier, Shelf, Side
+    from steelyard.viewer.run_list import Listed
+    from steelyard.viewer.run_view import Opened, Row
 
 RUNS_ON_A_PAGE = 50
 TRENDS = 6
@@ -72,7 +72,7 @@ class ModelRow(NamedTuple):
 
     name: str
     headline: Headline
-    scale: drawings.Scale | None
+    scale: sparklines.Scale | None
     earlier: Earlier | None
     change: Estimate | None
     """Of pass@1 since the run before it of the same eval set."""
@@ -91,7 +91,7 @@ class TrendCard(NamedTuple):
 
     eval_set: str
     model: str
-    drawing: drawings.Trend
+    drawing: sparklines.Trend
     points: tuple[Earlier, ...]
     change: Estimate | None
     """Since the run before the last."""
@@ -116,7 +116,7 @@ def runs(shelf: Shelf, asked: Asked) -> str:
         TrendCard(
             " + ".join(sets),
             name,
-            drawings.trend([_pass_at_1(point) for point in points]),
+            sparklines.trend([_pass_at_1(point) for point in points]),
             tuple(points),
             _change(points[-2], points[-1].headline),
         )
@@ -158,7 +158,7 @@ def _run_row(run: Listed, past: Mapping[tuple[tuple[str, ...], str], Sequence[Ea
         points = past.get((eval_sets(run), name), ())
         places = [place for place, point in enumerate(points) if point.run.name == run.name]
         earlier = points[places[0] - 1] if places and places[0] else None
-        rows.append(ModelRow(name, headline, drawings.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
+        rows.append(ModelRow(name, headline, sparklines.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
     return RunRow(run, eval_sets(run), tuple(rows))
 
 
@@ -171,7 +171,7 @@ class CellView(NamedTuple):
     """A cell as it is drawn."""
 
     cell: Cell
-    bars: drawings.Bars
+    bars: sparklines.Bars
     label: str
     """The most frequent kind of failure."""
     reason: str
@@ -291,7 +291,7 @@ def _line(opened: Opened, table: Table, place: int, seats: Sequence[int]) -> Lin
         labels = [row.label for row in failed]
         most = max(dict.fromkeys(labels), key=labels.count, default="")
         said = next((row.reason for row in failed if row.label == most), "")
-        drawn = drawings.bars([row.outcome for row in rows])
+        drawn = sparklines.bars([row.outcome for row in rows])
         reason = said.removeprefix(f"{most}: ")
         cells.append(CellView(cell, drawn, most, reason, opened.seats[seat].model, opened.seats[seat].tier))
     return LineView(opened.cases[place], tuple(cells))
@@ -367,7 +367,7 @@ class HeadlineRow(NamedTuple):
 
     name: str
     model: ModelSummary
-    scale: drawings.Scale | None
+    scale: sparklines.Scale | None
     first: tuple[int, Estimate] | None
     """pass@k at the smallest k."""
     others: tuple[tuple[int, Estimate], ...]
@@ -379,7 +379,7 @@ def _headline(summary: Summary) -> dict[str, Any]:
         sizes = sorted(model.pass_at.items())
         first = sizes[0] if sizes else None
         name = reports.named(model.model, model.tier)
-        rows.append(HeadlineRow(name, model, drawings.scale(first[1]) if first else None, first, tuple(sizes[1:])))
+        rows.append(HeadlineRow(name, model, sparklines.scale(first[1]) if first else None, first, tuple(sizes[1:])))
     every = reports.figures(summary.models)
     return {
         "summary": summary,
@@ -466,7 +466,7 @@ class Beside(NamedTuple):
     right: Tried | None
     left_rows: tuple[Row, ...]
     right_rows: tuple[Row, ...]
-    pairs: Sequence[texts.Pair] | None
+    pairs: Sequence[text_diff.Pair] | None
     """None where the texts are too long to be compared."""
     what: str
     """`reply` or `code`."""
@@ -581,7 +581,7 @@ def _beside(shelf: Shelf, found: Compared, sides: tuple[Side, Side], asked: Aske
         for side, of_case, which, outcome in zip(sides, rows, ("left", "right"), wanted, strict=True)
     ]
     left, right = (_text(one, what) for one in tried)
-    pairs = texts.side_by_side(left, right) if texts.is_comparable(left, right) else None
+    pairs = text_diff.side_by_side(left, right) if text_diff.is_comparable(left, right) else None
     return Beside(change, tried[0], tried[1], tuple(rows[0]), tuple(rows[1]), pairs, what)
 
 
@@ -628,7 +628,7 @@ class SuiteRow(NamedTuple):
     """One suite under one model."""
 
     score: SuiteScore
-    scale: drawings.Scale | None
+    scale: sparklines.Scale | None
     pieces: tuple[ClassPiece, ...]
 
 
@@ -661,7 +661,7 @@ def _suite_row(score: SuiteScore) -> SuiteRow:
         tone = name if name in CLASSES else "other"
         pieces.append(ClassPiece(name, count, tone, round(x, 2), round(width, 2)))
         x += width
-    return SuiteRow(score, drawings.scale(score.score), tuple(pieces))
+    return SuiteRow(score, sparklines.scale(score.score), tuple(pieces))
 
 
 def tiers(shelf: Shelf, name: str) -> str:

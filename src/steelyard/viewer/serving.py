@@ -15,7 +15,7 @@ import uvicorn
 
 from steelyard.errors import InputError
 from steelyard.viewer.app import application
-from steelyard.viewer.library import Library
+from steelyard.viewer.run_list import Library
 
 if TYPE_CHECKING:
     from collections.abc import Callable

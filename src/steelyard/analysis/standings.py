@@ -1,0 +1,143 @@
+"""Where each model stands, from outcomes that somebody else has counted."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from steelyard.analysis.estimates import Estimate, mean, pass_at, pass_hat, price_of_pass
+from steelyard.errors import InputError
+from steelyard.records import Record
+from steelyard.reports.figures import line
+from steelyard.stats.passk import histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from steelyard.analysis.counts import Tally
+
+MISSING = ("skip", "zero", "error")
+"""What can be done about cases without an outcome: leave them out, count them as failed, or refuse."""
+NAME = 80
+"""Letters of a name in a sentence."""
+
+
+class Standing(Record, frozen=True, kw_only=True):
+    """One model over all its cases."""
+
+    model: str
+    cases: int
+    """All cases, those without an outcome included."""
+    attempts: int
+    """Attempts with an outcome."""
+    correct: int
+    missing: int = 0
+    """Attempts without an outcome."""
+    unscored: tuple[str, ...] = ()
+    """Cases without a single outcome."""
+    largest: int
+    """The most attempts that any case has."""
+    pass_at: dict[int, Estimate]
+    pass_hat: dict[int, Estimate]
+    """pass^k: how likely it is that all of k attempts succeed."""
+    score: Estimate | None = None
+    """None where no scores are told."""
+    cost_usd: float | None = None
+    """None where some price is not told."""
+    cost_of_pass: Estimate | None = None
+
+
+class Standings(Record, frozen=True, kw_only=True):
+    """All models, and what a reader must know before trusting the numbers."""
+
+    models: tuple[Standing, ...]
+    k: tuple[int, ...]
+    missing: str
+    """What was done about cases without an outcome."""
+    notes: tuple[str, ...] = ()
+    conclusive: bool = True
+    """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
+
+
+def standings(tallies: Iterable[Tally], k: Sequence[int], *, missing: str = "skip") -> Standings:
+    """What the tallies add up to; an InputError when cases have no outcome and `missing` is `error`."""
+    sizes = tuple(sorted(set(k)))
+    models = tuple(standing(tally, sizes, missing=missing) for tally in tallies)
+    return Standings(
+        models=models,
+        k=sizes,
+        missing=missing,
+        notes=tuple(note for model in models for note in _notes(model, missing)),
+        conclusive=any(model.attempts for model in models)
+        and (missing != "skip" or not any(20 * len(model.unscored) > model.cases for model in models)),
+    )
+
+
+def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standing:
+    """What one tally adds up to."""
+    unscored = tuple(case for case, tried in zip(tally.cases, tally.tried, strict=True) if not tried)
+    if unscored and missing == "error":
+        raise InputError(
+            f"{line(tally.model, NAME)}: {_listed(unscored)} without an outcome; --missing skip leaves them out"
+        )
+    tallied = histogram(tally.tried, tally.passed)
+    tallied = {pair: cases for pair, cases in tallied.items() if pair[0]}
+    failed = len(unscored) if missing == "zero" else 0
+    return Standing(
+        model=tally.model,
+        cases=len(tally.cases),
+        attempts=sum(n * cases for (n, _), cases in tallied.items()),
+        correct=sum(c * cases for (_, c), cases in tallied.items()),
+        missing=tally.missing,
+        unscored=unscored,
+        largest=max((n for n, _ in tallied), default=0),
+        pass_at={size: pass_at(tallied, size, failed=failed) for size in k},
+        pass_hat={size: pass_hat(tallied, size, failed=failed) for size in k},
+        score=_score(tally, failed),
+        cost_usd=None if tally.costs is None else math.fsum(tally.costs),
+        cost_of_pass=_price(tally),
+    )
+
+
+def _score(tally: Tally, failed: int) -> Estimate | None:
+    if tally.scores is None:
+        return None
+    told = [(score, tried) for score, tried in zip(tally.scores, tally.tried, strict=True) if score is not None]
+    values = [score for score, _ in told] + [0.0] * failed
+    return mean(values, sum(int(tried) for _, tried in told) + failed)
+
+
+def _price(tally: Tally) -> Estimate | None:
+    if tally.costs is None:
+        return None
+    asked = [entry for entry in zip(tally.costs, tally.passed, tally.tried, strict=True) if entry[2]]
+    costs, passes = [float(cost) for cost, _, _ in asked], [int(passed) for _, passed, _ in asked]
+    return price_of_pass(costs, passes, [int(tried) for _, _, tried in asked])
+
+
+def _notes(model: Standing, missing: str) -> Iterable[str]:
+    name = line(model.model, NAME)
+    scored = model.cases - len(model.unscored)
+    if model.unscored:
+        fate = {"skip": "left out", "zero": "counted as failed"}[missing]
+        yield f"{name}: {_listed(model.unscored)} without an outcome, {fate}"
+    if model.missing:
+        yield f"{name}: {model.missing} attempts have no outcome and are in no number"
+    for size, estimate in model.pass_at.items():
+        usable = estimate.cases - (len(model.unscored) if missing == "zero" and estimate.cases else 0)
+        if scored and not usable:
+            yield f"{name}: pass@{size} needs {size} attempts at a case, and the most there are is {model.largest}"
+        elif usable < scored:
+            yield f"{name}: pass@{size} rests on the {usable} of {scored} cases with at least {size} attempts"
+
+
+def _listed(cases: Sequence[str]) -> str:
+    """How many cases, and the first of them.
+
+    >>> _listed(["a", "b"])
+    '2 cases (a, b)'
+    """
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    return (
+        f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(line(case, NAME) for case in cases[:5])}{more})"
+    )

@@ -1,0 +1,156 @@
+"""What the options of a command mean, together with the settings file and the environment: for the command line and for pytest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.engine.results.count_attempts import Counting
+    from steelyard.engine.session import Means, Watch
+    from steelyard.records import Case, SuiteRule
+    from steelyard.settings import Settings
+
+
+def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Settings, Means]:
+    """The settings, and what a run is carried out with; what is odd about the settings is told on standard error."""
+    from msgspec.structs import replace
+
+    from steelyard import settings as settings_module
+    from steelyard.engine.session import Means
+    from steelyard.providers.prices import table
+
+    if getattr(options, "env_file", None):
+        settings_module.read_env_file(Path(options.env_file), os.environ)
+    settings, problems = settings_module.load(Path(options.config) if options.config else None, os.environ)
+    for problem in problems:
+        _tell(f"warning: {problem}")
+    if settings.price_table:
+        settings = replace(settings, prices={**table(settings.price_table), **settings.prices})
+    return settings, Means(
+        settings=settings,
+        parallelism=getattr(options, "parallelism", None),
+        max_cost=getattr(options, "max_cost", None),
+        watch=watch,
+        require_isolation=getattr(options, "require_isolation", None) or "",
+        allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
+        recheck=getattr(options, "recheck", None) or 0,
+        python_env=getattr(options, "python_env", None) or "",
+        backend=getattr(options, "backend", None) or "local",
+        ray_address=getattr(options, "ray_address", ""),
+    )
+
+
+def counting(options: argparse.Namespace) -> Counting:
+    """How attempts in Parquet are read and counted."""
+    from steelyard.engine.results.count_attempts import Counting
+    from steelyard.outcomes.parquet_counts import USUAL
+
+    columns = USUAL._replace(passed=options.passed, sample=options.sample)
+    columns = columns._replace(case=options.case or USUAL.case, model=options.model or USUAL.model)
+    return Counting(columns, options.copies, options.backend, options.ray_address)
+
+
+def models(given: Sequence[str] | None) -> list[str]:
+    """The models that some texts name, several in one text parted by commas."""
+    import re
+
+    # a comma inside a command or a path does not part two models: the next one names its provider first
+    return [model.strip() for text in given or () for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
+
+
+def parameters(options: argparse.Namespace, default_temperature: float | None = None) -> dict[str, Any]:
+    """What is sent with each request."""
+    import msgspec
+
+    from steelyard.errors import InputError
+
+    given: dict[str, Any] = {}
+    for text in options.param:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"--param {text}: not NAME=VALUE, such as --param top_p=0.9")
+        try:
+            given[name] = msgspec.json.decode(value)
+        except msgspec.MsgspecError:
+            given[name] = value
+    temperature = default_temperature if options.temperature is None else options.temperature
+    named = {"temperature": temperature, "max_tokens": options.max_tokens}
+    return given | {name: value for name, value in named.items() if value is not None}
+
+
+def suite_rule(
+    options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
+) -> SuiteRule | None:
+    """How suites are scored where options or settings say so, the run's own where they do not; None where neither does."""
+    from msgspec.structs import asdict, replace
+
+    from steelyard.analysis.suites import check
+    from steelyard.errors import InputError, nearest
+
+    where = options.config or "steelyard.toml"
+    suites = {case.suite for case in cases if case.suite}
+    in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
+    given = {
+        "penalties": _assigned("--penalty", options.penalty, "refusal=0.25"),
+        "weights": _assigned("--suite-weight", options.suite_weight, "injection=2"),
+        "latency_target": options.latency_target,
+        "latency_limit": options.latency_limit,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not in_file and not given:
+        return None
+    rule = replace(own, **{**in_file, **given})
+    try:
+        check(rule, suites=suites if "weights" in given else None)
+    except InputError as error:
+        raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
+    # one settings file serves many runs, and not all of them have every suite
+    for suite in sorted(in_file.get("weights", {}).keys() - suites):
+        _tell(f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({nearest(suite, suites)})')
+    return rule
+
+
+def suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings) -> SuiteRule | None:
+    """How the suites of a stored run are scored, as above."""
+    from steelyard import store
+
+    stored = store.Stored(folder)
+    return suite_rule(options, settings, stored.info.suites, stored.cases)
+
+
+def _assigned(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
+    """The numbers that NAME=NUMBER gives to names; None where nothing is given."""
+    from steelyard.errors import InputError
+
+    numbers: dict[str, float] = {}
+    for each in given or ():
+        name, equals, number = each.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise InputError(f"{option} {each}: not NAME=NUMBER, such as {option} {example}")
+        if name in numbers:
+            raise InputError(f'{option}: "{name}" is named twice')
+        numbers[name] = value
+    return numbers or None
+
+
+def text(given: str | None) -> str:
+    """The text itself, or that of the file it names."""
+    if not given:
+        return ""
+    try:
+        return Path(given).read_text("utf-8") if Path(given).is_file() else given
+    except (OSError, ValueError):
+        return given
+
+
+def _tell(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)

@@ -1,0 +1,237 @@
+"""What it takes to see a mean drop, and to rule one out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.comparison.gate import Paired, decide
+from steelyard.records import Record
+from steelyard.stats.power import Prospect, alarm_chance, all_clear_chance, least, lowered, prospect, typical_passes
+
+if TYPE_CHECKING:
+    from steelyard.comparison.pairing import Model
+
+SHOWN = (1, 3, 5, 10, 20)
+"""Attempts per case of which is told what they would see."""
+MOST = 1000
+"""More attempts at each case than this are not advice."""
+PRECISION = 1e-6
+"""How well the smallest drop that is seen is known."""
+
+
+class Once(Record, frozen=True, kw_only=True):
+    """One attempt at each case of a plan."""
+
+    cost_usd: float | None = None
+    """None where a price is not known."""
+    at_most: bool = False
+    """Whether this is a bound from the price list, rather than what such attempts have cost."""
+
+
+class Need(Record, frozen=True, kw_only=True):
+    """Attempts that suffice."""
+
+    current: int
+    """At each case of the current side."""
+    baseline: int = 0
+    """Those that each case of the baseline must have then; 0 where it may stay as it is."""
+    attempts: int
+    """All that are to be asked for, of both sides together."""
+    cost_usd: float | None = None
+
+
+class Outlook(Record, frozen=True, kw_only=True):
+    """What so many attempts would see."""
+
+    current: int
+    """At each case of the current side; the baseline stays as it is."""
+    attempts: int
+    cost_usd: float | None = None
+    level: float
+    """The level at which the suite as a whole is tested then."""
+    drop: float | None = None
+    """The smallest mean drop that is seen with the power asked for; None where not even a drop to nothing is."""
+    seen: float
+    """How likely the drop that is planned for is seen."""
+    cleared: float
+    """How likely an unchanged run is shown not to have dropped by as much."""
+
+
+class ModelPlan(Record, frozen=True, kw_only=True):
+    """What it takes with one model."""
+
+    model: str
+    cases: int
+    fewest: int
+    """Attempts of the baseline at one case, at the least."""
+    most: int
+    rate: float
+    """The mean pass rate of the baseline."""
+    once: Once
+    seen: Need | None = None
+    """What sees the drop with the baseline as it is; None where no number does."""
+    seen_with_more: Need | None = None
+    """The same with more attempts on both sides, where that takes fewer of them."""
+    cleared: Need | None = None
+    """What probably shows of an unchanged run that it did not drop by as much."""
+    cleared_with_more: Need | None = None
+    outlook: tuple[Outlook, ...] = ()
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """What it takes to compare an eval set with a baseline."""
+
+    baseline: str
+    detect: float
+    """The mean drop that is to be seen, and to be ruled out."""
+    power: float
+    """How likely it is to be."""
+    alpha: float
+    """How likely a false alarm may be, over all looks at the run."""
+    look_alpha: float
+    """What the first look may spend of it."""
+    models: tuple[ModelPlan, ...]
+    new_cases: tuple[str, ...] = ()
+    """The baseline does not know them."""
+    removed_cases: tuple[str, ...] = ()
+    tests_changed: tuple[str, ...] = ()
+    """The baseline judged them by other tests."""
+    unjudged: tuple[str, ...] = ()
+    """The baseline has no judged attempt at them."""
+
+
+class _Suite(NamedTuple):
+    """One model's cases as the baseline lets one expect them, and how they will be tested."""
+
+    model: Model
+    level: Callable[[int, int], Mapping[str, float]]
+    """The level at which the suite of each model is tested, by the attempts per case, current and of the baseline."""
+    detect: float
+    power: float
+    alpha: float
+    once: Once
+
+    def seen(self, current: int, baseline: int = 0, *, drop: float | None = None, alpha: float | None = None) -> float:
+        """How likely the drop is seen with so many attempts per case and at least so many of the baseline."""
+        level = self.level(current, baseline)[self.model.name] if alpha is None else alpha
+        return alarm_chance(self.cases(baseline), self.detect if drop is None else drop, current, alpha=level)
+
+    def cleared(self, current: int, baseline: int = 0) -> float:
+        """How likely an unchanged run is cleared."""
+        return all_clear_chance(self.cases(baseline), self.detect, current, alpha=self.alpha)
+
+    def cases(self, baseline: int) -> list[Prospect]:
+        """What to expect of each case, had the baseline at least so many attempts."""
+        known = (prospect(old.attempts, old.passes) for old, _ in self.model.cases)
+        return [case._replace(attempts=max(case.attempts, baseline)) for case in known]
+
+    def sees(self, current: int, baseline: int) -> bool:
+        # a level takes time to find: it is at most alpha, so what does not suffice there need not be tried
+        return all(self.seen(current, baseline, alpha=level) >= self.power for level in (self.alpha, None))
+
+    def clears(self, current: int, baseline: int) -> bool:
+        return self.cleared(current, baseline) >= self.power
+
+    def needs(self, suffices: Callable[[int, int], bool]) -> tuple[Need | None, Need | None]:
+        """What suffices with the baseline as it is, and with more attempts of it where that takes fewer in all."""
+        alone = least(lambda number: suffices(number, 0), most=MOST)
+        both = least(lambda number: suffices(number, number), most=MOST)
+        as_it_is = self.need(alone, 0) if alone else None
+        with_more = self.need(both, both) if both else None
+        if as_it_is and with_more and with_more.attempts >= as_it_is.attempts:
+            with_more = None
+        return as_it_is, with_more
+
+    def need(self, current: int, baseline: int) -> Need:
+        """So many attempts per case, and what they cost."""
+        cases = self.model.cases
+        attempts = current * len(cases) + sum(max(0, baseline - old.attempts) for old, _ in cases)
+        return Need(current=current, baseline=baseline, attempts=attempts, cost_usd=self.cost(attempts))
+
+    def cost(self, attempts: int) -> float | None:
+        """What so many attempts cost, shared out evenly over the cases."""
+        return None if self.once.cost_usd is None else self.once.cost_usd * attempts / len(self.model.cases)
+
+    def outlook(self, current: int) -> Outlook:
+        """What so many attempts per case would see."""
+        attempts = current * len(self.model.cases)
+        return Outlook(
+            current=current,
+            attempts=attempts,
+            cost_usd=self.cost(attempts),
+            level=self.level(current, 0)[self.model.name],
+            drop=self.smallest_drop(current),
+            seen=self.seen(current),
+            cleared=self.cleared(current),
+        )
+
+    def smallest_drop(self, current: int) -> float | None:
+        """The smallest mean drop that so many attempts per case see; None where not even a drop to nothing is seen."""
+        low, high = 0.0, math.fsum(case.rate for case in self.cases(0)) / len(self.model.cases)
+        if self.seen(current, drop=high) < self.power:
+            return None
+        while high - low > PRECISION:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.seen(current, drop=middle) >= self.power else (middle, high)
+        return high
+
+    def plan(self) -> ModelPlan:
+        seen, seen_with_more = self.needs(self.sees)
+        cleared, cleared_with_more = self.needs(self.clears)
+        known = [old for old, _ in self.model.cases]
+        return ModelPlan(
+            model=self.model.name,
+            cases=len(known),
+            fewest=min(old.attempts for old in known),
+            most=max(old.attempts for old in known),
+            rate=mean_rate(self.model),
+            once=self.once,
+            seen=seen,
+            seen_with_more=seen_with_more,
+            cleared=cleared,
+            cleared_with_more=cleared_with_more,
+            outlook=tuple(map(self.outlook, SHOWN)),
+        )
+
+
+def model_plans(
+    models: Sequence[Model], *, detect: float, power: float, alpha: float, once: Mapping[str, Once]
+) -> tuple[ModelPlan, ...]:
+    """What it takes with each of these models to see a drop by the tests of `decide` at this alpha.
+
+    Their cases are paired with a current side that was not tried yet; of the baseline every case has an attempt. The
+    drop is taken to be of the same size in all cases, and to bring none below 0.
+    """
+
+    @cache
+    def level(current: int, baseline: int) -> Mapping[str, float]:
+        # how alpha is shared out depends on what will be seen, so the gate is asked about what is expected
+        expected = {model.name: _expected(model, detect, current, baseline) for model in models}
+        decision = decide(expected, alpha=alpha, margin=detect, threshold=detect)
+        return {each.model: each.overall_level for each in decision.models}
+
+    return tuple(_Suite(model, level, detect, power, alpha, once[model.name]).plan() for model in models)
+
+
+def mean_rate(model: Model) -> float:
+    """The mean pass rate of the baseline."""
+    return math.fsum(old.passes / old.attempts for old, _ in model.cases) / len(model.cases)
+
+
+def _expected(model: Model, detect: float, current: int, baseline: int) -> list[Paired]:
+    """An outcome to expect after the drop."""
+    rates = lowered([prospect(old.attempts, old.passes) for old, _ in model.cases], detect)
+    return [
+        Paired(
+            case=new.case,
+            baseline_attempts=(before := max(old.attempts, baseline)),
+            baseline_passes=round(before * old.passes / old.attempts),
+            current_attempts=current,
+            current_passes=passes,
+            critical=new.critical,
+        )
+        for (old, new), passes in zip(model.cases, typical_passes(rates, current), strict=True)
+    ]

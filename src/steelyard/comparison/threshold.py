@@ -1,0 +1,227 @@
+"""What changed between two runs by the plain rule: a case whose mean score dropped by more than a threshold."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.analysis.suites import in_order
+from steelyard.comparison.pairing import paired
+from steelyard.errors import InputError
+from steelyard.records import Record
+from steelyard.stats.intervals import Differences, stratified_difference_interval
+from steelyard.stats.paired import Scores
+from steelyard.stats.power import expected_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from steelyard.comparison.pairing import Model
+    from steelyard.comparison.sides import Side, Trials
+
+TOLERANCE = 1e-9
+"""A drop of exactly the threshold is none, whatever floats make of it."""
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """One case under one model, before and after."""
+
+    case_id: str
+    model: str
+    baseline_score: float
+    current_score: float
+    delta: float
+    """Current minus baseline."""
+
+
+class SuiteChange(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One suite under one model, before and after, on the cases that both sides judged."""
+
+    suite: str
+    model: str
+    cases: int
+    baseline_score: float
+    """The mean over cases of the share of their attempts that passed."""
+    current_score: float
+    delta: float
+    """Current minus baseline."""
+    low: float | None
+    high: float | None
+    """The 95% interval of the difference over cases like these; None below 2 cases."""
+    baseline_classes: dict[str, int]
+    """How many attempts were of each class; empty where a side does not tell."""
+    current_classes: dict[str, int]
+
+
+class OverallChange(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """All suites under one model, before and after: the means of their scores."""
+
+    model: str
+    suites: int
+    baseline_score: float
+    current_score: float
+    delta: float
+    low: float | None
+    high: float | None
+
+
+class Comparison(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """All that changed between two sides, by a threshold on mean scores."""
+
+    baseline: str
+    current: str
+    rule: str
+    threshold: float
+    regressions: tuple[Change, ...]
+    """The worst first."""
+    improvements: tuple[Change, ...]
+    """The best first."""
+    unchanged: int
+    """Cases, once per model, whose score moved by no more than the threshold."""
+    new_cases: tuple[str, ...]
+    removed_cases: tuple[str, ...]
+    tests_changed: tuple[str, ...]
+    """Cases that are judged by other tests now: they are not compared."""
+    unscored: tuple[str, ...]
+    """Cases that one of the sides has no score for."""
+    new_models: tuple[str, ...]
+    removed_models: tuple[str, ...]
+    compared: int
+    """Cases that were compared, once per model."""
+    expected_regressions: float
+    """How many regressions noise alone would raise, if nothing had changed."""
+    suites: tuple[SuiteChange, ...] = ()
+    """What became of the suites, where cases belong to some: by model, then by name."""
+    overall: tuple[OverallChange, ...] = ()
+    """What became of all suites together, by model."""
+
+
+def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Comparison:
+    """What changed; cases pair by id and tests, models by name, or as they are where each side has one."""
+    if not 0 <= threshold < 1:
+        raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+    if baseline.rule != current.rule:
+        raise InputError(
+            f'{baseline.name} is scored by rule "{baseline.rule}" and {current.name} by "{current.rule}"; '
+            "name one with --rule"
+        )
+    pairing = paired(baseline, current)
+    pairs, unscored = [], []
+    for model in pairing.models:
+        for old, new in model.cases:
+            if old.score is None or new.score is None:
+                unscored.append(pairing.label(new.case, model.name))
+            else:
+                pairs.append((model.name, old, new))
+    changes = [_change(name, old, new) for name, old, new in pairs]
+    suites = [(model.name, _suites(model)) for model in pairing.models]
+    return Comparison(
+        baseline=baseline.name,
+        current=current.name,
+        rule=current.rule,
+        threshold=threshold,
+        regressions=tuple(sorted((one for one in changes if one.delta < -threshold - TOLERANCE), key=_worst_first)),
+        improvements=tuple(sorted((one for one in changes if one.delta > threshold + TOLERANCE), key=_best_first)),
+        unchanged=sum(abs(one.delta) <= threshold + TOLERANCE for one in changes),
+        new_cases=pairing.new_cases,
+        removed_cases=pairing.removed_cases,
+        tests_changed=pairing.tests_changed,
+        unscored=tuple(unscored),
+        new_models=pairing.new_models,
+        removed_models=pairing.removed_models,
+        compared=len(changes),
+        expected_regressions=expected_flags(
+            (Scores(old.every_score, new.every_score) for _, old, new in pairs), threshold
+        ),
+        suites=tuple(_suite_change(name, suite) for name, found in suites for suite in found),
+        overall=tuple(_overall_change(name, found) for name, found in suites if found),
+    )
+
+
+def _change(model: str, old: Trials, new: Trials) -> Change:
+    before, after = old.score or 0.0, new.score or 0.0
+    return Change(case_id=new.case, model=model, baseline_score=before, current_score=after, delta=after - before)
+
+
+def _worst_first(change: Change) -> tuple[float, str, str]:
+    return change.delta, change.case_id, change.model
+
+
+def _best_first(change: Change) -> tuple[float, str, str]:
+    return -change.delta, change.case_id, change.model
+
+
+class _Suite(NamedTuple):
+    """The cases of a suite that both sides judged."""
+
+    name: str
+    cases: list[tuple[Trials, Trials]]
+
+    @property
+    def before(self) -> float:
+        return math.fsum(old.passes / old.attempts for old, _ in self.cases) / len(self.cases)
+
+    @property
+    def after(self) -> float:
+        return math.fsum(new.passes / new.attempts for _, new in self.cases) / len(self.cases)
+
+    @property
+    def differences(self) -> Differences:
+        inverse = math.fsum(1 / old.attempts + 1 / new.attempts for old, new in self.cases)
+        return Differences(
+            [new.passes / new.attempts - old.passes / old.attempts for old, new in self.cases],
+            2 * len(self.cases) / inverse,
+        )
+
+
+def _suites(model: Model) -> list[_Suite]:
+    """The suites of a model, sorted; what a side does not say of a case, the other may."""
+    found: dict[str, list[tuple[Trials, Trials]]] = {}
+    for old, new in model.cases:
+        suite = new.suite or old.suite
+        if suite and old.attempts and new.attempts:
+            found.setdefault(suite, []).append((old, new))
+    return [_Suite(name, found[name]) for name in sorted(found)]
+
+
+def _suite_change(model: str, suite: _Suite) -> SuiteChange:
+    interval = stratified_difference_interval([suite.differences])
+    return SuiteChange(
+        suite=suite.name,
+        model=model,
+        cases=len(suite.cases),
+        baseline_score=suite.before,
+        current_score=suite.after,
+        delta=suite.after - suite.before,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        baseline_classes=_classes(old for old, _ in suite.cases),
+        current_classes=_classes(new for _, new in suite.cases),
+    )
+
+
+def _overall_change(model: str, suites: Sequence[_Suite]) -> OverallChange:
+    """The suites count once each, and their cases are what varies."""
+    before = math.fsum(suite.before for suite in suites) / len(suites)
+    after = math.fsum(suite.after for suite in suites) / len(suites)
+    interval = stratified_difference_interval([suite.differences for suite in suites])
+    return OverallChange(
+        model=model,
+        suites=len(suites),
+        baseline_score=before,
+        current_score=after,
+        delta=after - before,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+    )
+
+
+def _classes(trials: Iterable[Trials]) -> dict[str, int]:
+    """How many attempts are of each class; nothing where some trials do not tell."""
+    counts: Counter[str] = Counter()
+    for each in trials:
+        if sum(count for _, count in each.classes) != each.attempts:
+            return {}
+        counts.update(dict(each.classes))
+    return in_order(counts)

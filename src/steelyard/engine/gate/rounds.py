@@ -1,0 +1,171 @@
+"""A run that asks in rounds, and stops as soon as a gate can decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard import store
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
+from steelyard.comparison.pairing import Pairing, paired
+from steelyard.comparison.sides import Side, Trials
+from steelyard.engine import run as runs
+from steelyard.engine.gate.gate import Gated, Round, gated
+from steelyard.engine.gate.sides import side
+from steelyard.engine.pool import complete
+from steelyard.errors import InputError
+from steelyard.records import Case, Until
+from steelyard.stats.sequential import Step, design
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from steelyard.comparison.gate import Decision
+    from steelyard.engine.run import Run
+    from steelyard.engine.session import Means
+
+MOST = 20
+"""Attempts per case at the most, unless the user says otherwise."""
+SUSPICIOUS = 0.1
+"""A case that dropped, with a p-value up to this, gets all attempts before the suite is cleared."""
+
+Tell = Callable[[str], None]
+
+
+class Decided(NamedTuple):
+    """A run and the decision it ended with."""
+
+    run: Run
+    gated: Gated | None
+    """None when something kept the run from being asked to its end."""
+    asked: int
+    """Attempts that were asked for."""
+    planned: int
+    """Attempts of a run that asks for all of them at once."""
+    saved_usd: float | None
+    """What the difference would have cost; None where a price is unknown."""
+
+    @property
+    def saved(self) -> float:
+        """The share of attempts that were not needed."""
+        return 1 - self.asked / self.planned if self.planned else 0.0
+
+
+def run_until_decided(
+    cases: Sequence[Case], *, until: Until, models: Sequence[str], means: Means, tell: Tell, base_url: str, **asked: Any
+) -> Decided:
+    """Ask for one attempt at each case, look, and ask on until the gate can decide or all are asked.
+
+    What cannot be compared is found before anything is asked.
+    """
+    if until.most < 1:
+        raise InputError(f"--max-samples must be 1 or more, not {until.most}")
+    root = Path(means.settings.output_dir)
+    baseline = side(until.baseline, root=root)
+    providers = runs.connect(models, means, base_url)
+    try:
+        _comparable(baseline, providers, cases)
+        counts = [one.available(case.id) for one in providers.values() for case in cases]
+    finally:
+        complete(runs.close(providers))
+    recorded = max((count for count in counts if count is not None), default=0)
+    until = replace(until, most=min(until.most, recorded or until.most))
+    done = runs.run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
+    return decided(done, means=means, tell=tell)
+
+
+def decided(done: Run, *, means: Means, tell: Tell) -> Decided:
+    """Ask on from where a run stands, until the gate can decide."""
+    until = done.info.until
+    if until is None:
+        raise InputError(f"{done.folder}: was not asked to stop when decided")
+    root = Path(means.settings.output_dir)
+    baseline = side(until.baseline, root=root)
+    found = None
+    while done.complete or done.out_of_budget:
+        attempts = done.info.samples or 1
+        current = side(str(done.folder), root=root)
+        steps = design(until.most, baseline_attempts=_typical(paired(baseline, current)), alpha=until.alpha)
+        finishing = bool(done.info.more) or attempts >= until.most
+        found = gated(
+            baseline,
+            current,
+            alpha=until.alpha,
+            margin=until.margin,
+            folder=done.folder,
+            at=Round(_step(steps, attempts), finishing),
+        )
+        tell(f"{_count(attempts)} per case: {_standing(found.decision)}")
+        verdict = found.decision.verdict
+        if finishing or verdict == REGRESSED or done.out_of_budget:
+            break
+        more = _suspicious(found.decision, done.info.names, until.most) if verdict == NOT_REGRESSED else {}
+        if more:
+            count = sum(map(len, more.values()))
+            tell(f"{count} cases look worse than before; they get {until.most} attempts before the suite is cleared")
+            done = runs.resume(done.folder, more=more, means=means)
+        elif verdict == CANNOT_TELL:
+            further = next(step.attempts for step in steps if step.attempts > attempts)
+            done = runs.resume(done.folder, samples=further, means=means)
+        else:
+            break
+    return _told(done, found, until)
+
+
+def _comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case]) -> None:
+    """Refuse what has no case and model in common with its baseline."""
+    planned = tuple(Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0) for case in cases)
+    pairing = paired(baseline, Side(name="this run", rule=baseline.rule, models=dict.fromkeys(models, planned)))
+    if not any(model.cases for model in pairing.models):
+        raise InputError(f"{baseline.name} has none of these cases with these tests, so nothing could be decided")
+
+
+def _typical(pairing: Pairing) -> float:
+    """The harmonic mean of the baseline's attempts at a case: what the variance of a mean over cases depends on."""
+    tried = [old.attempts for model in pairing.models for old, _ in model.cases if old.attempts]
+    return len(tried) / sum(1 / attempts for attempts in tried) if tried else 1.0
+
+
+def _step(steps: Sequence[Step], attempts: int) -> Step:
+    return next(step for step in steps if step.attempts >= attempts or step is steps[-1])
+
+
+def _suspicious(decision: Decision, names: Sequence[str], most: int) -> dict[str, dict[str, int]]:
+    """By model and case, how many attempts the cases get that look worse than before."""
+    more = {}
+    for model in decision.models:
+        # with one model on each side, the comparison calls it by both names
+        name = names[0] if len(decision.models) == 1 == len(names) else model.model
+        cases = {change.case: most for change in model.suspects if change.p <= SUSPICIOUS}
+        if cases:
+            more[name] = cases
+    return more
+
+
+def _standing(decision: Decision) -> str:
+    """Where the decision stands, in one line."""
+    if decision.verdict != CANNOT_TELL:
+        return decision.verdict
+    bounds = [
+        each.drop_bound for each in decision.models if each.verdict == CANNOT_TELL and each.drop_bound is not None
+    ]
+    if not bounds:
+        return "cannot tell yet"
+    return f"cannot tell yet, a drop of up to {max(bounds) * 100:.1f} points cannot be ruled out"
+
+
+def _count(attempts: int) -> str:
+    return "1 attempt" if attempts == 1 else f"{attempts} attempts"
+
+
+def _told(done: Run, found: Gated | None, until: Until) -> Decided:
+    stored = store.Stored(done.folder)
+    planned = until.most * len(stored.cases) * len(done.info.names)
+    models = done.summary.models
+    asked = sum(model.attempts for model in models)
+    paid = sum(model.cost_usd or 0.0 for model in models)
+    known = asked and not any(model.unpriced or model.cost_usd is None for model in models)
+    return Decided(done, found, asked, planned, paid * (planned - asked) / asked if known else None)

@@ -1,0 +1,233 @@
+"""A look at this machine: what is enforced, which toolchains are there, and how to get the others."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.engine.ray.cluster import address
+from steelyard.engine.ray.gateway import LOCAL
+from steelyard.errors import InputError, printable
+from steelyard.protocols import Limits
+from steelyard.records import Case
+from steelyard.reports.health import Health, Level, Limit, Tool
+from steelyard.sandbox.levels import CLAIMS, NAMES, Proof, proof, strongest
+from steelyard.sandbox.worker import environment, folders_of_python, interpreter
+from steelyard.sandbox.zygote import FILES, OPEN_FILES, ROOM
+from steelyard.verifiers.terraform.program import NAMES as NAMES_OF_TERRAFORM
+from steelyard.verifiers.terraform.program import VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PATIENCE = 20
+"""Seconds in which a program must tell its version."""
+RUSTUP = "rustup from https://rustup.rs"
+
+
+class Wanted(NamedTuple):
+    """A program that someone may need, and where it is to be had."""
+
+    names: tuple[str, ...]
+    """What it may be called; the first that is found is taken."""
+    purpose: str
+    apt: str = ""
+    """Debian's package."""
+    brew: str = ""
+    elsewhere: str = ""
+    """Where to get it when neither has it."""
+    anywhere: bool = False
+    """Whether it works outside the folders that a sandbox shows."""
+    question: str = "--version"
+    variable: str = ""
+    """The environment variable by which the user names another one."""
+
+
+WANTED = (
+    Wanted(("rustc",), "Rust answers", elsewhere=RUSTUP, anywhere=True),
+    Wanted(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
+    Wanted(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP, anywhere=True),
+    Wanted(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
+    Wanted(
+        ("cc", "gcc", "clang"), "linking Rust answers, C by commands", apt="gcc", elsewhere="xcode-select --install"
+    ),
+    Wanted(("git",), "agents in workspaces", apt="git", brew="git"),
+    Wanted(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
+    Wanted(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
+    Wanted(
+        NAMES_OF_TERRAFORM,
+        "Terraform answers and repairs",
+        brew="opentofu",
+        elsewhere="https://opentofu.org/docs/intro/install; for a look at syntax alone: pip install 'steelyard[hcl]'",
+        anywhere=True,
+        variable=VARIABLE,
+    ),
+)
+BUBBLEWRAP = Wanted(("bwrap",), "containment where namespaces are forbidden to us", apt="bubblewrap", anywhere=True)
+
+
+def examine(path: str | None = None) -> Health:
+    """Try every level of containment and every toolchain; programs are looked for in `path`, else where the user's are."""
+    levels = {name: proof(name) for name in NAMES}
+    try:
+        used = strongest().level
+    except InputError:
+        used = ""
+    wanted = (BUBBLEWRAP, *WANTED) if sys.platform == "linux" else WANTED
+    return Health(
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        root=os.geteuid() == 0,
+        level=used,
+        levels=tuple(_level(name, found) for name, found in levels.items()),
+        limits=tuple(_limits(levels[used] if used else None)),
+        tools=(_python(), *(look_for(one, path) for one in wanted), ray()),
+        advice=tuple(_advice(used)),
+    )
+
+
+def look_for(wanted: Wanted, path: str | None = None) -> Tool:
+    """A program with its version, or how to get it."""
+    seen = environment("")["PATH"] if path is None and not wanted.anywhere else path
+    named = os.environ.get(wanted.variable) if path is None else None
+    for name in (named,) if named else wanted.names:
+        found = shutil.which(name, path=seen)
+        if found:
+            told, problem = _version(found, wanted.question)
+            remedy = _remedy(wanted) if problem else ""
+            return _tool(Path(name).name, wanted, version=told, path=found, problem=problem, remedy=remedy)
+    is_hidden = path is None and not wanted.anywhere
+    hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if is_hidden else ""
+    problem = f"{hidden} is not in {seen}, where a sandbox looks" if hidden else "not found"
+    if named:
+        problem = f"{wanted.variable} names {named}, which is no program"
+    name = " or ".join(wanted.names)
+    return _tool(name, wanted, version="", path=hidden, problem=problem, remedy=_remedy(wanted))
+
+
+def _tool(name: str, wanted: Wanted, *, version: str, path: str, problem: str, remedy: str) -> Tool:
+    return Tool(name=name, purpose=wanted.purpose, version=version, path=path, problem=problem, remedy=remedy)
+
+
+def _python() -> Tool:
+    return Tool(
+        name="Python",
+        purpose="Python answers",
+        version=platform.python_version(),
+        path=interpreter(),
+        problem="",
+        remedy="",
+    )
+
+
+def ray(variables: Mapping[str, str] = os.environ) -> Tool:
+    """Ray with its version and, where one answers, the cluster that `--backend ray` would use."""
+    purpose, place, problem = "verifying on many machines", "", ""
+    try:
+        place = address("", variables)
+    except InputError as error:
+        problem = str(error)
+    if place not in ("", LOCAL):
+        purpose += f", now on the cluster at {printable(place)}"
+    spec = find_spec("ray")
+    if spec is None or not spec.origin:
+        return Tool(
+            name="Ray", purpose=purpose, version="", path="", problem="not found", remedy="pip install 'steelyard[ray]'"
+        )
+    return Tool(name="Ray", purpose=purpose, version=version("ray"), path=spec.origin, problem=problem, remedy="")
+
+
+def _version(program: str, question: str) -> tuple[str, str]:
+    """What a program says of itself, and what is wrong with it."""
+    try:
+        ran = subprocess.run(
+            [program, question],
+            # Terraform would go and ask for a newer version, which nobody wants to wait for
+            env={**os.environ, "CHECKPOINT_DISABLE": "1"},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", f"does not run: {error}"
+    said = ran.stdout.strip() or ran.stderr.strip()
+    if ran.returncode:
+        return "", f"does not run: {said.splitlines()[0] if said else f'exit code {ran.returncode}'}"
+    number = re.search(r"\d+(?:\.\d+)+[\w.-]*", said)
+    return (number[0] if number else "of unknown version"), ""
+
+
+def _remedy(wanted: Wanted) -> str:
+    if sys.platform == "darwin":
+        return f"brew install {wanted.brew}" if wanted.brew else wanted.elsewhere
+    if not wanted.apt:
+        return wanted.elsewhere
+    return f"apt install {wanted.apt}" if shutil.which("apt-get") else f"your system's package {wanted.apt}"
+
+
+def _level(name: str, found: Proof) -> Level:
+    held = {CLAIMS[claim]: held for claim, held in found.held.items()}
+    return Level(name=name, held=held, problem=found.problem, holds=found.holds)
+
+
+def _limits(used: Proof | None) -> Iterator[Limit]:
+    usual = Limits()
+    seconds = Case(id="", prompt="").timeout_secs
+    yield Limit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
+    yield Limit(name="time", most="twice that and 10 s, so that a busy machine fails nobody")
+    if sys.platform == "linux":
+        yield Limit(name="memory", most=f"{_size(usual.memory_bytes)}, more for compilers and commands")
+        yield Limit(name="processes", most=f"{usual.processes}, threads included")
+    yield Limit(name="open files", most=str(OPEN_FILES))
+    yield Limit(name="one file", most=f"{_size(usual.file_bytes)}, what it prints included")
+    if used is not None and used.enclosure.own_root:
+        yield Limit(name="its folder", most=f"{ROOM[:-1]} MiB in {FILES:,} files, in memory, gone afterwards")
+
+
+def _size(count: int) -> str:
+    return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB"
+
+
+def _advice(used: str) -> Iterator[str]:
+    if not used:
+        yield (
+            "no level keeps generated code from network, files and secrets, so none is run; "
+            "--allow-weak-sandbox runs it nevertheless"
+        )
+    if sys.platform == "darwin":
+        yield "on macOS memory and processes are not limited, and containment rests on sandbox-exec, which Apple calls deprecated"
+        yield "for hostile code use Linux, in a virtual machine for example"
+    if sys.platform == "linux" and used != "full":
+        yield from _forbidden()
+    outside = [folder for folder in folders_of_python() if Path(folder).is_relative_to(Path.home())]
+    if outside:
+        yield f"answers can read {outside[0]}, because the Python we run on is there; let nothing else be there"
+
+
+def _forbidden() -> Iterator[str]:
+    """What forbids namespaces here, and who can allow them."""
+    for knob, forbidding, allowing in (
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"),
+        ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+        ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
+    ):
+        try:
+            if Path("/proc/sys", knob).read_text().strip() == forbidding:
+                yield f"level full needs user namespaces, which this machine forbids; sudo sysctl {allowing} allows them"
+        except OSError:
+            pass  # this kernel does not have the knob
+    if any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv")):
+        yield (
+            "in a container, namespaces are usually forbidden by its own profile; "
+            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined lifts it"
+        )

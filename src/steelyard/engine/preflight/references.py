@@ -1,0 +1,86 @@
+"""Whether an eval set's own answers come out as they must: references pass, counterexamples fail."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from steelyard.analysis.scoring import correct
+from steelyard.engine.pool import complete, work_through
+from steelyard.engine.session import Means
+from steelyard.engine.verifiers import Verifying, in_environment, told
+from steelyard.errors import Problem
+from steelyard.plugins import names
+from steelyard.records import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.records import Case
+
+
+def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Problem]]:
+    """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
+    return complete(_prove(in_environment(cases, means.python_env), means))
+
+
+async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem]]:
+    verifying = Verifying(cases, means)
+    # files are shared with tools that know other languages, so what we cannot judge is no mistake
+    foreign = Counter(
+        case.kind for case in cases if case.kind and not case.by_judges and case.kind not in names("verifiers")
+    )
+    problems = [
+        Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)
+        for kind, count in foreign.items()
+    ]
+    ours = [case for case in cases if case.kind not in foreign and not case.by_judges]
+    reasons = verifying.unverifiable(ours)
+    problems += told(reasons)
+    proved = 0
+
+    async def try_out(claim: tuple[Case, str, bool]) -> None:
+        nonlocal proved
+        case, text, must_pass = claim
+        wrong = await _wrong(verifying, case, text, must_pass=must_pass)
+        if wrong:
+            problems.append(Problem(f'case "{case.id}"', 0, wrong))
+        else:
+            proved += 1
+
+    claims = [
+        (case, text, must_pass)
+        for case in ours
+        for text, must_pass in ((case.reference, True), (case.counterexample, False))
+        if text and case.id not in reasons
+    ]
+    try:
+        await work_through(iter(claims), try_out, verifying.at_once)
+    finally:
+        await verifying.close()
+    return proved, sorted(problems)
+
+
+async def _wrong(verifying: Verifying, case: Case, text: str, *, must_pass: bool) -> str:
+    """What is wrong with an answer that must pass, or must not; empty when it comes out as it must."""
+    what = "reference" if must_pass else "counterexample"
+    try:
+        async with verifying.turn(case):
+            finding = await verifying.of(case).verify(case, Answer(text=_fenced(text, case.language)))
+    except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
+        return f"its {what} could not be verified: {error}"
+    if correct(case, finding) == must_pass:
+        return ""
+    if must_pass:
+        return f"its reference does not pass: {finding.reason}"
+    return "its counterexample passes, so the tests miss its fault"
+
+
+def _fenced(text: str, language: str) -> str:
+    """A reference as a reply would bring it: code alone is put between fences, so that it is taken as it is."""
+    if not language or "```" in text:
+        return text
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"

@@ -1,0 +1,301 @@
+"""The repairs that files of fixes hold, and the file of which module each is for."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.errors import printable, shown
+from steelyard.outcomes.byte_chunks import reported
+from steelyard.outcomes.csv_columns import Sheet
+from steelyard.outcomes.problems import Complaints, File, Unreadable
+from steelyard.records import digest
+
+OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
+WHOLE, PARTS = "fixed_file", ("fixed_block_content", "fixed_code")
+"""Columns of repairs: of the whole file, and of some of its lines."""
+REPAIRS = (WHOLE, *PARTS)
+LINES, BLOCK = ("line_start", "line_end"), ("impacted_block_start_line", "impacted_block_end_line")
+"""Columns of lines: those that a problem or a repair speaks of, and those of the block around them."""
+ABOUT = ("project_name", "working_directory", "filename", *LINES, *BLOCK, "summary", "detail", "severity")
+"""What fixes say of a problem, or else the list of problems."""
+CARRIED = ("benchmark_oid", "llm_name")
+"""What is handed on to the outcomes."""
+CLONES = "clones"
+"""How the folder of clones is called in paths that begin above it, whatever its name is now."""
+SEVERITIES = ("error", "warning")
+NUMBER = re.compile(r"(\d{1,9})(?:\.0+)?")
+"""A line's number, also as a table writes it that has gaps in the column."""
+EVERYWHERE = (1, (1 << 31) - 1)
+"""The lines of a target that names none."""
+
+
+class Row(NamedTuple):
+    """One attempt as a file of fixes has it."""
+
+    line: int
+    oid: str
+    specific: str
+    """What tells problems with one oid apart; empty where nothing does."""
+    iteration: str
+    cells: Mapping[str, str]
+    """Whatever else is known, by column."""
+
+    @property
+    def problem(self) -> str:
+        return self.specific or self.oid
+
+
+class Fixes(NamedTuple):
+    """A file of fixes."""
+
+    file: File
+    columns: frozenset[str]
+    rows: tuple[Row, ...]
+
+    @property
+    def holds_repairs(self) -> bool:
+        """Whether it says how files were repaired, so that this can be judged."""
+        return not self.columns.isdisjoint(REPAIRS)
+
+
+class Problems(NamedTuple):
+    """What a list of problems says of each."""
+
+    name: str
+    cells: Mapping[str, Mapping[str, str]]
+    """By specific_oid where the list has it, else by oid."""
+    of_oid: Mapping[str, Sequence[str]]
+    """The problems that an oid stands for."""
+    is_specific: bool
+
+
+class Module(NamedTuple):
+    """A module of a clone."""
+
+    root: Path
+    """The clone."""
+    folder: str
+
+
+class Wanted(NamedTuple):
+    """The diagnostic that a repair is to make away with."""
+
+    filename: str
+    line_start: int
+    line_end: int
+    summary: str
+    detail: str
+    severity: str
+
+
+class Attempt(NamedTuple):
+    """A repair that can be judged."""
+
+    row: Row
+    module: Module
+    filename: str
+    """Seen from the module, or from the clone."""
+    repair: str
+    lines: tuple[int, int] | None
+    """The lines that it replaces; None for all."""
+    target: Wanted | None
+    fix: str
+    """A digest of all this."""
+
+
+def read_fixes(file: File, complaints: Complaints) -> Fixes:
+    """The attempts of a file, each once."""
+    found: dict[tuple[str, str, str], Row] = {}
+    columns: frozenset[str] = frozenset()
+    with reported(file, complaints):
+        sheet = Sheet(file, complaints)
+        columns = frozenset(sheet.columns)
+        for line, cells in _rows(sheet, (OID, ITERATION), (SPECIFIC, *CARRIED, *ABOUT, *REPAIRS)):
+            row = Row(line, cells[OID].strip(), cells.get(SPECIFIC, "").strip(), cells[ITERATION].strip(), cells)
+            empty = [name for name in (OID, ITERATION) if not cells[name].strip()]
+            earlier = found.setdefault((row.oid, row.specific, row.iteration), row)
+            if empty:
+                complaints.add(file, f"empty {empty[0]}", f"{empty[0]} is empty", [line])
+            elif earlier is not row:
+                _complain_of_repeat(file, earlier, row, complaints)
+    return Fixes(file, columns, tuple(found.values()))
+
+
+def _complain_of_repeat(file: File, earlier: Row, row: Row, complaints: Complaints) -> None:
+    name = f"{shown(row.problem)}, iteration {shown(row.iteration)}"
+    if earlier.cells == row.cells:
+        what = f"{name}: stands on line {earlier.line} already; counted once"
+        complaints.add(file, "repeated", what, [row.line], fatal=False)
+    else:
+        what = f"{name}: stands on line {earlier.line} already, and not the same; keep one of them"
+        complaints.add(file, "contradicted", what, [row.line])
+
+
+def read_problems(path: Path | None, complaints: Complaints) -> Problems | None:
+    """What the list of problems says, as far as it can be read; None where there is none."""
+    if path is None:
+        return None
+    file = File(-1, path)
+    is_specific = False
+    cells_of: dict[str, Mapping[str, str]] = {}
+    of_oid: dict[str, list[str]] = {}
+    with reported(file, complaints):
+        sheet = Sheet(file, complaints)
+        is_specific = SPECIFIC in sheet.columns
+        for _, cells in _rows(sheet, (OID,), (SPECIFIC, *ABOUT)):
+            oid = cells[OID].strip()
+            name = cells.get(SPECIFIC, "").strip() or oid
+            if name and name not in cells_of:
+                cells_of[name] = cells
+                of_oid.setdefault(oid, []).append(name)
+    return Problems(file.name, cells_of, of_oid, is_specific)
+
+
+def _rows(sheet: Sheet, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The cells of a sheet by column, row by row, each with its line."""
+    chosen = [*needed, *(name for name in wanted if name in sheet.columns)]
+    sheet.require(chosen)
+    # a sheet hands out two columns at least
+    asked = chosen if len(chosen) > 1 else chosen * 2
+    for part in sheet.parts(asked):
+        for line, *cells in zip(part.lines.tolist(), *part.columns, strict=True):
+            yield line, dict(zip(asked, cells, strict=True))
+
+
+# ---- what is to be judged
+
+
+class Reader:
+    """Makes attempts of rows, and complains of those that cannot be: what they name may be anything."""
+
+    def __init__(self, clones: Path, problems: Problems | None, complaints: Complaints) -> None:
+        self._clones = clones
+        self._problems = problems
+        self._complaints = complaints
+        # a row of each attempt at a problem names the same places
+        self._module_of = cache(self._module)
+
+    def attempt(self, fixes: Fixes, row: Row) -> Attempt | None:
+        """What a row asks to be judged; None where that is nothing, and then it is said why."""
+        listed: Mapping[str, str] = {}
+        if self._problems is not None:
+            name = self._listed(fixes, row, self._problems)
+            if name is None:
+                return None
+            listed = self._problems.cells[name]
+        try:
+            return self._attempt(row.cells, listed, row)
+        except Unreadable as error:
+            self._complaints.add(fixes.file, error.what.partition(" ")[0], error.what, [row.line])
+            return None
+
+    def _listed(self, fixes: Fixes, row: Row, problems: Problems) -> str | None:
+        """The problem that a row belongs to, by the rules by which outcomes are counted."""
+        named = row.specific if problems.is_specific and row.specific else ""
+        names = [named] if named in problems.cells else [] if named else problems.of_oid.get(row.oid, ())
+        if len(names) > 1:
+            what = f"oid {shown(row.oid)} stands for several problems, and no specific_oid says which"
+            self._complaints.add(fixes.file, "ambiguous", what, [row.line])
+        elif not names:
+            which = f"specific_oid {shown(named)}" if named else f"oid {shown(row.oid)}"
+            what = f"{which} is not in {problems.name}; ignored"
+            self._complaints.add(fixes.file, "unknown", what, [row.line], fatal=False)
+        return names[0] if len(names) == 1 else None
+
+    def _attempt(self, cells: Mapping[str, str], listed: Mapping[str, str], row: Row) -> Attempt:
+        project, folder, filename = (
+            (cells.get(name) or listed.get(name) or "").strip().replace("\\", "/") for name in ABOUT[:3]
+        )
+        module, filename = self._module_of(project, folder, filename)
+        block = _lines(cells, BLOCK) or _lines(listed, BLOCK)
+        own, theirs = _lines(cells, LINES), _lines(listed, LINES)
+        whole = cells.get(WHOLE, "")
+        part = next((cells[name] for name in PARTS if cells.get(name, "").strip()), "")
+        is_part = bool(part) and not whole.strip()
+        if is_part and not (block or own or theirs):
+            raise Unreadable(f"{LINES[0]} and {LINES[1]} are empty; they say which lines the repair replaces")
+        target = _target(cells, listed, theirs or own or block or EVERYWHERE)
+        if target is not None:
+            named = target.filename.replace("\\", "/")
+            target = target._replace(filename=self._inside(project, named) if named else filename)
+        repair, lines = (part, block or own or theirs) if is_part else (whole, None)
+        fix = digest(project, module.folder, filename, repair, lines, target)
+        return Attempt(row, module, filename, repair, lines, target, fix)
+
+    def _module(self, project: str, folder: str, filename: str) -> tuple[Module, str]:
+        """The module of these names, and the file's name as seen from it or from the clone."""
+        for name, value in (("project_name", project), ("filename", filename)):
+            if not value:
+                raise Unreadable(f"{name} is not given, neither here nor in the list of problems")
+        if not _is_below(project) or ".." in project.split("/"):
+            raise Unreadable(f"project_name is {shown(project)}; expected the name of a folder in {CLONES}_dir")
+        inside = self._inside(project, filename)
+        if inside.startswith("/") or not (folder or _is_below(inside)):
+            raise Unreadable(f"filename is {shown(filename)}; expected a file of the clone")
+        folder = self._inside(project, folder) if folder else posixpath.dirname(inside) or "."
+        if not _is_below(posixpath.join(folder, "_")) or ".." in folder.split("/"):
+            raise Unreadable(f"working_directory is {shown(folder)}; expected a folder of the clone")
+        folder = posixpath.normpath(folder)
+        if not _is_below(posixpath.join(folder, inside)):
+            raise Unreadable(f"filename is {shown(filename)}; expected a file of the clone")
+        root = self._clones / project
+        self._hold("project_name", project, root, self._clones)
+        self._hold("working_directory", folder, root / folder, root)
+        for path in (posixpath.join(folder, inside), inside):
+            if _is_below(path):
+                self._hold("filename", filename, root / path, root)
+        return Module(root, folder), inside
+
+    def _inside(self, project: str, path: str) -> str:
+        """A path as seen from the clone, where it is written as seen from somewhere above all clones."""
+        above = "|".join(map(re.escape, (CLONES, self._clones.name)))
+        told = re.search(rf"(?:^|/)(?:{above})/{re.escape(project)}(?:/(.*))?$", path)
+        return path if told is None else told[1] or "."
+
+    def _hold(self, column: str, name: str, place: Path, inside: Path) -> None:
+        """Refuse what links lead out of where it belongs."""
+        try:
+            is_held = place.resolve().is_relative_to(inside.resolve())
+        except (OSError, RuntimeError, ValueError) as error:
+            raise Unreadable(f"{column} is {shown(name)}, which cannot be looked for: {error}") from None
+        if not is_held:
+            raise Unreadable(f"{column} is {shown(name)}, which a link leads out of {printable(str(inside))}")
+
+
+def _is_below(path: str) -> bool:
+    """Whether a relative path stays below where it begins."""
+    normal = posixpath.normpath(path)
+    return not normal.startswith(("/", "../")) and normal not in (".", "..")
+
+
+def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] | None:
+    """The lines that two cells give; None where both are empty."""
+    texts = [cells.get(name, "").strip() for name in names]
+    if not any(texts):
+        return None
+    numbers = [NUMBER.fullmatch(text) for text in texts]
+    for name, text, number in zip(names, texts, numbers, strict=True):
+        if number is None or not int(number[1]):
+            raise Unreadable(f"{name} is {shown(text) if text else 'empty'}; expected the number of a line, from 1")
+    first, last = (int(number[1]) for number in numbers if number)
+    if last < first:
+        raise Unreadable(f"{names[1]} is {last}, before {names[0]}, which is {first}")
+    return first, last
+
+
+def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[int, int]) -> Wanted | None:
+    """The diagnostic that the problem is about; None where nobody says."""
+    source = listed if listed.get("summary", "").strip() else cells
+    summary = source.get("summary", "").strip()
+    if not summary:
+        return None
+    severity = source.get("severity", "").strip().lower() or SEVERITIES[0]
+    if severity not in SEVERITIES:
+        raise Unreadable(f"severity is {shown(severity)}; expected {' or '.join(SEVERITIES)}")
+    filename, detail = (source.get(name, "").strip() for name in ("filename", "detail"))
+    return Wanted(filename, *lines, summary, detail, severity)

@@ -1,0 +1,387 @@
+"""Every model's repairs, judged and added up."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from steelyard import outcomes
+from steelyard.analysis.counts import Tally
+from steelyard.analysis.standings import Standings, standings
+from steelyard.engine.repairs.judging import USUAL, Means, Unjudged, needed_program
+from steelyard.engine.repairs.outcomes import LEVELS, PASSED
+from steelyard.engine.repairs.sources import Places, brief_name, judged, plan
+from steelyard.engine.results.synthetic import MODELS, PROBLEMS, TRUTH, synthesize, unchanged
+from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.records import Record
+from steelyard.reports.standings import levels_csv, table_csv
+from steelyard.store.atomic_files import Replacement, writing_into
+
+DEFAULT = Path("evaluation_config.json")
+SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
+CSV = (".csv", ".csv.gz")
+NOT_FIXES = re.compile(rf"(?:{re.escape(PROBLEMS)}|{re.escape(TRUTH)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?")
+"""Names of problems and of our own output, which are never read as fixes."""
+UNREADABLE = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
+"""What reading a damaged file can end in."""
+SECONDS = re.compile(r" after [\d.]+ s\b")
+"""What makes two reasons differ that are the same."""
+MOST_UNJUDGED = 0.05
+"""The share of a model's attempts beyond which nobody can tell where it stands without them."""
+RATES = (0.8, 0.6, 0.4, 0.2)
+"""What made-up models achieve, one after the other, where the config names models but of course no rates."""
+
+Folder = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udfff]+\Z")]
+Size = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Config(Record, frozen=True, kw_only=True):
+    """What evaluation_config.json says."""
+
+    fixes_dir: Folder
+    """The folder of the fixes, one CSV file per model."""
+    output_dir: Folder
+    """Where the results go; made when it is not there."""
+    clones_dir: Folder = "clones"
+    """The repositories that the repairs belong to, each in a folder named after the project; only read."""
+    results_dir: Folder | None = None
+    """Where `<model>_outcomes.csv` is looked for before output_dir."""
+    k_values: Annotated[tuple[Size, ...], msgspec.Meta(min_length=1)] = (1, 5, 10)
+    models: tuple[Name, ...] = ()
+    """Only files whose name holds one of these, to the letter; empty for all."""
+    generate_synthetic_data: bool = False
+    """Whether outcomes are made up in fixes_dir first."""
+    data_type: Literal["all", "synthetic", "real"] = "all"
+    """Whether only files with `synthetic` in their name count, or only those without."""
+
+
+EXPECTED = {
+    "fixes_dir": 'the path of a folder, such as "llms_fixes_results"',
+    "output_dir": 'the path of a folder, such as "evaluation/data"',
+    "clones_dir": 'the path of a folder, such as "clones"',
+    "results_dir": "the path of a folder, or null",
+    "k_values": "whole numbers from 1 to 1000000000, such as [1, 5, 10]",
+    "models": 'parts of file names, such as ["gemini"], or [] for all',
+    "generate_synthetic_data": "true or false",
+    "data_type": '"all", "synthetic" or "real"',
+}
+
+
+class Evaluation(NamedTuple):
+    """Where the models stand, what was odd, and which files say so."""
+
+    standings: Standings
+    """Models by name."""
+    levels: Mapping[str, Standings]
+    """The same for further levels of success, of the models whose repairs were judged here and have targets."""
+    unjudged: tuple[Unjudged, ...]
+    """Attempts about which nothing could be found out."""
+    problems: tuple[Problem, ...]
+    """Warnings only; what is wrong is raised."""
+    written: tuple[Path, ...]
+
+    @property
+    def conclusive(self) -> bool:
+        """False when so much is missing that nobody can tell where some model stands."""
+        return self.standings.conclusive and not any(
+            model.missing > MOST_UNJUDGED * (model.attempts + model.missing) for model in self.standings.models
+        )
+
+    def excuses(self) -> list[str]:
+        """Why attempts could not be judged, each reason once with the first attempts that it concerns."""
+        concerned: dict[str, list[Unjudged]] = {}
+        for one in self.unjudged:
+            concerned.setdefault(SECONDS.sub("", one.reason), []).append(one)
+        return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
+
+
+def evaluate(config: Path = DEFAULT, means: Means = USUAL) -> Evaluation:
+    """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
+
+    Repairs that nobody has judged are judged by the Terraform of this machine, and their outcomes are written as well.
+    Nothing is written unless everything can be read, and Terraform is there if it is needed. The same input gives the
+    same bytes, however often.
+    """
+    asked, warnings = _config(config)
+    with _looking():
+        places = _places(config, asked)
+        if asked.generate_synthetic_data:
+            _make_up(places, asked)
+        chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
+        problems = _problems_file(places)
+        planned = plan(chosen, places, problems)
+    own, lacking = judged(planned, places, means)
+    sources = [own.get(path) or planned.ready[path] for path in chosen]
+    read = outcomes.fixes(sources, problems, passed=PASSED)
+    tallies = _with_unjudged(chosen, read.tallies, lacking)
+    found = standings(sorted(tallies, key=lambda tally: tally.model), asked.k_values)
+    levels = _levels([path for path in chosen if path in own], own, problems, lacking, asked.k_values)
+    written = _written(places.output, found, levels)
+    tables = [path.with_name(name) for path in own.values() for name in (path.name, brief_name(path.name))]
+    return Evaluation(
+        found, levels, lacking, (*warnings, *unmatched, *planned.problems, *read.problems), (*tables, *written)
+    )
+
+
+@contextmanager
+def _looking() -> Iterator[None]:
+    """Say in one sentence where we may not even look whether a file is there."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{printable(str(error.filename))}: cannot be read: {error.strerror}") from None
+
+
+def _config(path: Path) -> tuple[Config, list[Problem]]:
+    """The config, with warnings about keys that are not known."""
+    where = printable(str(path))
+    try:
+        table = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"{where}: {error.strerror}; name the file that says what to do with --config") from None
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg} in column {error.colno}"
+        raise InputError([Problem(where, error.lineno, what)]) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8: {error.reason} at byte {error.start + 1}") from None
+    except (RecursionError, ValueError):
+        raise InputError(f"{where}: not a config: nested too deeply, or a number too long") from None
+    if not isinstance(table, dict):
+        raise InputError(f'{where}: expected an object with "fixes_dir" and "output_dir"')
+    known = {field.name: field for field in msgspec.structs.fields(Config)}
+    warnings = [
+        Problem(where, 0, f"unknown key {shown(key)} ({nearest(key[:80], known)})", fatal=False)
+        for key in table
+        if key not in known
+    ]
+    errors = []
+    for name, field in known.items():
+        if name not in table:
+            if field.required:
+                errors.append(Problem(where, 0, f'no "{name}"; expected {EXPECTED[name]}'))
+            continue
+        try:
+            msgspec.convert(table[name], field.type)
+        except msgspec.ValidationError:
+            what = f'"{name}": expected {EXPECTED[name]}, got {_brief(table[name])}'
+            errors.append(Problem(where, 0, what))
+    if errors:
+        raise InputError(errors)
+    return msgspec.convert({name: table[name] for name in known if name in table}, Config), warnings
+
+
+def _places(config: Path, asked: Config) -> Places:
+    """Paths are taken from the working directory, or from the config's folder when only that has the fixes."""
+    base = Path()
+    if not Path(asked.fixes_dir).is_dir():
+        beside = config.parent
+        if (beside / asked.fixes_dir).is_dir():
+            base = beside
+        elif not asked.generate_synthetic_data:
+            raise InputError(
+                f'{printable(str(config))}: "fixes_dir": no folder {shown(asked.fixes_dir)} in the working directory, '
+                "nor beside this file"
+            )
+    output = base / asked.output_dir
+    results = (output,) if asked.results_dir is None else (base / asked.results_dir, output)
+    return Places(base / asked.fixes_dir, output, base / asked.clones_dir, results)
+
+
+def _fixes_files(folder: Path) -> list[Path]:
+    """The CSV files of a folder that can be fixes, by name; hidden ones are nobody's results."""
+    try:
+        found = sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{printable(str(folder))}: {error.strerror}") from None
+    return [
+        path
+        for path in found
+        if path.name.endswith(CSV)
+        and not path.name.startswith(".")
+        and not NOT_FIXES.fullmatch(path.name)
+        # a link that leads nowhere is no folder, and the reader will say so
+        and (path.is_file() or (path.is_symlink() and not path.exists()))
+    ]
+
+
+def _chosen(folder: Path, present: Sequence[Path], asked: Config) -> tuple[list[Path], list[Problem]]:
+    """The files that the config asks for, and a warning about each name that no file has."""
+    where = printable(str(folder))
+    if not present:
+        raise InputError(
+            f"{where}: no CSV of fixes here; expected files such as gemini_fixes.csv "
+            f"({PROBLEMS}, {TRUTH}, *_outcomes.csv and *_pass_at_k.csv are never read as fixes)"
+        )
+    named = [path for path in present if _is_named(path, asked)]
+    chosen = [path for path in named if _is_of_type(path, asked)]
+    if not chosen:
+        filters = []
+        if asked.models:
+            filters.append(f'"models" {_brief(asked.models)} leaves {_listed(path.name for path in named)}')
+        if named:
+            filters.append(f'"data_type" "{asked.data_type}" leaves nothing')
+        there = _listed(path.name for path in present)
+        raise InputError(f"{where}: no fixes left to evaluate: of {there}, {', of which '.join(filters)}")
+    return chosen, [
+        Problem(where, 0, f'"models": no file has {shown(model)} in its name', fatal=False)
+        for model in asked.models
+        if not any(model in path.name for path in present)
+    ]
+
+
+def _is_named(path: Path, asked: Config) -> bool:
+    return not asked.models or any(model in path.name for model in asked.models)
+
+
+def _is_of_type(path: Path, asked: Config) -> bool:
+    return asked.data_type == "all" or _is_synthetic(path) == (asked.data_type == "synthetic")
+
+
+def _is_synthetic(path: Path) -> bool:
+    return "synthetic" in path.name
+
+
+def _make_up(places: Places, asked: Config) -> None:
+    """Make outcomes up in the folder of the fixes: of the problems that are known already, else of made-up ones."""
+    real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
+    # what cannot be read or judged is said before anything is written
+    wanted = [path for path in real if _is_named(path, asked) and _is_of_type(path, asked)]
+    needed_program(plan(wanted, places, _problems_file(places)).jobs)
+    names = {name: RATES[place % len(RATES)] for place, name in enumerate(dict.fromkeys(asked.models))}
+    problems = _problems_file(places)
+    synthesize(
+        places.fixes,
+        models=names or MODELS,
+        samples=min(1000, max(10, *asked.k_values)),
+        oids=_oids([problems] if problems else real) if problems or real else None,
+    )
+
+
+def _problems_file(places: Places) -> Path | None:
+    """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
+    real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
+    for folder in (places.output, places.fixes):
+        path = folder / PROBLEMS
+        if path.is_file() and not (real and PROBLEMS in unchanged(folder)):
+            return path
+    return None
+
+
+def _counted(unjudged: Sequence[Unjudged]) -> str:
+    """How many attempts, and where the first of them stand."""
+    places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
+    more = ", ..." if len(unjudged) > len(places) else ""
+    return f"{len(unjudged)} attempt{'' if len(unjudged) == 1 else 's'} ({', '.join(places)}{more})"
+
+
+def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[Unjudged]) -> list[Tally]:
+    """The tallies of files of fixes, in which what is missing is not forgotten: neither attempts nor whole problems."""
+    missing = Counter(one.fixes for one in lacking)
+    known = set(tallies[0].cases)
+    of_oid = {one.row.oid: one.row.specific for one in lacking if one.row.specific}
+    # a problem that is listed by its oid is there already
+    unlisted = [one.row for one in lacking if one.row.oid not in known]
+    problems = dict.fromkeys(row.specific or of_oid.get(row.oid, row.oid) for row in unlisted)
+    absent = [problem for problem in problems if problem not in known]
+    return [
+        tally._replace(
+            cases=[*tally.cases, *absent],
+            tried=[*tally.tried, *(0 for _ in absent)],
+            passed=[*tally.passed, *(0 for _ in absent)],
+            missing=tally.missing + missing[path],
+        )
+        for path, tally in zip(paths, tallies, strict=True)
+    ]
+
+
+def _levels(
+    paths: Sequence[Path],
+    own: Mapping[Path, Path],
+    problems: Path | None,
+    lacking: Sequence[Unjudged],
+    sizes: Sequence[int],
+) -> dict[str, Standings]:
+    """Where models stand at each further level; only the levels that somebody's target lets us tell of."""
+    found = {}
+    for column, level in LEVELS.items() if paths else ():
+        read = outcomes.fixes([own[path] for path in paths], problems, passed=column, may_be_unknown=True)
+        tallies = _with_unjudged(paths, read.tallies, [one for one in lacking if one.fixes in own])
+        if any(sum(tally.tried) for tally in tallies):
+            found[level] = standings(sorted(tallies, key=lambda tally: tally.model), sizes)
+    return found
+
+
+def _oids(paths: Iterable[Path]) -> list[str]:
+    """The problems that some files name; an oid that stands for several of them is left out."""
+    specifics: dict[str, set[str]] = {}
+    # repairs stand in these files, and some are long
+    csv.field_size_limit(1 << 30)
+    for path in paths:
+        where = printable(str(path))
+        try:
+            with _opened(path) as file:
+                rows = csv.DictReader(file)
+                if "oid" not in (rows.fieldnames or ()):
+                    what = 'no column "oid", so no outcomes can be made up for its problems'
+                    raise InputError([Problem(where, 1, what)])
+                for row in rows:
+                    if oid := (row["oid"] or "").strip():
+                        specific = (row.get("specific_oid") or "").strip()
+                        specifics.setdefault(oid, set()).update([specific] if specific else [])
+        except OSError as error:
+            raise InputError(f"{where}: {error.strerror or error}") from None
+        except UNREADABLE as error:
+            raise InputError(f"{where}: not a CSV file in UTF-8: {error}") from None
+    return [oid for oid, every in specifics.items() if len(every) <= 1]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[str]]:
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+def _written(folder: Path, found: Standings, levels: Mapping[str, Standings]) -> tuple[Path, ...]:
+    """Write what was found, whole files or none."""
+    files = {}
+    for model in found.models:
+        name = f"{printable(model.model).replace(os.sep, '_')}_pass_at_k.csv"
+        if name in (SUMMARY, BY_LEVEL) or name in files:
+            raise InputError(f"{printable(name)} would be written twice; rename the fixes of {shown(model.model)}")
+        files[name] = table_csv(msgspec.structs.replace(found, models=(model,)))
+    files[SUMMARY] = table_csv(found, brief=True)
+    if levels:
+        files[BY_LEVEL] = levels_csv(levels)
+    with writing_into(folder), Replacement() as fresh:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            fresh.write(folder / name, [text])
+        fresh.finish()
+    return tuple(folder / name for name in files)
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return printable(text if len(text) <= 80 else f"{text[:80]}...")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """File names as words: all of a few, the first of many."""
+    every = [printable(name) for name in names]
+    more = f" and {len(every) - 5} more" if len(every) > 5 else ""
+    return ", ".join(every[:5]) + more if every else "nothing"

@@ -1,0 +1,249 @@
+"""The runs of an experiment in tiers, out of a run folder: what its verdicts, its costs and its judges say of each attempt."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from steelyard.analysis.summary import tries
+from steelyard.errors import InputError, shown
+from steelyard.evalsets.experiments import is_same_model
+from steelyard.outcomes.experiments import experiment
+from steelyard.records import Appraisal, digest
+from steelyard.reports.figures import line
+from steelyard.tiers.analysis import MOST_UNSCORED, Analysis, PairBy, analysed
+from steelyard.tiers.rubrics import Category, Heard, Marks, Rubric
+from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
+from steelyard.verifiers.judge.answer import Unusable, judgment
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+    from steelyard.analysis.summary import Tried
+    from steelyard.errors import Problem
+    from steelyard.records import Case, Panel, RunInfo
+    from steelyard.store import Stored
+
+SEVERAL = "several models"
+"""What stands for the model where each tier has its own: then the tier is what is compared, model and all."""
+
+
+class Compared(NamedTuple):
+    """An experiment as its analysis wants it."""
+
+    runs: tuple[TierRun, ...]
+    ratings: tuple[Rating, ...]
+    criteria: tuple[Criterion, ...]
+    sources: tuple[Source, ...]
+    order: tuple[str, ...] = ()
+    """The tiers as the experiment lists them, the baseline first."""
+    weights: tuple[float, float] = (0.5, 0.5)
+    judges_usd: float | None = None
+    """What the judges cost, counted apart; None where a price is unknown."""
+    notes: tuple[str, ...] = ()
+    """What is still owed and who judges itself, in sentences."""
+    conclusive: bool = True
+    """Whether nearly every case of every tier has an outcome, and nearly every judgment that was asked for is there."""
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether there is what all tiers are held against."""
+        there = {run.tier for run in self.runs}
+        return self.order[0] in there if self.order else bool(there)
+
+
+def analysis(found: Compared, *, baseline: str | None = None, pair_by: PairBy = "case") -> Analysis:
+    """All figures of an experiment; raises an InputError where there is no run of the baseline."""
+    there = {run.tier for run in found.runs}
+    if baseline is None and not found.is_comparable:
+        what = f"no run of tier {shown(found.order[0])}, the baseline" if found.order else "no run to analyse"
+        raise InputError("; ".join((what, *found.notes)))
+    analysis = analysed(
+        found.runs,
+        found.ratings,
+        found.criteria,
+        weights=found.weights,
+        baseline=baseline,
+        order=[tier for tier in found.order if tier in there] or None,
+        pair_by=pair_by,
+        sources=found.sources,
+    )
+    return msgspec.structs.replace(
+        analysis,
+        judges_usd=found.judges_usd,
+        warnings=(*found.notes, *analysis.warnings),
+        conclusive=analysis.conclusive and found.conclusive,
+    )
+
+
+def from_files(
+    runs: str, judges: str | None = None, criteria: str | None = None
+) -> tuple[Compared, tuple[Problem, ...]]:
+    """An experiment that another tool has recorded in CSV files, and what is odd about them."""
+    read = experiment(runs, judges=judges, criteria=criteria)
+    return Compared(read.runs, read.ratings, read.criteria, read.sources), read.warnings
+
+
+def compared(stored: Stored) -> Compared:
+    """The attempts of a run by tier; where a run has no tiers, its models are taken for them."""
+    info, cases = stored.info, stored.cases
+    tried = tries(info, cases, stored.facts())
+    # what should have been verified and was not is missing, whatever judges say of it
+    attempts = [one for one in tried if one.reply and (one.correct is not None or one.case.by_judges)]
+    runs = tuple(_run(info, one) for one in attempts)
+    current = {one.reply.key: run.identity for one, run in zip(attempts, runs, strict=True) if one.reply}
+    appraisals = [fact for fact in stored.facts() if isinstance(fact, Appraisal)]
+    ratings: list[Rating] = []
+    criteria: list[Criterion] = []
+    notes, conclusive = _missing(info, cases, tried, runs)
+    if info.panel is not None:
+        rubric = msgspec.convert(info.panel.rubric, Rubric)
+        # what was judged by another rubric is not comparable, and of one asking the last answer counts
+        of_panel = [fact for fact in appraisals if fact.rubric == info.panel.digest and fact.ask in current]
+        kept = {(fact.ask, fact.judge, fact.repeat): fact for fact in of_panel}
+        for fact in kept.values():
+            rating, points = _rated(fact, rubric, current[fact.ask])
+            ratings.append(rating)
+            criteria += points
+        judged = Counter(
+            fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats
+        )
+        wanted = len(current) * info.panel.repeats
+        notes = (*notes, *_unheard(info.panel, judged, wanted), *_own(info, info.panel))
+        conclusive = conclusive and all(
+            wanted - judged[judge] <= MOST_UNSCORED * wanted + 1e-9 for judge in info.panel.judges
+        )
+    costs = [fact.answer.cost for fact in appraisals]
+    return Compared(
+        runs=runs,
+        ratings=tuple(ratings),
+        criteria=tuple(criteria),
+        sources=(Source(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
+        order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
+        weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
+        judges_usd=math.fsum(cost.usd for cost in costs if cost) if costs and None not in costs else None,
+        notes=notes,
+        conclusive=conclusive,
+    )
+
+
+def heard(stored: Stored, asks: Container[str]) -> dict[str, list[Heard]]:
+    """What the judges said of some replies, by the keys of these: all that was asked by the rubric that counts."""
+    panel = stored.info.panel
+    if panel is None:
+        return {}
+    return said_by(panel, (fact for fact in stored.facts() if isinstance(fact, Appraisal) and fact.ask in asks))
+
+
+def said_by(panel: Panel, appraisals: Iterable[Appraisal]) -> dict[str, list[Heard]]:
+    """What appraisals say in the order they were written, by the keys of the replies; of one asking the last counts."""
+    rubric = msgspec.convert(panel.rubric, Rubric)
+    last = {(fact.ask, fact.judge, fact.repeat): fact for fact in appraisals if fact.rubric == panel.digest}
+    found: dict[str, list[Heard]] = {}
+    for fact in last.values():
+        read = judgment(fact.answer.text, rubric)
+        one = (None, read.reason) if isinstance(read, Unusable) else (read, "")
+        found.setdefault(fact.ask, []).append(Heard(fact.judge, fact.repeat, *one))
+    return found
+
+
+def _missing(
+    info: RunInfo, cases: Sequence[Case], tried: Sequence[Tried], runs: Sequence[TierRun]
+) -> tuple[tuple[str, ...], bool]:
+    """What each tier owes, and whether so few cases are concerned that its figures can be told all the same."""
+    told, conclusive = [], True
+    # by tier, where there are some, and else by model
+    seats = (
+        [(tier.model, tier.name) for tier in info.experiment.tiers]
+        if info.experiment
+        else [(name, "") for name in info.names]
+    )
+    done = Counter((run.tier, run.case) for run in runs)
+    begun = Counter((one.tier or one.model, one.case.id) for one in tried)
+    for model, name in seats:
+        tier = name or model
+        planned = {case.id: max(info.samples or 0, begun[tier, case.id]) for case in cases}
+        if info.unrecorded.get(model):
+            planned = {case: begun[tier, case] for case in planned}
+        owed = sum(planned.values()) - sum(done[tier, case] for case in planned)
+        if not owed:
+            continue
+        failures = Counter(
+            line(one.failure.message, 200) for one in tried if (one.tier or one.model) == tier and one.failure
+        )
+        most = failures.most_common(1)
+        why = f", most often: {most[0][0]}" if most else ""
+        told.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
+        without = sum(1 for case, count in planned.items() if count and not done[tier, case])
+        conclusive = conclusive and without <= MOST_UNSCORED * len(cases) + 1e-9
+    return tuple(told), conclusive
+
+
+def _unheard(panel: Panel, heard: Mapping[str, int], wanted: int) -> Iterator[str]:
+    """Whose judgments are still owed."""
+    for judge in panel.judges:
+        if heard[judge] < wanted:
+            yield f"{line(judge, 80)}: {wanted - heard[judge]:,} of {wanted:,} judgments are missing"
+
+
+def _own(info: RunInfo, panel: Panel) -> Iterator[str]:
+    """Which models judge their own runs, where the runs do not name them, or by another name."""
+    for judge in panel.judges:
+        if any(is_same_model(model, judge) for model in info.names) and info.names != (judge,):
+            yield f"{line(judge, 80)} is a judge of its own runs"
+
+
+def _run(info: RunInfo, tried: Tried) -> TierRun:
+    answer = tried.reply.answer if tried.reply else None
+    assert answer is not None  # noqa: S101  only attempts with a reply are given
+    return TierRun(
+        experiment=info.experiment.id if info.experiment else info.id,
+        model=info.names[0] if len(info.names) == 1 else SEVERAL,
+        tier=tried.tier or tried.model,
+        case=tried.case.id,
+        number=tried.number,
+        passed=tried.correct,
+        cost_usd=answer.cost.usd if answer.cost else None,
+        duration_seconds=answer.latency,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cached_tokens=answer.cached_tokens,
+        exit_code=answer.exit_code,
+    )
+
+
+def _rated(fact: Appraisal, rubric: Rubric, run: RunIdentity) -> tuple[Rating, list[Criterion]]:
+    """What one judge says of one run, read from its words."""
+    judge = Judge(fact.judge, fact.repeat)
+    found = judgment(fact.answer.text, rubric)
+    if isinstance(found, Unusable):
+        return Rating(run=run, judge=judge, valid=False), []
+    rating = Rating(
+        run=run,
+        judge=judge,
+        # what the judge claims; what counts is worked out from the criteria, and where none applies there is nothing to claim
+        score=None if found.score is None else found.claim.score,
+        passed=found.passed,
+        grade=found.grade or "",
+    )
+    return rating, list(_criteria(run, judge, rubric, found.categories))
+
+
+def _criteria(run: RunIdentity, judge: Judge, rubric: Rubric, marks: dict[str, Marks]) -> Iterator[Criterion]:
+    for category in rubric.categories:
+        given = marks.get(category.name)
+        if given is not None:
+            achieved, most = _points(category, given)
+            yield Criterion(
+                run=run, judge=judge, criterion=category.name, score=given.score, achieved=achieved, max=most
+            )
+
+
+def _points(category: Category, marks: Marks) -> tuple[float | None, float | None]:
+    """Points that were given and that there were to give, weighted as the rubric weighs the category."""
+    if marks.score is None:
+        return None, None
+    return marks.score * category.weight, category.weight

@@ -1,0 +1,329 @@
+"""One go at what a run owes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.analysis.scoring import correct
+from steelyard.engine.budget import Budget, most_tokens
+from steelyard.engine.judging import Judging
+from steelyard.engine.key_set import Keys
+from steelyard.engine.pace import Breaker, Pace
+from steelyard.engine.plan import expected, owed, parameters, plan, seat, under_tier
+from steelyard.engine.pool import work_through
+from steelyard.engine.steps import Persistence, ask, verdict_key
+from steelyard.engine.verifiers import Verifying, in_environment
+from steelyard.providers.prices import Prices
+from steelyard.records import Appraisal, Attempt, Case, Failure, Reply, Verdict
+from steelyard.settings import Settings
+
+if TYPE_CHECKING:
+    from steelyard import store
+    from steelyard.engine.pool import Pool
+    from steelyard.protocols import Provider
+    from steelyard.records import Tier
+
+GRACE = 120
+"""Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
+
+
+class Progress:
+    """How far a run is, for whoever watches."""
+
+    def __init__(self, verdicts: int) -> None:
+        self.verdicts = verdicts
+        """Verdicts still to be had when this sitting began."""
+        self.replied = 0
+        self.judged = 0
+        self.correct = 0
+        self.failed = 0
+        self.spent = 0.0
+        self.reason = ""
+        """Why we wait, if we do."""
+        self.nodes: int | None = None
+        """How many machines verify; None where it is this one alone."""
+        self.appraisals = 0
+        """Appraisals of judges still to be had when all replies were there; 0 before that."""
+        self.heard = 0
+        self.unheard = 0
+        """Appraisals that were asked for in vain."""
+
+
+Watch = Callable[[Progress], None]
+
+
+class Means(NamedTuple):
+    """What a run is carried out with, as opposed to what it is."""
+
+    settings: Settings = Settings()
+    parallelism: int | None = None
+    max_cost: float | None = None
+    watch: Watch | None = None
+    environment: Mapping[str, str] = os.environ
+    require_isolation: str = ""
+    """The weakest level of containment that will do; empty for any that holds."""
+    allow_weak_sandbox: bool = False
+    """Whether code may run where it can reach network, files and secrets."""
+    recheck: int = 0
+    """How often an attempt that passed or ran out of time is verified again."""
+    python_env: str = ""
+    """The virtual environment of Python answers, instead of the one their cases name."""
+    backend: str = "local"
+    """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
+    ray_address: str = ""
+    """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
+
+
+class Sitting:
+    """Asks for the replies that are owed, and verifies each while others are still in flight."""
+
+    def __init__(
+        self,
+        journal: store.Journal,
+        providers: dict[str, Provider] | None,
+        means: Means,
+        verifying: Verifying,
+        pool: Pool,
+        judges: Mapping[str, Provider] = {},
+    ) -> None:
+        """`providers` by model, where tiers are compared by tier; `judges` by model.
+
+        Without providers every stored reply is verified again; None leaves the verdicts as they are.
+        """
+        self._verifies_all = providers is not None and not providers
+        self._verifies = providers is not None
+        providers = providers or {}
+        self._journal = journal
+        self._info = journal.info
+        self._providers = providers
+        self._judges = judges
+        self._means = means
+        self._prices = Prices(means.settings.prices)
+        self._persistence = Persistence(
+            retries=means.settings.max_retries,
+            first_pause=means.settings.retry_delay_ms / 1000,
+            deadline=means.settings.deadline_secs,
+        )
+        self._breakers = {model: Breaker() for model in providers}
+        # as they were written down: what is resumed must not be other than what was begun
+        self.cases = in_environment(journal.cases, means.python_env)
+        self._by_id = {case.id: case for case in self.cases}
+        self._verifying = verifying
+        self._pool = pool
+        self._overdue = Keys()
+        """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
+        self._survey()
+
+    def _survey(self) -> None:
+        """What is done already: keys only, the texts stay on disk."""
+        self._replied = Keys()
+        self._judged = Keys()
+        self._verifiable = 0
+        """How many of the replies are for a verifier."""
+        spent = 0.0
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply):
+                self._replied.add(fact.key)
+                self._verifiable += self._is_verified(fact.case)
+                spent += self._spent_on(fact)
+            elif isinstance(fact, Verdict):
+                self._judged.add(fact.key)
+            elif isinstance(fact, Appraisal):
+                spent += fact.answer.cost.usd if fact.answer.cost else 0.0
+        self._budget_spent = spent
+
+    def _spent_on(self, reply: Reply) -> float:
+        """What a stored reply cost; under a budget, one of unknown cost counts as the most it can have cost."""
+        if reply.answer.cost is not None:
+            return reply.answer.cost.usd
+        case = self._by_id.get(reply.case)
+        if self._means.max_cost is None or case is None:
+            return 0.0
+        tier = self._tier(reply.tier)
+        if tier is not None:
+            asked = under_tier(self._info, tier, case, reply.number)
+        else:
+            chosen = parameters(self._info, case, reply.number)
+            asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
+        return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
+
+    def _tier(self, name: str) -> Tier | None:
+        tiers = self._info.experiment.tiers if self._info.experiment else ()
+        return next((tier for tier in tiers if tier.name == name), None)
+
+    def _is_verified(self, case: str) -> bool:
+        """Whether answers to this case are for a verifier, and not for judges alone."""
+        return self._verifies and case in self._by_id and not self._by_id[case].by_judges
+
+    @property
+    def out_of_budget(self) -> bool:
+        """Whether attempts are owed for want of money."""
+        return self._budget.exhausted
+
+    async def carry_out(self) -> tuple[str, ...]:
+        """Do all that is owed; returns why something is still owed, if it is."""
+        self._budget = Budget(self._means.max_cost, self._budget_spent)
+        counts = sum(
+            expected(self._info, model, provider, case)
+            for model, provider in self._providers.items()
+            for case in self.cases
+            if not case.by_judges
+        )
+        asks = max(0, counts - self._verifiable)
+        self.progress = Progress(asks + sum(1 for _ in self._unverified()))
+        given_up: tuple[str, ...] = ()
+        try:
+            async with asyncio.TaskGroup() as beside:
+                ticking = beside.create_task(self._tick())
+                async with self._pool.at_work(self._verified):
+                    await self._ask_all()
+                if self._overdue:
+                    async with self._pool.at_work(self._judge, alone=True):
+                        await self._try_again()
+                given_up = await self._hear_judges()
+                ticking.cancel()
+        finally:
+            for provider in (*self._providers.values(), *self._judges.values()):
+                await provider.close()
+        self._show()
+        return (*self._still_owed(), *given_up)
+
+    async def _hear_judges(self) -> tuple[str, ...]:
+        """Once all replies are there: the appraisals that are owed."""
+        if self._info.panel is None or not self._judges:
+            return ()
+        judging = Judging(
+            self._journal,
+            self._info.panel,
+            self._judges,
+            self._by_id,
+            budget=self._budget,
+            prices=self._prices,
+            persistence=self._persistence,
+            at_once=self._means.parallelism or self._means.settings.parallelism,
+            counted=self._heard,
+        )
+        self.progress.appraisals = judging.owed()
+        return await judging.carry_out()
+
+    def _heard(self, fact: Appraisal | Failure) -> None:
+        if isinstance(fact, Failure):
+            self.progress.unheard += 1
+        elif not fact.unusable:
+            self.progress.heard += 1
+
+    async def _ask_all(self) -> None:
+        endpoints: dict[str, dict[str, Provider]] = {}
+        for model, provider in self._providers.items():
+            endpoints.setdefault(provider.endpoint, {})[model] = provider
+        async with asyncio.TaskGroup() as asking:
+            asking.create_task(self._requeue())
+            for models in endpoints.values():
+                asking.create_task(self._ask_endpoint(models))
+
+    async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
+        at_once = min(provider.at_once for provider in providers.values())
+        at_once = min(at_once, self._means.parallelism or self._means.settings.parallelism or at_once)
+        pace = Pace(at_once)
+
+        async def do(attempt: Attempt) -> None:
+            most = 0.0
+            if self._means.max_cost is not None:
+                most = self._prices.bound(attempt.model, *most_tokens(attempt)) or 0.0
+                if not await self._budget.reserve(most):
+                    return
+            place = seat(attempt)
+            fact = await ask(
+                attempt, providers[place], pace, self._breakers[place], self._persistence_of(attempt), self._prices
+            )
+            if fact is None:
+                self._budget.settle(most, 0)
+                return
+            # nothing may come between an answer and its line in the journal: it is paid for
+            self._journal.append(fact)
+            self.progress.reason = pace.reason
+            if isinstance(fact, Failure):
+                self._budget.settle(most, 0)
+                self.progress.failed += 1
+                return
+            # what nobody knows the cost of may have cost as much as it could
+            self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
+            self.progress.replied += 1
+            if self._is_verified(fact.case):
+                await self._pool.put(fact, self._by_id[fact.case])
+
+        await work_through(self._owed(providers), do, at_once)
+
+    def _persistence_of(self, attempt: Attempt) -> Persistence:
+        """An agent has a time limit of its own, and ends by itself."""
+        tier = self._tier(attempt.tier)
+        if tier is None or not tier.agent:
+            return self._persistence
+        return self._persistence._replace(deadline=tier.timeout_secs + GRACE)
+
+    def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
+        wanted = (
+            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[seat(attempt)].broken
+        )
+        for attempt in owed(wanted, self._replied):
+            if self._budget.exhausted or self._pool.given_up:
+                return
+            yield attempt
+
+    def _unverified(self) -> Iterator[tuple[Reply, Case]]:
+        """Stored replies that need a verdict: those without a current one, or all when nothing is asked."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in self._replied and self._is_verified(fact.case):
+                case = self._by_id[fact.case]
+                if self._verifies_all or verdict_key(fact, case, self._verifying.of(case)) not in self._judged:
+                    yield fact, case
+
+    async def _requeue(self) -> None:
+        for reply, case in self._unverified():
+            if self._pool.given_up:
+                return
+            await self._pool.put(reply, case)
+
+    async def _try_again(self) -> None:
+        """Put in what ran out of time; its texts were left on disk, however much that was."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Reply) and fact.key in self._overdue and not self._pool.given_up:
+                await self._pool.put(fact, self._by_id[fact.case])
+
+    def _verified(self, fact: Verdict | Failure, case: Case) -> None:
+        if isinstance(fact, Verdict) and fact.found.label == "time limit":
+            self._overdue.add(fact.ask)
+        else:
+            self._judge(fact, case)
+
+    def _judge(self, fact: Verdict | Failure, case: Case) -> None:
+        self._journal.append(fact)
+        if isinstance(fact, Failure):
+            self.progress.failed += 1
+        else:
+            self.progress.judged += 1
+            self.progress.correct += correct(case, fact.found)
+
+    async def _tick(self) -> None:
+        """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""
+        while True:
+            await asyncio.sleep(1)
+            await asyncio.to_thread(self._journal.sync)
+            self._show()
+
+    def _show(self) -> None:
+        self.progress.spent = self._budget.spent
+        self.progress.nodes = self._pool.nodes
+        if self._means.watch is not None:
+            self._means.watch(self.progress)
+
+    def _still_owed(self) -> tuple[str, ...]:
+        why = [f"{model} was given up: {breaker.broken}" for model, breaker in self._breakers.items() if breaker.broken]
+        if self._budget.exhausted:
+            why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+        if self._pool.given_up:
+            why.append(self._pool.given_up)
+        return tuple(why)

@@ -1,0 +1,362 @@
+"""One run out of its shards."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard import store
+from steelyard.engine.results.headline_cache import summed_up
+from steelyard.engine.run import Run, copied, run_id
+from steelyard.engine.session import Means
+from steelyard.engine.shards import deal
+from steelyard.errors import Damages, InputError, Problem, SteelyardError, printable, shown
+from steelyard.records import Case, Part, Reply, RunInfo, Shard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from steelyard.store import Told
+
+JOURNALS = 64
+"""Journals of a merged run at most: some readers take longer for many small ones than for few large ones."""
+LONGEST = 300
+"""Characters of a value that are shown where plans differ."""
+NAMED = 5
+"""Problems of one kind that are told in full; the others are only counted."""
+WORDS = {
+    "names": "names of models",
+    "k": "pass-k",
+    "panel": "judges",
+    "more": "attempts at some cases",
+    "until": "until-decided",
+}
+"""What people call the fields of a plan, where that is something else."""
+
+
+class Brought(NamedTuple):
+    """A run folder that holds one shard, or several that were merged before."""
+
+    folder: Path
+    """As the user named it."""
+    stored: store.Stored
+    info: RunInfo
+    written: bytes
+    """run.json as it was read."""
+    shard: Shard
+    cases: tuple[Case, ...]
+
+    @property
+    def name(self) -> str:
+        """What it is, and where."""
+        return f"{_numbers(self.shard.numbers)} of {self.shard.of} ({self.folder})"
+
+
+def merge(
+    runs: Sequence[str | Path], *, output: str | Path | None = None, partial: bool = False, means: Means = Means()
+) -> Run:
+    """Join the shards of one plan, each in its run folder, to one ordinary run in a folder of its own.
+
+    Nothing is asked and nothing verified; the shards stay as they are. With `partial`, shards may be missing; what comes of
+    it can be merged with them later.
+    """
+    root = Path(means.settings.output_dir)
+    parts = sorted(_brought(runs, root), key=lambda part: part.shard.numbers)
+    _same_plan(parts)
+    _no_shard_twice(parts)
+    missing = _missing(parts)
+    if missing and not partial:
+        raise InputError(
+            f"{_numbers(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing; run "
+            f"{'it' if len(missing) == 1 else 'them'} with --shard {missing[0]}/{parts[0].shard.of}"
+            f"{' and so on' if len(missing) > 1 else ''}, or merge what is there with --partial"
+        )
+    info, cases = _description(parts, missing), _in_order(parts)
+    folder = Path(output) if output is not None else root / info.id
+    with store.arising(folder) as journal:
+        notes = [*_taken_over(parts, journal.folder), *_notes(parts, missing, folder)]
+        journal.ask(cases)
+        journal.describe(info)
+        summary, unprepared = summed_up(journal, info, cases)
+        unprepared = (*unprepared, *copied(journal.folder))
+        notes += [note.replace(str(journal.folder), str(folder)) for note in unprepared]
+    return Run(folder, info, summary, (), tuple(notes))
+
+
+def _brought(runs: Iterable[str | Path], root: Path) -> list[Brought]:
+    """What the folders hold; raises one InputError with all that is wrong with each of them."""
+    found: list[Brought] = []
+    wrong: list[Problem] = []
+    for run in runs:
+        try:
+            found.append(_one(store.find(str(run), root)))
+        except InputError as error:
+            wrong += error.problems
+        except SteelyardError as error:
+            wrong.append(Problem("", 0, str(error)))
+    if wrong:
+        raise InputError(wrong)
+    return found
+
+
+def _one(folder: Path) -> Brought:
+    # the user may name a link; what is in the folder may not be one
+    stored = store.Delivered(folder.resolve() if folder.is_symlink() else folder)
+    info, written = stored.described()
+    for moment in (info.started_at, info.ended_at):
+        if moment is not None and not _is_moment(moment):
+            raise InputError(f"{folder}/run.json: {shown(moment)} is no moment; put the file back")
+    shard = info.shard
+    if shard is None:
+        raise InputError(f"{folder}: a whole run, not a shard; shards come from: steelyard run ... --shard I/N")
+    if not _is_sound(shard) or not deal.is_as_planned(info):
+        raise InputError(
+            f"{folder}/run.json: not as it was written: what it asks for does not fit the digest of its plan; "
+            "put the file back, or run the shard again"
+        )
+    try:
+        links = store.glimpse(stored.folder).links
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
+    if links:
+        raise InputError(f"{folder}/{links[0]}: a link, or else no plain file; put the journal itself there")
+    cases = stored.cases
+    if not deal.is_as_dealt(shard, cases):
+        raise InputError(
+            f"{folder}/cases.jsonl: not the cases of {_numbers(shard.numbers)} of {shard.of}, or not with the tests "
+            "they were dealt with; put the file back, or run the shard again"
+        )
+    return Brought(folder, stored, info, written, shard, cases)
+
+
+def _is_moment(text: str) -> bool:
+    """Whether it says when, in the way that runs do."""
+    try:
+        return datetime.fromisoformat(text).isoformat(timespec="milliseconds").replace("+00:00", "Z") == text
+    except ValueError:
+        return False
+
+
+def _is_sound(shard: Shard) -> bool:
+    """Whether numbers that anybody may have written make sense."""
+    numbers = shard.numbers
+    in_order = bool(numbers) and list(numbers) == sorted(set(numbers)) and 1 <= numbers[0] <= numbers[-1] <= shard.of
+    return in_order and shard.of <= deal.MOST and len(shard.dealt) == shard.of
+
+
+def _same_plan(parts: Sequence[Brought]) -> None:
+    plans = Counter(part.shard.plan for part in parts)
+    usual = plans.most_common(1)[0][0] if plans else ""
+    reference = next((part for part in parts if part.shard.plan == usual), None)
+    if reference is None:
+        raise InputError("nothing to merge; name the run folders of all shards, such as: steelyard merge shards/*")
+    odd = [part for part in parts if part.shard.plan != usual]
+    problems = [
+        Problem(
+            str(part.folder), 0, f"not the same plan as {reference.folder}: {'; '.join(_differences(part, reference))}"
+        )
+        for part in odd[:NAMED]
+    ]
+    if len(odd) > NAMED:
+        problems.append(Problem("", 0, f"and {len(odd) - NAMED} more that are not of the same plan"))
+    if problems:
+        raise InputError(problems)
+
+
+def _differences(part: Brought, reference: Brought) -> Iterator[str]:
+    """What one plan has otherwise than another."""
+    ours, theirs = deal.asked_for(part.info), deal.asked_for(reference.info)
+    for name in RunInfo.__struct_fields__:
+        here, there = getattr(ours, name), getattr(theirs, name)
+        if here != there:
+            yield f"{WORDS.get(name, name)} {_value(here)} instead of {_value(there)}"
+    if part.shard.of != reference.shard.of:
+        yield f"dealt into {part.shard.of} shards instead of {reference.shard.of}"
+    if part.shard.cases != reference.shard.cases:
+        yield f"{part.shard.cases:,} cases instead of {reference.shard.cases:,}"
+    elif part.shard.of == reference.shard.of:
+        pairs = zip(part.shard.dealt, reference.shard.dealt, strict=True)
+        others = [number for number, (here, there) in enumerate(pairs, 1) if here != there]
+        if others:
+            yield f"other cases or tests in {_numbers(others)}"
+    files = {file.path: file.digest for file in reference.info.eval_sets}
+    for file in part.info.eval_sets:
+        if files.get(file.path, file.digest) != file.digest:
+            yield f"{file.path} has another content"
+
+
+def _value(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
+
+
+def _no_shard_twice(parts: Sequence[Brought]) -> None:
+    known: dict[int, Brought] = {}
+    for part in parts:
+        for number in part.shard.numbers:
+            first = known.setdefault(number, part)
+            if first is not part:
+                raise InputError(
+                    f"shard {number} of {part.shard.of} is in {first.folder} and in {part.folder}; leave one of them out"
+                )
+
+
+def _missing(parts: Sequence[Brought]) -> list[int]:
+    there = {number for part in parts for number in part.shard.numbers}
+    return [number for number in range(1, parts[0].shard.of + 1) if number not in there]
+
+
+def _description(parts: Sequence[Brought], missing: Sequence[int]) -> RunInfo:
+    """What is said of all parts together; where they differ beside the plan, what the first says."""
+    first = parts[0]
+    infos = [part.info for part in parts]
+    started_at = min(info.started_at for info in infos)
+    ends = [info.ended_at for info in infos if info.ended_at is not None]
+    unrecorded: Counter[str] = Counter()
+    for info in infos:
+        unrecorded.update(info.unrecorded)
+    numbers = tuple(sorted(number for part in parts for number in part.shard.numbers))
+    return replace(
+        first.info,
+        id=run_id(started_at),
+        started_at=started_at,
+        # as long as one of them has not come to its end, neither has the whole
+        ended_at=max(ends) if len(ends) == len(infos) else None,
+        versions=_together([info.versions for info in infos]),
+        prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
+        unrecorded=dict(unrecorded),
+        shard=replace(first.shard, numbers=numbers) if missing else None,
+        merged=tuple(
+            Part(
+                id=part.info.id,
+                numbers=part.shard.numbers,
+                started_at=part.info.started_at,
+                ended_at=part.info.ended_at,
+                versions=part.info.versions,
+            )
+            for part in parts
+        ),
+    )
+
+
+def _together(versions: Sequence[dict[str, str]]) -> dict[str, str]:
+    """The versions that were in use, several of one tool side by side."""
+    names = dict.fromkeys(name for each in versions for name in each)
+    return {name: ", ".join(dict.fromkeys(each[name] for each in versions if name in each)) for name in names}
+
+
+def _in_order(parts: Sequence[Brought]) -> list[Case]:
+    """The cases of all parts as they stood before they were dealt out."""
+    placed = [
+        (place // len(part.shard.numbers), part.shard.numbers[place % len(part.shard.numbers)], case)
+        for part in parts
+        for place, case in enumerate(part.cases)
+    ]
+    return [case for _, _, case in sorted(placed, key=lambda entry: entry[:2])]
+
+
+def _taken_over(parts: Sequence[Brought], folder: Path) -> list[str]:
+    """Copy the facts of all parts; returns what stayed behind, as warnings."""
+    notes: list[str] = []
+    owners = {case.id: part for part in parts for case in part.cases}
+    keys: list[array[int]] = []
+    for part in parts:
+        own: array[int] = array("q")
+        with store.unchanging(part.stored.folder):
+            if part.stored.described()[1] != part.written:
+                raise InputError(f"{part.folder}: was changed while it was read; merge again when nobody works on it")
+            damages = Damages(NAMED)
+            journal = folder / _journal(part.shard)
+            store.take_over(part.stored, journal, _checking(part, owners, own), damages.add)
+        keys.append(own)
+        notes += map(str, damages.first)
+        if damages.more:
+            notes.append(f"{part.folder}: {damages.more:,} more lines that are no facts were left out")
+    _no_key_twice(parts, keys)
+    return notes
+
+
+def _journal(shard: Shard) -> str:
+    """The journal that the facts of a part go to."""
+    together = -(-shard.of // JOURNALS)
+    first = (shard.numbers[0] - 1) // together * together + 1
+    width = len(str(shard.of))
+    return f"attempts-{first:0{width}}-of-{shard.of}.jsonl"
+
+
+def _checking(part: Brought, owners: dict[str, Brought], keys: array[int]) -> Callable[[Told, Path, int], None]:
+    """Refuses facts about cases that a part does not have, and notes the keys of its replies."""
+
+    def check(fact: Told, path: Path, line: int) -> None:
+        owner = owners.get(fact.case)
+        if owner is not part:
+            whose = f"is one of {owner.name}" if owner else "no shard was dealt"
+            raise InputError(
+                f"{path}:{line}: tells of case {shown(fact.case)}, which {whose}; take the line out, or run {part.name} again"
+            )
+        if isinstance(fact, Reply):
+            # of texts that anybody may have written, a number that nobody can foresee
+            keys.append(hash(fact.key))
+
+    return check
+
+
+def _no_key_twice(parts: Sequence[Brought], keys: Sequence[array[int]]) -> None:
+    """Refuse two replies to one asking in different parts."""
+    import numpy
+
+    distinct = [numpy.unique(numpy.frombuffer(each, dtype=numpy.int64)) for each in keys]
+    every = numpy.sort(numpy.concatenate(distinct))
+    twice = every[1:][every[1:] == every[:-1]]
+    if not len(twice):
+        return
+    first, second = [part for part, own in zip(parts, distinct, strict=True) if twice[0] in own][:2]
+    fact = next(fact for fact in second.stored.facts() if isinstance(fact, Reply) and hash(fact.key) == twice[0])
+    raise InputError(
+        f"{first.folder} and {second.folder} hold replies with the same key, such as attempt {fact.number} at case "
+        f"{shown(fact.case)}; run one of them again"
+    )
+
+
+def _notes(parts: Sequence[Brought], missing: Sequence[int], folder: Path) -> Iterator[str]:
+    """What a reader should know about how the parts fit together."""
+    if missing:
+        yield f"{_numbers(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing: these are not all of the cases"
+    unfinished = [part for part in parts if part.info.ended_at is None]
+    if unfinished:
+        names = ", ".join(part.name for part in unfinished[:NAMED])
+        more = f" and {len(unfinished) - NAMED} more" if len(unfinished) > NAMED else ""
+        yield f"{names}{more} had not come to the end; go on with: steelyard resume {folder}"
+    for name in ("steelyard", "python"):
+        versions = dict.fromkeys(part.info.versions.get(name, "unknown") for part in parts)
+        if len(versions) > 1:
+            yield f"the shards were run with different versions of {name}: {', '.join(versions)}"
+    for part in parts:
+        if (part.stored.folder / "looks.jsonl").exists():
+            yield f"{part.folder}: a gate was asked about this shard alone, and that look is not counted from now on"
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """Shards by number, neighbours together.
+
+    >>> _numbers([3]), _numbers([1, 2, 3, 7, 8])
+    ('shard 3', 'shards 1-3, 7, 8')
+    """
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    told = [f"{span[0]}-{span[-1]}" if len(span) > 2 else ", ".join(map(str, span)) for span in spans]
+    return f"shard{'s' if len(numbers) > 1 else ''} {', '.join(told)}"
+
+
+def _is_or_are(numbers: Sequence[int]) -> str:
+    return "is" if len(numbers) == 1 else "are"

@@ -1,0 +1,130 @@
+"""Who verifies the answers of a run, and in which sandbox their code runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.errors import InputError, Problem, VerifierError, nearest
+from steelyard.plugins import names, part
+from steelyard.records import JUDGES_ALONE
+from steelyard.sandbox.levels import LEVELS, strongest
+from steelyard.sandbox.sandbox import Contained
+from steelyard.verifiers.function import check_unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.engine.session import Means
+    from steelyard.protocols import Verifier
+    from steelyard.records import Case
+
+
+class Verifying:
+    """The verifier of each kind of case, all with one sandbox: the strongest that holds here."""
+
+    def __init__(self, cases: Sequence[Case], means: Means, *, cpus: float | None = None) -> None:
+        """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
+        kinds = {case.kind for case in cases} & names("verifiers")
+        # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
+        runs_code = means.backend == "local" and any(part("verifiers", kind).runs_code for kind in kinds)
+        enclosure = strongest(means.require_isolation, allow_weak=means.allow_weak_sandbox) if runs_code else LEVELS[-1]
+        self._sandbox = Contained(enclosure)
+        self._parallelism = means.parallelism
+        self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
+        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._verifiers: dict[str, Verifier] = {kind: part("verifiers", kind)(self._sandbox) for kind in kinds}
+
+    def check(self, cases: Sequence[Case]) -> None:
+        """Find the cases that nobody can verify before anything is paid for."""
+        problems = self.unverifiable(cases)
+        if problems:
+            raise InputError(told(problems))
+
+    def unverifiable(self, cases: Sequence[Case]) -> dict[str, str]:
+        """Why no answer to a case could be verified, by the id of the case."""
+        reasons = {}
+        for case in cases:
+            if case.by_judges:
+                continue
+            try:
+                if not case.kind:
+                    raise VerifierError(
+                        "nothing says how to verify it; give it a language with tests, a target, or verify"
+                    )
+                if case.kind not in self._verifiers:
+                    known = nearest(case.kind, {*names("verifiers"), JUDGES_ALONE})
+                    raise VerifierError(f'unknown verifier "{case.kind}" ({known})')
+                self.of(case).check(case)
+                check_unchanged(case)
+            except VerifierError as error:
+                reasons[case.id] = str(error)
+        return reasons
+
+    def of(self, case: Case) -> Verifier:
+        """The verifier of a case that can be verified."""
+        return self._verifiers[case.kind]
+
+    @property
+    def level(self) -> str:
+        """How strong the sandbox is that code runs in."""
+        return self._sandbox.level
+
+    @property
+    def rooms(self) -> dict[str, int]:
+        """How many answers of each kind are worth giving to its verifier at the same time."""
+        return {kind: self._most(verifier) for kind, verifier in self._verifiers.items()}
+
+    @property
+    def at_once(self) -> int:
+        """How many answers are worth giving to all the verifiers at the same time."""
+        return sum(self.rooms.values()) or 1
+
+    def _most(self, verifier: Verifier) -> int:
+        most = max(1, round(verifier.at_once * self._share))
+        return min(most, self._parallelism or most)
+
+    def turn(self, case: Case) -> asyncio.Semaphore:
+        """What to hold while an answer to this case is verified: one kind of case must not crowd out another's."""
+        if case.kind not in self._turns:
+            self._turns[case.kind] = asyncio.Semaphore(self._most(self.of(case)))
+        return self._turns[case.kind]
+
+    async def close(self) -> None:
+        """End whatever waits for further answers."""
+        for verifier in self._verifiers.values():
+            await verifier.close()
+        await self._sandbox.close()
+
+
+def told(reasons: Mapping[str, str]) -> list[Problem]:
+    """Each reason once, with the cases that it concerns: a missing compiler is one problem, not one for every case."""
+    concerned: dict[str, list[str]] = {}
+    for case, reason in reasons.items():
+        concerned.setdefault(reason, []).append(f'"{case}"')
+    return [
+        Problem(f"case {cases[0]}" if len(cases) == 1 else f"{len(cases)} cases ({_listed(cases)})", 0, reason)
+        for reason, cases in concerned.items()
+    ]
+
+
+def _listed(cases: Sequence[str]) -> str:
+    return ", ".join(cases[:3]) + (", ..." if len(cases) > 3 else "")
+
+
+def in_environment(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
+    """The cases with the virtual environment that the user names, instead of their own."""
+    if not python_env:
+        return tuple(cases)
+    if not Path(python_env, "pyvenv.cfg").is_file():
+        raise InputError(
+            f"--python-env {python_env}: no virtual environment; make one with: python3 -m venv {python_env}"
+        )
+    return tuple(
+        msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=python_env))
+        for case in cases
+    )

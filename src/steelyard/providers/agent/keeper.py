@@ -1,0 +1,307 @@
+"""The process that keeps one agent: makes its copy of the workspace, ends all that it started, and leaves nothing behind.
+
+Only the standard library is used: a bare interpreter runs this. Whoever starts it sends an order as JSON on its standard
+input, and keeps that open for as long as the answer is wanted: when it ends, because nobody wants the answer any more or
+because the other side was killed, the agent is ended and its copy removed all the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from steelyard.errors import InputError
+from steelyard.providers.agent import workspaces
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+LINUX = sys.platform == "linux"
+SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
+KEPT = 64 << 10
+"""Bytes that are kept of the beginning of what an agent prints, and of its end."""
+KEPT_OUTPUT = 1 << 20
+"""The same for its standard output alone, where it may tell what it used up."""
+PIECE = 1 << 20
+LOOK = 0.25
+"""Seconds between looks where nothing else tells of the end."""
+STUBBORN = 10
+"""Seconds after which a process that cannot be killed is left alone."""
+
+
+class Kept:
+    """The beginning and the end of what is printed."""
+
+    def __init__(self, each: int) -> None:
+        self._each = each
+        self._beginning = bytearray()
+        self._end = bytearray()
+        self._dropped = 0
+
+    def add(self, piece: bytes) -> None:
+        room = self._each - len(self._beginning)
+        self._beginning += piece[:room]
+        self._end += piece[room:]
+        if len(self._end) > 4 * self._each:
+            self._cut()
+
+    def _cut(self) -> None:
+        excess = max(0, len(self._end) - self._each)
+        del self._end[:excess]
+        self._dropped += excess
+
+    def text(self, secrets: list[str]) -> str:
+        """What was kept, without our keys."""
+        self._cut()
+        if not self._dropped:
+            return _without(_text(self.whole), secrets)
+        beginning, end = (_without(_text(part), secrets) for part in (self._beginning, self._end))
+        for secret in secrets:  # half a key is one as well
+            for length in range(4, len(secret)):
+                beginning = beginning.removesuffix(secret[:length])
+                end = end.removeprefix(secret[-length:])
+        return f"{beginning}\n[... {self._dropped:,} bytes left out ...]\n{end}"
+
+    @property
+    def whole(self) -> bytes:
+        """Everything, or the end alone where that is not everything."""
+        self._cut()
+        return bytes(self._end if self._dropped else self._beginning + self._end)
+
+
+def _without(text: str, secrets: list[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text
+
+
+def _text(printed: bytes | bytearray) -> str:
+    return printed.decode("utf-8", "replace")
+
+
+# ---- what an agent starts
+
+
+def end_family() -> None:
+    """End every process below this one, however it hides."""
+    until = time.monotonic() + STUBBORN
+    while time.monotonic() < until:
+        # stopped first, so that what multiplies cannot outrun us
+        for sent in (signal.SIGSTOP, signal.SIGKILL):
+            seen: set[int] = set()
+            while fresh := set(_family()) - seen:
+                for process in fresh:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(process, sent)
+                seen |= fresh
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.005)
+
+
+def _family() -> list[int]:
+    """Our children and theirs; whoever lost its parent has become ours."""
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").glob("[0-9]*") if LINUX else ():
+        with contextlib.suppress(OSError):
+            parent = (process / "stat").read_bytes().rpartition(b")")[2].split()[1]
+            children.setdefault(int(parent), []).append(int(process.name))
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _begin(told: int) -> None:
+    """What an agent does before it is the agent: says who it is, in case that it outlives us, and dies with us if it can."""
+    os.write(told, b"%d\n" % os.getpid())
+    if LINUX:
+        _prctl(SET_PDEATHSIG, signal.SIGKILL)
+
+
+# ---- one agent
+
+
+class Unwanted(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def kept(order: dict[str, Any], home: Path) -> dict[str, Any]:
+    """Let the agent work on a copy of its workspace; what it printed and changed."""
+    before = workspaces.files(order["workspace"])
+    if order["digest"] and workspaces.digest(before) != order["digest"]:
+        raise InputError(f"{order['workspace']} changed since the eval set was loaded; start anew")
+    copy = home / "workspace"
+    copy.mkdir()
+    extra = {path: base64.b64decode(content) for path, content in order["files"].items()}
+    workspaces.write(workspaces.added(before, extra), copy)
+    everything, output = Kept(KEPT), Kept(KEPT_OUTPUT)
+    with tempfile.TemporaryFile(dir=home) as prompt:
+        prompt.write(order["prompt"].encode("utf-8", "replace"))
+        prompt.seek(0)
+        began = time.monotonic()
+        agent = _started(order, copy, prompt)
+        try:
+            in_time = _ended(agent, began + order["time_limit"], everything, output)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(agent.pid, signal.SIGKILL)
+            agent.wait()
+            seconds = time.monotonic() - began
+            end_family()
+    # not made before, because an agent may remove whatever it finds
+    home.mkdir(exist_ok=True)
+    changed = workspaces.change(before, copy, Path(tempfile.mkdtemp(dir=home)), ignoring=order["files"])
+    return {
+        # of what it did not add, the original is ours to begin with
+        "patch": "\n".join(
+            _without(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n")
+        ),
+        "left_out": changed.left_out,
+        "transcript": everything.text(order["secrets"]),
+        "output": _text(output.whole),
+        "exit_code": agent.returncode,
+        "seconds": seconds,
+        "in_time": in_time,
+    }
+
+
+def _started(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:
+    told = os.dup(1)
+    try:
+        return subprocess.Popen(
+            order["argv"],
+            cwd=copy,
+            # no repository but one in the copy is the agent's to find
+            env={**order["environment"], "PWD": str(copy), "GIT_CEILING_DIRECTORIES": str(copy.parent)},
+            stdin=prompt,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=lambda: _begin(told),  # noqa: PLW1509  this process has one thread
+        )
+    except OSError as error:
+        raise InputError(f"{order['argv'][0]} cannot be started: {error.strerror}") from None
+    finally:
+        os.close(told)
+
+
+def _ended(agent: subprocess.Popen[bytes], deadline: float, everything: Kept, output: Kept) -> bool:
+    """Listen to an agent until it ends, or until its time is over; raises Unwanted when nobody waits any more."""
+    watched = os.pidfd_open(agent.pid) if hasattr(os, "pidfd_open") else None
+    waiting = select.poll()
+    for number in (0, *([] if watched is None else [watched])):
+        waiting.register(number, select.POLLIN)
+    streams: dict[int, IO[bytes]] = {}
+    for stream in (agent.stdout, agent.stderr):
+        if stream is not None:
+            os.set_blocking(stream.fileno(), False)
+            streams[stream.fileno()] = stream
+            waiting.register(stream.fileno(), select.POLLIN)
+    standard_output = next(iter(streams))
+
+    def listen(number: int) -> bool:
+        """Whether something was printed there."""
+        try:
+            piece = os.read(number, PIECE)
+        except BlockingIOError:
+            return False
+        if not piece:
+            waiting.unregister(number)
+            streams.pop(number).close()
+            return False
+        everything.add(piece)
+        if number == standard_output:
+            output.add(piece)
+        return True
+
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            pause = min(left, 3600 if watched is not None else LOOK)
+            ready = {number for number, _ in waiting.poll(pause * 1000)}
+            if 0 in ready:
+                raise Unwanted
+            for number in sorted(ready & set(streams)):
+                listen(number)
+            if agent.poll() is not None:
+                return True
+        return False
+    finally:
+        # what is still in the pipes was printed before the end; whoever lives on and prints more is not heard
+        for number in list(streams):
+            left_over = 64
+            while left_over and number in streams and listen(number):
+                left_over -= 1
+        for stream in streams.values():
+            stream.close()
+        if watched is not None:
+            os.close(watched)
+
+
+def remove(home: Path) -> None:
+    """Remove a folder, however deep and locked what is in it."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(home)
+    for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        with contextlib.suppress(OSError):
+            if os.path.lexists(home):
+                subprocess.run([*command, "--", str(home)], stderr=subprocess.DEVNULL, check=False)
+
+
+def main() -> None:
+    """Carry out the order on standard input, and print the agent's process and what came of it, a line each."""
+    # a Ctrl-C or a polite request is for whoever started us, and they close our input; to ignore a signal outright would
+    # make the agent ignore it as well
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sent, lambda *_: None)
+    if LINUX:
+        _prctl(SET_CHILD_SUBREAPER, 1)
+    # by its number: nothing may be read ahead, because what comes later is the end
+    length = int.from_bytes(_exactly(8), "big")
+    order = json.loads(_exactly(length))
+    home = Path(order["home"])
+    home.mkdir(0o700)
+    try:
+        told = json.dumps(kept(order, home)).encode()
+    except Unwanted:
+        told = b""
+    except InputError as error:
+        told = json.dumps({"error": str(error)}).encode()
+    except OSError as error:
+        told = json.dumps({"broken": str(error)}).encode()
+    finally:
+        end_family()
+        remove(home)
+    sys.stdout.buffer.write(told)
+
+
+def _exactly(length: int) -> bytes:
+    pieces = bytearray()
+    while len(pieces) < length:
+        piece = os.read(0, min(PIECE, length - len(pieces)))
+        if not piece:
+            sys.exit(1)
+        pieces += piece
+    return bytes(pieces)

@@ -1,0 +1,286 @@
+"""A program that works in a folder: the task on its standard input, its answer what it changed there.
+
+The agent runs with the rights of whoever started us: it needs their network and their keys. Only what it leaves in its copy of
+the workspace is kept, as a patch, and that is judged in the sandbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import math
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+import steelyard
+from steelyard.errors import InputError, ProviderError, Rejected
+from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.keeper import remove
+from steelyard.records import Answer, Attempt, Cost, is_secret
+
+KEEPER = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
+PATIENCE = 60
+"""Seconds in which a keeper must have cleaned up behind an agent that nobody wants any more."""
+INTERPRETER = re.compile(r"(?:python|node|deno|bun|ruby|perl|bash|dash|zsh|sh)[\d.]*")
+REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
+"""Names in our environment that would lead an agent's git to a repository of the user's."""
+LINES = 1000
+"""Lines of output in which its usage is looked for, from the last one back."""
+
+
+class Agent:
+    """One program, started once per attempt in a fresh copy of the case's workspace."""
+
+    at_once = max(2, os.cpu_count() or 2)
+    endpoint = "agents on this machine"
+    """All of them share it, so all of them share one pace."""
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        *,
+        environment: Mapping[str, str] = {},
+        files: Mapping[str, str | bytes] = {},
+        time_limit: float = ProviderSettings(type="agent").time_limit_secs,
+        beside: Path | None = None,
+    ) -> None:
+        """A command line or its words, what to add to our environment and to the workspace, and seconds for one attempt.
+
+        A program or script with a relative path is looked for in the folder `beside`, else in the current one.
+        """
+        line = command if isinstance(command, str) else shlex.join(command)
+        self._name = f"agent:{line}"
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError as error:
+            raise InputError(f"{self._name}: {error}") from None
+        self._argv = self._found(words, beside or Path.cwd())
+        if not 0 < time_limit < math.inf:
+            raise InputError(f"{self._name}: a time limit is a number of seconds above 0")
+        for path in files:
+            workspaces.check_path(path)
+        if shutil.which("git") is None:
+            raise InputError(f"{self._name}: {workspaces.NO_GIT}")
+        self._environment = dict(environment)
+        self._files = {
+            path: base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+            for path, content in files.items()
+        }
+        self._time_limit = time_limit
+
+    def _found(self, words: Sequence[str], folder: Path) -> list[str]:
+        """The words with the paths of the program and of its script made absolute: they do not lie in the workspace."""
+        name = words[0] if words else ""
+        program = str(folder / name) if "/" in name else shutil.which(name)
+        if not name or program is None or shutil.which(program) is None:
+            raise InputError(f"{self._name}: no such program; give a name on PATH or a path, such as agent:./agent.sh")
+        found = [os.path.abspath(program), *words[1:]]  # noqa: PTH100  a link may be known by its own name alone
+        place = next((number for number, word in enumerate(found) if number and not word.startswith("-")), 0)
+        is_script = INTERPRETER.fullmatch(Path(name).name) and place and found[place - 1] not in ("-c", "-e", "-m")
+        if is_script and os.path.isfile(folder / found[place]):  # noqa: PTH113  Path's own raises for a name that is too long
+            found[place] = os.path.abspath(folder / found[place])  # noqa: PTH100
+        return found
+
+    async def ask(self, attempt: Attempt) -> Answer:
+        case = attempt.case
+        home = Path(tempfile.gettempdir(), f"steelyard-agent-{secrets.token_hex(8)}")
+        inherited = {name: value for name, value in os.environ.items() if name not in REPOSITORY}
+        environment = {
+            **inherited,
+            "STEELYARD_CASE": case.id,
+            "STEELYARD_NUMBER": str(attempt.number),
+            "STEELYARD_TIER": attempt.tier,
+            **self._environment,
+        }
+        order = {
+            "home": str(home),
+            "workspace": case.workspace,
+            "digest": case.verify.workspace_digest,
+            "files": self._files,
+            "argv": self._argv,
+            "environment": environment,
+            "secrets": _secrets(environment),
+            "prompt": "\n\n".join(message.content for message in attempt.messages),
+            "time_limit": self._time_limit,
+        }
+        # files instead of pipes: nothing to drain while we wait for the keeper's end
+        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as complaints:
+            await _kept(json.dumps(order).encode(), home, told, complaints)
+            return self._answer(_content(told), _content(complaints))
+
+    def _answer(self, told: bytes, complaints: bytes) -> Answer:
+        told = told[told.find(b"{") :] if b"{" in told else b""
+        if not told:
+            last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+            raise ProviderError(f"{self._name}: the process that kept the agent was killed {last}".rstrip())
+        said = json.loads(told)
+        if "error" in said:
+            raise Rejected(f"{self._name}: {said['error']}")
+        if "broken" in said:
+            raise ProviderError(f"{self._name}: {said['broken']}")
+        left_out = said["left_out"]
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        return Answer(
+            text=said["patch"],
+            finish="stop" if said["in_time"] else "timeout",
+            error=f"left out of the patch: {', '.join(left_out[:3])}{more}" if left_out else "",
+            transcript=said["transcript"],
+            exit_code=said["exit_code"],
+            latency=said["seconds"],
+            **usage(said["output"]),
+        )
+
+    def headroom(self) -> None:
+        return None
+
+    def available(self, case: str) -> None:  # noqa: ARG002  an agent works on anything
+        return None
+
+    async def offers(self) -> list[Offer]:
+        return [Offer(self._name)]
+
+    async def close(self) -> None:
+        pass
+
+
+def _secrets(environment: Mapping[str, str]) -> list[str]:
+    """The keys that an agent finds in its environment, the longest first: one may be a part of another."""
+    found = {value for name, value in environment.items() if is_secret(name, value)}
+    return sorted(found, key=lambda secret: (-len(secret), secret))
+
+
+async def _kept(order: bytes, home: Path, told: IO[bytes], complaints: IO[bytes]) -> None:
+    """Let a keeper carry out an order; when this ends, however it ends, nothing of the agent is left."""
+    root = str(Path(steelyard.__file__).parent.parent)
+    keeper = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", KEEPER, root),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=told,
+        stderr=complaints,
+        start_new_session=True,
+    )
+    stdin = keeper.stdin
+    if stdin is None:
+        raise ProviderError("no way to give the keeper its order")
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # how it ended is told below
+            stdin.write(len(order).to_bytes(8, "big") + order)
+            await stdin.drain()
+        await keeper.wait()
+    finally:
+        # its end tells the keeper that nobody waits any more
+        stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(keeper.wait(), PATIENCE)
+        if keeper.returncode != 0:
+            await _in_its_place(keeper, home, told)
+
+
+async def _in_its_place(keeper: asyncio.subprocess.Process, home: Path, told: IO[bytes]) -> None:
+    """Clean up behind an agent whose keeper was killed, or hangs; who had left the agent's own group goes on."""
+    with contextlib.suppress(ProcessLookupError):
+        keeper.kill()
+    await keeper.wait()
+    agent = _content(told).partition(b"\n")[0]
+    if agent.isdigit():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(int(agent), signal.SIGKILL)
+    remove(home)
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+# ---- what an agent tells of itself
+
+
+def usage(output: str) -> dict[str, Any]:
+    r"""The tokens and the cost that an agent tells as JSON, by the names that an answer has for them; unknown is left out.
+
+    >>> usage('done\n{"usage": {"prompt_tokens": 12, "completion_tokens": 3}}\n')
+    {'input_tokens': 12, 'output_tokens': 3}
+    """
+    for said in _objects(output):
+        found = _used(said)
+        if found:
+            return found
+    return {}
+
+
+def _objects(output: str) -> list[dict[str, Any]]:
+    """The JSON objects that were printed, the last one first: all of the output is one, or lines of it are."""
+    whole = _decoded(output)
+    if whole is not None:
+        return [said for said in reversed(whole if isinstance(whole, list) else [whole]) if isinstance(said, dict)]
+    lines = (line.strip() for line in reversed(output.splitlines()[-LINES:]))
+    found = (_decoded(line) for line in lines if line.startswith("{"))
+    return [said for said in found if isinstance(said, dict)]
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+
+
+def _used(said: dict[str, Any]) -> dict[str, Any]:
+    told = said.get("usage")
+    counted: dict[str, Any] = told if isinstance(told, dict) else said
+    given = _count(counted, "input_tokens", "prompt_tokens")
+    read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
+    # where these two are told, they are counted beside the input, elsewhere as a part of it
+    taken = None if given is None else given + (read or 0) + (written or 0)
+    inside = [_inside(counted, "prompt_tokens_details"), _inside(counted, "input_tokens_details"), counted]
+    thought = [_inside(counted, "completion_tokens_details"), _inside(counted, "output_tokens_details"), counted]
+    cached = [_count(part, "cached_tokens", "cached_input_tokens") for part in inside]
+    found = {
+        "input_tokens": taken,
+        "output_tokens": _count(counted, "output_tokens", "completion_tokens"),
+        "cached_tokens": read if read is not None else _first(cached),
+        "reasoning_tokens": _first([_count(part, "reasoning_tokens") for part in thought]),
+        "cost": _cost(said) or _cost(counted),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _inside(said: dict[str, Any], name: str) -> dict[str, Any]:
+    part = said.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _first(counts: Sequence[int | None]) -> int | None:
+    return next((count for count in counts if count is not None), None)
+
+
+def _count(said: dict[str, Any], *names: str) -> int | None:
+    values = (said.get(name) for name in names)
+    return next((value for value in values if type(value) is int and 0 <= value < 1 << 53), None)
+
+
+def _cost(said: dict[str, Any]) -> Cost | None:
+    for value in (said.get("total_cost_usd"), said.get("cost_usd")):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+            return Cost(usd=float(value), source="the agent")
+    return None
+
+
+def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
+    """A program that works in a copy of each case's workspace."""
+    return {model: Agent(model, environment=settings.environment, time_limit=settings.time_limit_secs)}

@@ -1,0 +1,447 @@
+"""Runs as Parquet: a copy of each run's facts, split by model and suite, that can always be rebuilt."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+import msgspec
+
+from steelyard.errors import InputError, SteelyardError, StoreError
+from steelyard.records import Case, Fact, RunInfo
+from steelyard.store import (
+    HEADLINE,
+    LARGEST,
+    MANIFEST,
+    MOST_BYTES,
+    UNREADABLE,
+    USUAL,
+    Stored,
+    content_digest,
+    is_hidden,
+    is_journal,
+    tool,
+    write_whole,
+)
+from steelyard.store.database import literal, opened, patiently, quoted, sentence, utf8
+from steelyard.store.partitions import fitting, paths
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class Opinion(NamedTuple):
+    """What is to be made of one fact of a run."""
+
+    counts: bool | None = None
+    """Whether it is the one of its attempt and kind that counts; None when the run has no such case."""
+    correct: bool | None = None
+    score: float | None = None
+
+
+Opinions = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[Opinion]]
+"""One opinion for every fact, in their order; facts are stored here, opinions are made elsewhere."""
+
+COPY = "attempts"
+"""The folder with the copy of a run's facts."""
+BEFORE = "attempts.parquet"
+"""What the copy was called as long as it was one file."""
+SHAPE = 3
+"""Goes up when the columns of the copy change, so that older copies are written anew."""
+MOST_PARTS = 256
+"""With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The facts of one model about the cases of one suite; without either, of all of them."""
+
+    model: str | None
+    suite: str | None
+    """Empty for the cases that belong to none."""
+    bytes: tuple[int, ...]
+    """The sizes of its files."""
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """What a copy holds, and what it is made of."""
+
+    shape: int
+    tool: str
+    """The version of the tool whose opinions are in it."""
+    made_of: str
+    run: str
+    parts: tuple[Part, ...]
+
+    def files(self) -> Iterator[tuple[Part, int, str]]:
+        """Every file: which part it belongs to, its size, and its path; nobody but us decides on a path."""
+        folders = paths((part.model, part.suite) for part in self.parts)
+        for part in self.parts:
+            for number, size in enumerate(part.bytes):
+                name = f"{fitting(self.run)}{f'-{number}' if number else ''}.parquet"
+                yield part, size, f"{COPY}/{folders[part.model, part.suite]}/{name}"
+
+
+_copy_of = msgspec.json.Decoder(Copy)
+
+
+def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None) -> Copy:
+    """Write a run's facts as Parquet, for questions over many runs, into its folder or another; it can always be rebuilt.
+
+    Each model's facts about each suite are files of their own, and their paths say which: whoever asks about one model
+    needs not open the others.
+    """
+    import duckdb
+
+    target = target or folder
+    # before anything is read: what is written meanwhile makes this copy an old one
+    made_of = looked_at(folder).made_of
+    fresh: Path | None = None
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        # other machines may be writing here as well
+        fresh = Path(tempfile.mkdtemp(prefix=f".{COPY}.", dir=target))
+        # a copy needs not every core, and however long the run is, little memory
+        with tempfile.TemporaryDirectory() as scratch, opened(scratch, "512MB", threads=1) as database:
+            told = _told_by(Stored(folder), opinions, database, Path(scratch))
+            try:
+                written = _write(database, told, fresh, USUAL)
+            except duckdb.Error:
+                # twice the longest line is kept in memory: only a run that has such lines pays for it
+                written = _write(database, told, fresh, LARGEST)
+        if written != told.size:
+            raise StoreError(
+                f"{folder}: the Parquet copy could not be written: it holds {written} of {told.size} facts"
+            )
+        files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(told.pairs))]
+        parts = [
+            Part(*pair, tuple(path.stat().st_size for path in each))
+            for pair, each in zip(told.pairs, files, strict=True)
+        ]
+        copy = Copy(SHAPE, tool(), made_of, told.run, tuple(parts))
+        _put(target, copy, list(itertools.chain.from_iterable(files)))
+    except (duckdb.Error, OSError) as error:
+        raise StoreError(f"{folder}: the Parquet copy could not be written: {sentence(error)}") from None
+    finally:
+        if fresh:
+            shutil.rmtree(fresh, ignore_errors=True)
+    return copy
+
+
+def _put(target: Path, copy: Copy, files: Sequence[Path]) -> None:
+    """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
+    # whoever handed the run over may have put it there, and what it leads to is not ours to tidy
+    if (target / COPY).is_symlink():
+        raise StoreError(f"{target / COPY}: the Parquet copy is not written through a link; take it away")
+    (target / MANIFEST).unlink(missing_ok=True)
+    with suppress(IsADirectoryError, PermissionError):
+        (target / BEFORE).unlink(missing_ok=True)
+    there = {path: fresh for (_, _, path), fresh in zip(copy.files(), files, strict=True)}
+    for path in sorted((target / COPY).rglob("*"), reverse=True):
+        name = path.relative_to(target).as_posix()
+        if path.is_symlink() or not path.is_dir():
+            if name not in there:
+                path.unlink()
+        elif not any(wanted.startswith(f"{name}/") for wanted in there):
+            path.rmdir()
+    for name, fresh in there.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        fresh.replace(target / name)
+    write_whole(target / MANIFEST, msgspec.json.encode(copy) + b"\n")
+
+
+def _write(database: duckdb.DuckDBPyConnection, told: _Facts, fresh: Path, largest: int) -> int:
+    """Write the files of a copy, each part in a folder of its number; how many rows they have."""
+    shutil.rmtree(fresh)
+    fresh.mkdir()
+    how = AS_PARQUET
+    if len(told.pairs) == 1:
+        (fresh / "part=0").mkdir()
+        columns, to = "* EXCLUDE (part)", fresh / "part=0" / "0.parquet"
+    else:
+        columns, to = "*", fresh / "parts"
+        how += ", PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
+        # else every part keeps so many rows that their replies are more than the memory
+        database.execute(f"SET partitioned_write_flush_threshold = {AHEAD}")
+    query = " UNION ALL ".join(told.queries).replace("$largest", str(largest))
+    copy = f"COPY (FROM ({query}) SELECT {columns}) TO {quoted(str(to))} ({how})"
+    said = patiently(database, lambda: database.execute(copy).fetchall())
+    for part in to.iterdir() if to.is_dir() else ():
+        part.replace(fresh / part.name)
+    return int(said[0][0])
+
+
+AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
+AHEAD = 20_000
+"""Rows that wait for their part before they are written."""
+
+FACTS = """
+SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", suite::VARCHAR AS suite, model, coalesce(tier, '') AS tier,
+  number, counts,
+  answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
+  answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
+  answer.cost.usd AS cost_usd, if(kind = 'reply', coalesce(answer.latency, 0), NULL) AS latency,
+  verifier, tests, correct, opinion.score AS score, found.code, found.compiled,
+  len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
+  len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
+  found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
+  found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
+  if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
+  stage AS failure_stage, message AS failure, part
+FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
+  columns = {
+    kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
+    number: 'BIGINT', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
+    answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
+      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)',
+    found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings BIGINT, passed BOOLEAN,
+      score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR, tampered VARCHAR,
+      rechecked BIGINT, disagreed BIGINT)'})
+POSITIONAL JOIN $opinions AS opinion
+WHERE kind IS NOT NULL AND there
+"""
+"""The facts of a journal, one row each, in their order; what a run that goes on has added since has no opinion yet."""
+
+
+class _Facts(NamedTuple):
+    """The facts of a run as a database reads them."""
+
+    run: str
+    queries: list[str]
+    """One for each journal."""
+    pairs: list[tuple[str | None, str | None]]
+    """The model and the suite of each part, by number."""
+    size: int
+    """How many there are."""
+
+
+def _told_by(stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path) -> _Facts:
+    """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
+    journals = stored.journals()
+    counts = dict.fromkeys(journals, 0)
+    info, cases = stored.info, stored.cases
+    suites = {case.id: case.suite for case in cases}
+    numbers: dict[tuple[str | None, str | None], int] = {}
+    places = array("L")
+
+    def told() -> Iterator[Fact]:
+        for path in journals:
+            for fact in stored.told(path):
+                counts[path] += 1
+                places.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
+                yield fact
+
+    found = opinions(info, cases, told())
+    pairs = list(numbers)
+    of_suite = [suite or "" for _, suite in pairs]
+    if len(pairs) > MOST_PARTS or not pairs:
+        pairs = [(None, None)]
+    nothing = scratch / "nothing.jsonl"
+    nothing.touch()
+    queries, begin = [], 0
+    for place, path in enumerate(journals or [nothing]):
+        end = begin + counts.get(path, 0)
+        made = found[begin:end]
+        told_of = places[begin : begin + len(made)]
+        part = told_of if len(pairs) > 1 else [0] * len(made)
+        database.register(f"opinions_{place}", _columns(made, [of_suite[number] for number in told_of], part))
+        damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
+        # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
+        source = _undamaged(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
+        words = {"$run": quoted(info.id), "$journal": quoted(literal(source)), "$opinions": f"opinions_{place}"}
+        queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS))  # noqa: B023  used at once
+        begin = end
+    return _Facts(info.id, queries, pairs, begin)
+
+
+def _columns(opinions: Sequence[Opinion], suites: list[str], parts: Sequence[int]) -> dict[str, Any]:
+    """Opinions as DuckDB reads them fastest, with the suite and the part of each fact."""
+    import numpy
+
+    def column(values: list[Any], kind: type) -> Any:
+        known = [kind() if value is None else value for value in values]
+        return numpy.ma.array(known, mask=[value is None for value in values], dtype=kind)
+
+    return {
+        "there": column([True for _ in opinions], bool),
+        "counts": column([opinion.counts for opinion in opinions], bool),
+        "correct": column([opinion.correct for opinion in opinions], bool),
+        "score": column([opinion.score for opinion in opinions], float),
+        "suite": numpy.array(suites, dtype=object),
+        "part": numpy.array(parts, dtype=numpy.int32),
+    }
+
+
+def _undamaged(path: Path, damaged: set[int], count: int, target: Path) -> Path:
+    """A copy of the lines of a journal that can be read."""
+    with path.open("rb") as lines, target.open("wb") as file:
+        good = (line for number, line in enumerate(lines, 1) if number not in damaged)
+        file.writelines(itertools.islice(good, count))
+    return target
+
+
+class Copied(NamedTuple):
+    """A run with a copy of its present state."""
+
+    folder: Path
+    shown: Path
+    """The folder as the user would write it."""
+    info: RunInfo
+    cases_size: int
+    place: Path
+    """The folder that holds the copy."""
+    copy: Copy
+
+    @property
+    def files(self) -> list[Path]:
+        return [self.place / path for _, _, path in self.copy.files()]
+
+
+def copied(root: Path, opinions: Opinions, scratch: Path, copies: Path | None = None) -> tuple[list[Copied], list[str]]:
+    """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
+
+    A copy that a run's own folder does not take goes into `copies`, where it is looked for as well, else into `scratch`.
+    """
+    found: dict[str, Copied] = {}
+    warnings: list[str] = []
+    elders: list[Path] = []
+    for folder, seen in _looks(root):
+        try:
+            if isinstance(seen, Exception):
+                raise seen
+            if seen is None:
+                continue
+            if seen.info.id in found:
+                warnings.append(f"{folder}: left out, because it holds the same run as {found[seen.info.id].shown}")
+                continue
+            run = _with_copy(folder, seen, opinions, scratch, copies)
+            found[run.info.id] = run
+            if run.copy.tool != tool():
+                elders.append(folder)
+        except SteelyardError as error:
+            warnings.append(f"left out: {error}")
+        except OSError as error:
+            warnings.append(f"{folder}: left out, because it cannot be read: {error.strerror}")
+    whole = {part.id: run.shown for run in found.values() for part in run.info.merged}
+    for run in [run for run in found.values() if run.info.id in whole]:
+        warnings.append(f"{run.shown}: left out, because it was merged into {whole[run.info.id]}")
+        del found[run.info.id]
+    if elders:
+        told = f"{len(elders)} runs, such as {elders[0]}, were" if len(elders) > 1 else f"{elders[0]} was"
+        warnings.append(
+            f"{told} scored by another version of steelyard, whose copy cannot be written anew there; --copies DIR keeps "
+            "new copies elsewhere"
+        )
+    return list(found.values()), warnings
+
+
+def _looks(root: Path) -> Iterator[tuple[Path, Looked | Exception | None]]:
+    """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be looked at."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    place = root.resolve()
+
+    def look(inside: tuple[Path, Path | None]) -> tuple[Path, Looked | Exception | None]:
+        shown, folder = inside
+        try:
+            # a run may be a link to a folder elsewhere
+            return shown, looked_at(folder or shown.resolve())
+        except (FileNotFoundError, NotADirectoryError):
+            return shown, None
+        except OSError as error:
+            return shown, None if error.errno == errno.ELOOP else error
+        except SteelyardError as error:
+            return shown, error
+
+    try:
+        if (root / "run.json").is_file():
+            yield look((root, place))
+            return
+        with os.scandir(place) as inside:
+            found = sorted((entry.name, entry.is_symlink()) for entry in inside if not is_hidden(Path(entry.name)))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{root}: cannot be read: {error.strerror}") from None
+    # on a mount that answers slowly there is nothing to do but to ask for many things at once
+    with ThreadPoolExecutor(LOOKING) as threads:
+        yield from threads.map(look, [(root / name, None if is_link else place / name) for name, is_link in found])
+
+
+LOOKING = 32
+"""Folders that are looked at at the same time."""
+
+
+class Looked(NamedTuple):
+    """A run folder as it looks from outside, with what it says of itself."""
+
+    folder: Path
+    info: RunInfo
+    made_of: str
+    """As long as this stays the same, so would a copy: neither copying the folder nor another disk changes it."""
+    cases_size: int
+    copy: Copy | None
+    """The copy in the folder, whatever state it is of, if its files are all there."""
+
+
+def looked_at(folder: Path) -> Looked:
+    """A look at a run folder; a FileNotFoundError where it is none, an InputError where it cannot be read."""
+    with os.scandir(folder) as inside:
+        entries = {entry.name: entry for entry in inside}
+    if "run.json" not in entries:
+        raise FileNotFoundError
+    info, described = Stored(folder).described()
+    if "cases.jsonl" not in entries:
+        raise InputError(f"{folder / 'cases.jsonl'}: {os.strerror(errno.ENOENT)}")
+    names = ["cases.jsonl", *sorted(name for name in entries if is_journal(name))]
+    sizes = [(name, entries[name].stat().st_size) for name in names]
+    made_of = msgspec.json.encode([content_digest(described), sizes]).decode()
+    copy = _copy_in(folder) if MANIFEST in entries else None
+    return Looked(folder, info, made_of, sizes[0][1], copy)
+
+
+def _copy_in(folder: Path) -> Copy | None:
+    """The copy that a folder holds; None where it has none, or one that is not whole."""
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            copy = _copy_of.decode(file.read(MOST_BYTES[HEADLINE]))
+        if len(copy.parts) > MOST_PARTS or not all(part.bytes for part in copy.parts):
+            return None
+        is_whole = all((folder / path).stat().st_size == size for _, size, path in copy.files())
+    except (OSError, ValueError, *UNREADABLE):
+        return None
+    return copy if is_whole else None
+
+
+def _with_copy(shown: Path, seen: Looked, opinions: Opinions, scratch: Path, copies: Path | None) -> Copied:
+    """A run with a copy of it as it is now: one that is there, or a new one."""
+    folder = Path(utf8(str(seen.folder)))
+
+    def is_present(copy: Copy | None) -> TypeGuard[Copy]:
+        return copy is not None and (copy.shape, copy.made_of, copy.run) == (SHAPE, seen.made_of, seen.info.id)
+
+    def with_copy(place: Path, copy: Copy | None = None) -> Copied:
+        copy = copy or copy_to_parquet(folder, opinions, place)
+        return Copied(folder, shown, seen.info, seen.cases_size, place, copy)
+
+    if is_present(seen.copy) and seen.copy.tool == tool():
+        return with_copy(folder, seen.copy)
+    if os.access(folder, os.W_OK):
+        # no room there, perhaps; a run that cannot be read fails again
+        with suppress(StoreError):
+            return with_copy(folder)
+    if copies is not None:
+        place = copies.resolve() / fitting(seen.info.id)
+        kept = _copy_in(place)
+        return with_copy(place, kept if is_present(kept) and kept.tool == tool() else None)
+    if is_present(seen.copy):
+        return with_copy(folder, seen.copy)
+    return with_copy(scratch / fitting(seen.info.id))

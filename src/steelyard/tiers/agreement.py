@@ -1,0 +1,475 @@
+"""What several judges say together, and how far each of them can be relied on.
+
+A judge that was asked several times about the same thing has one voice in it: the mean of its scores, and the strict majority
+of its yes or no. Ratings are kept by the whole identity of what was judged, and by the judge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.analysis import estimates
+from steelyard.analysis.estimates import Estimate
+from steelyard.records import Record
+from steelyard.stats.agreement import Level, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
+from steelyard.stats.descriptive import flip_rate, percentile
+from steelyard.stats.intervals import standard_error, student_quantile, upper_tail
+from steelyard.tiers.rubrics import TOLERANCE, Judgment
+
+FURTHER = 3
+"""A score is an outlier when it is this many times the panel's spread away from the others."""
+NORMAL = 1.4826
+"""The standard deviation of normal values in units of their median distance (Rousseeuw and Croux 1993)."""
+NEAR = 0.1
+"""A score this close to the others is no outlier, however well the panel agrees elsewhere."""
+FEWEST = 3
+"""Judges of one thing from which one of them can be told to be off: of two, nobody knows which."""
+DIGITS = 9
+"""Decimals up to which scores are compared, so that rounding is no disagreement."""
+
+
+class Identity(Record, frozen=True, kw_only=True, order=True):
+    """What was judged; no part of it can be left out, or different things would be taken for one."""
+
+    case: str
+    model: str
+    tier: str
+    number: int
+
+
+class Rating(Record, frozen=True, kw_only=True):
+    """What one judge said of one thing, once."""
+
+    thing: Identity
+    judge: str
+    repeat: int = 1
+    valid: bool = True
+    """False where no usable judgment came; whatever else stands here then says nothing."""
+    score: float | None = None
+    """None where nothing in the rubric applies."""
+    passed: bool | None = None
+    categories: dict[str, float | None] = {}
+    claim_off: bool = False
+    """Whether the judge's own total is not what its categories give."""
+
+
+class Consensus(Record, frozen=True, kw_only=True):
+    """What judges say together."""
+
+    score: float | None
+    """The mean of the valid scores; None without any."""
+    passed: bool | None
+    """Whether more than half of the votes are for it; None without a vote."""
+    judges: int = 0
+    """How many had a score or a vote."""
+
+
+class Ruling(Record, frozen=True, kw_only=True):
+    """What the panel says of one thing."""
+
+    thing: Identity
+    consensus: Consensus
+
+
+class Agreement(Record, frozen=True, kw_only=True):
+    """How far judges agree on the same things."""
+
+    alpha: Estimate
+    """Krippendorff's: 1 is perfect, 0 is what chance gives. Its interval is over things like these, each taken as if it had
+    nothing to do with the others, so that it is too narrow where many things come from a few cases."""
+    same: float | None
+    """The share of pairs of judges that say just the same, averaged over things."""
+    ac1: float | None
+    """Gwet's agreement beyond chance, which stays sensible where nearly all say the same."""
+    apart: float | None = None
+    """How far two judges' scores of a thing lie apart on average; None for yes or no."""
+    reasons: dict[str, str] = {}
+    """Why what is None cannot be said."""
+
+
+class JudgeReport(Record, frozen=True, kw_only=True):
+    """One judge among the others."""
+
+    judge: str
+    ratings: int
+    """How often it was asked."""
+    invalid: Estimate
+    """The share of those that brought no usable judgment."""
+    things: int
+    """How many things it scored."""
+    mean: Estimate
+    """Its mean score over these things."""
+    leniency: Estimate
+    """How much higher it scores than the mean of the other judges, on average over the things that others scored too."""
+    spread: float | None
+    """The standard deviation of its scores when it is asked again about the same thing."""
+    flips: float | None
+    """How likely it is, asked twice about the same thing, to say pass once and fail once."""
+    decides: int | None
+    """How many rulings on pass or fail would come out otherwise without it; None where it is never one of several."""
+    claims_off: int
+    """How often its own total is not what its categories give."""
+    reasons: dict[str, str] = {}
+    """Why what is None cannot be said."""
+
+
+class Outlier(Record, frozen=True, kw_only=True):
+    """A score that is far from what the other judges say of the same thing."""
+
+    thing: Identity
+    judge: str
+    score: float
+    others: float
+    """The consensus of the others, without those that are further off."""
+
+
+class Panel(Record, frozen=True, kw_only=True):
+    """What a panel of judges says, and how far it can be relied on."""
+
+    ratings: int
+    invalid: Estimate
+    """The share that brought no usable judgment."""
+    rulings: tuple[Ruling, ...]
+    """One per thing that was judged, in order."""
+    judges: tuple[JudgeReport, ...]
+    scores: Agreement
+    """On the scores, as numbers."""
+    passes: Agreement
+    """On pass or fail."""
+    categories: dict[str, Agreement]
+    """On the scores of each category."""
+    spread: float | None
+    """How far a score usually lies from the consensus of the others: a robust standard deviation."""
+    outliers: tuple[Outlier, ...] | None
+    claims_off: int
+    reasons: dict[str, str] = {}
+    """Why what is None cannot be said."""
+
+
+def rating(thing: Identity, judge: str, repeat: int, judgment: Judgment | None) -> Rating:
+    """A judgment as a rating; None where no usable one came."""
+    if judgment is None:
+        return Rating(thing=thing, judge=judge, repeat=repeat, valid=False)
+    return Rating(
+        thing=thing,
+        judge=judge,
+        repeat=repeat,
+        score=judgment.score,
+        passed=judgment.passed,
+        categories={name: marks.score for name, marks in judgment.categories.items()},
+        claim_off=judgment.claim_off,
+    )
+
+
+def consensus(scores: Iterable[float | None], passes: Iterable[bool | None] = ()) -> Consensus:
+    """The mean of the valid scores, and whether more than half of the valid votes are for a pass: a tie fails.
+
+    >>> consensus([0.9, None, 0.6], [True, None, False])
+    Consensus(score=0.75, passed=False, judges=2)
+    """
+    valid = [score for score in scores if score is not None]
+    votes = [vote for vote in passes if vote is not None]
+    return Consensus(
+        score=_mean(valid),
+        passed=2 * sum(votes) > len(votes) if votes else None,
+        judges=max(len(valid), len(votes)),
+    )
+
+
+def panel(ratings: Iterable[Rating], *, seed: int) -> Panel:
+    """What the ratings of many judges on many things say together; their order does not matter.
+
+    Agreement is as in `stats.agreement`, over one voice per judge and thing. An outlier is further from the consensus of
+    the others on the same thing than 3 times the panel's spread and than 0.1, where at least 3 judges scored it. The
+    furthest is taken first, and is then no longer one of the others, so that it does not make outliers of those it is far
+    from. The spread is 1.4826 times the median distance of all scores from the consensus of the others: Rousseeuw and
+    Croux 1993, "Alternatives to the median absolute deviation", Journal of the American Statistical Association 88,
+    1273-1283.
+    """
+    given = sorted(ratings, key=_place)
+    _check(given)
+    voices = _voices(given)
+    things = sorted({each.thing for each in given})
+    judges = sorted({each.judge for each in given})
+    scores = _table(voices, things, judges, lambda voice: voice.score)
+    passes = _table(voices, things, judges, lambda voice: voice.passed)
+    names = sorted({name for each in given if each.valid for name in each.categories})
+    categories = {name: _table(voices, things, judges, partial(_category, name)) for name in names}
+    spread, outliers = _outliers(things, judges, scores)
+    few = f"no thing was scored by {FEWEST} judges or more, and of two nobody knows which is off"
+    return Panel(
+        ratings=len(given),
+        invalid=estimates.share(sum(not each.valid for each in given), len(given)),
+        rulings=tuple(
+            Ruling(thing=thing, consensus=consensus(_column(scores, place), _flags(_column(passes, place))))
+            for place, thing in enumerate(things)
+        ),
+        judges=tuple(
+            _report(judge, [each for each in given if each.judge == judge], things, judges, scores, passes)
+            for judge in judges
+        ),
+        scores=_agreement(scores, "interval", seed),
+        passes=_agreement(passes, "nominal", seed),
+        categories={name: _agreement(table, "interval", seed) for name, table in categories.items()},
+        spread=spread,
+        outliers=outliers,
+        claims_off=sum(each.claim_off for each in given if each.valid),
+        reasons={"spread": few, "outliers": few} if outliers is None else {},
+    )
+
+
+Table = list[list[float | None]]
+"""One row per judge, one column per thing; None where a judge has nothing to say."""
+
+
+class _Voice(NamedTuple):
+    score: float | None
+    passed: bool | None
+    categories: Mapping[str, float | None]
+
+
+def _place(rating: Rating) -> tuple[Identity, str, int]:
+    return rating.thing, rating.judge, rating.repeat
+
+
+def _check(ratings: Sequence[Rating]) -> None:
+    for place, times in Counter(map(_place, ratings)).items():
+        if times > 1:
+            raise ValueError(f"{times} ratings have the same thing, judge and repeat: {place}")
+    for each in ratings:
+        if not all(math.isfinite(score) for score in (each.score, *each.categories.values()) if score is not None):
+            raise ValueError(f"a score is a finite number or None, got {each}")
+
+
+def _voices(ratings: Sequence[Rating]) -> dict[tuple[Identity, str], _Voice]:
+    """What each judge says of each thing, its repeats taken together."""
+    together: dict[tuple[Identity, str], list[Rating]] = {}
+    for each in ratings:
+        if each.valid:
+            together.setdefault((each.thing, each.judge), []).append(each)
+    return {place: _voice(group) for place, group in together.items()}
+
+
+def _voice(ratings: Sequence[Rating]) -> _Voice:
+    said = consensus((each.score for each in ratings), (each.passed for each in ratings))
+    names = sorted({name for each in ratings for name in each.categories})
+    categories = {name: consensus(each.categories.get(name) for each in ratings).score for name in names}
+    return _Voice(said.score, said.passed, categories)
+
+
+def _table(
+    voices: Mapping[tuple[Identity, str], _Voice],
+    things: Sequence[Identity],
+    judges: Sequence[str],
+    said: Callable[[_Voice], float | None],
+) -> Table:
+    return [
+        [None if (voice := voices.get((thing, judge))) is None else said(voice) for thing in things] for judge in judges
+    ]
+
+
+def _category(name: str, voice: _Voice) -> float | None:
+    return voice.categories.get(name)
+
+
+def _column(table: Table, place: int) -> list[float | None]:
+    return [row[place] for row in table]
+
+
+def _flags(column: Iterable[float | None]) -> list[bool | None]:
+    return [None if vote is None else bool(vote) for vote in column]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """The mean, which for equal values is the value itself; None without values."""
+    if not values:
+        return None
+    return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
+
+
+def _agreement(table: Table, level: Level, seed: int) -> Agreement:
+    rounded = [[None if value is None else round(float(value), DIGITS) for value in row] for row in table]
+    items = [rated for column in zip(*rounded, strict=True) if len(rated := _known(column)) > 1]
+    alpha = krippendorff_alpha(rounded, level=level)
+    interval = alpha_interval(rounded, level=level, seed=seed) if alpha is not None else None
+    reasons = {}
+    if not items:
+        nobody = "no thing was rated by two judges"
+        reasons = {"alpha": nobody, "same": nobody, "ac1": nobody} | ({"apart": nobody} if level == "interval" else {})
+    elif alpha is None:
+        reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
+    elif interval is None:
+        reasons["alpha.low"] = reasons["alpha.high"] = "there are fewer than 2 things that two judges rated"
+    return Agreement(
+        alpha=Estimate(
+            value=alpha,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            cases=len(items),
+            attempts=sum(map(len, items)),
+        ),
+        same=raw_agreement(rounded),
+        ac1=gwet_ac1(rounded),
+        apart=_mean([_distance(item) for item in items]) if level == "interval" else None,
+        reasons=reasons,
+    )
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _distance(values: Sequence[float]) -> float:
+    """The mean distance of two of the values."""
+    pairs = [abs(left - right) for place, left in enumerate(values) for right in values[:place]]
+    return math.fsum(pairs) / len(pairs)
+
+
+def _report(
+    judge: str,
+    ratings: Sequence[Rating],
+    things: Sequence[Identity],
+    judges: Sequence[str],
+    scores: Table,
+    passes: Table,
+) -> JudgeReport:
+    own = judges.index(judge)
+    reasons = {}
+    mean = _mean_score(
+        [(thing.case, score) for thing, score in zip(things, scores[own], strict=True) if score is not None],
+        sum(each.score is not None for each in ratings if each.valid),
+    )
+    if mean.value is None:
+        reasons["mean"] = "it scored nothing"
+    leniency = _leniency(own, things, scores)
+    if leniency.value is None:
+        reasons["leniency"] = "no other judge scored what it scored"
+    elif leniency.low is None:
+        reasons["leniency.low"] = reasons["leniency.high"] = "it shares fewer than 2 cases with other judges"
+    spread, flips = _repeated(ratings)
+    for name, value in ("spread", spread), ("flips", flips):
+        if value is None:
+            reasons[name] = "it rated nothing twice"
+    decides = _decided(own, passes)
+    if decides is None:
+        reasons["decides"] = "no other judge voted on what it voted on"
+    return JudgeReport(
+        judge=judge,
+        ratings=len(ratings),
+        invalid=estimates.share(sum(not each.valid for each in ratings), len(ratings)),
+        things=mean.cases,
+        mean=mean,
+        leniency=leniency,
+        spread=spread,
+        flips=flips,
+        decides=decides,
+        claims_off=sum(each.claim_off for each in ratings if each.valid),
+        reasons=reasons,
+    )
+
+
+def _mean_score(scored: Sequence[tuple[str, float]], attempts: int) -> Estimate:
+    """A mean over things, those of one case taken as one group."""
+    # scores above 1 occur in other people's files: the mean keeps them, the interval is for shares
+    clamped = [min(max(score, 0.0), 1.0) for _, score in scored]
+    found = estimates.mean(clamped, attempts, groups=[case for case, _ in scored])
+    return replace(found, value=_mean([score for _, score in scored]))
+
+
+def _leniency(own: int, things: Sequence[Identity], scores: Table) -> Estimate:
+    """The mean of the judge's distances from the others, with Student's interval over cases like these."""
+    shared = []
+    for place, thing in enumerate(things):
+        score = scores[own][place]
+        others = _mean(_known(row[place] for judge, row in enumerate(scores) if judge != own))
+        if score is not None and others is not None:
+            shared.append((thing.case, score - others))
+    distances, cases = [distance for _, distance in shared], [case for case, _ in shared]
+    value, groups = _mean(distances), len(set(cases))
+    error = standard_error(distances, groups=cases) if groups > 1 else None
+    if value is None or error is None:
+        return Estimate(value=value, cases=len(shared), attempts=len(shared))
+    reach = student_quantile(groups - 1, upper_tail(0.95)) * error
+    return Estimate(value=value, low=value - reach, high=value + reach, cases=len(shared), attempts=len(shared))
+
+
+def _repeated(ratings: Sequence[Rating]) -> tuple[float | None, float | None]:
+    """How much the judge's scores of one thing vary, and how often its votes on one thing differ."""
+    scores: dict[Identity, list[float]] = {}
+    votes: dict[Identity, list[bool]] = {}
+    for each in ratings:
+        if each.valid and each.score is not None:
+            scores.setdefault(each.thing, []).append(each.score)
+        if each.valid and each.passed is not None:
+            votes.setdefault(each.thing, []).append(each.passed)
+    squares, freedom = [], 0
+    for values in scores.values():
+        middle = _mean(values) or 0.0
+        squares += [(value - middle) ** 2 for value in values]
+        freedom += len(values) - 1
+    rates = _known(flip_rate(len(group), sum(group)) for group in votes.values())
+    return math.sqrt(math.fsum(squares) / freedom) if freedom else None, _mean(rates)
+
+
+def _decided(own: int, passes: Table) -> int | None:
+    """How many majorities would be others without the judge; None where it never voted beside another."""
+    is_one_of_several, decided = False, 0
+    for place, vote in enumerate(passes[own]):
+        votes = _flags(_column(passes, place))
+        others = consensus((), votes[:own] + votes[own + 1 :]).passed
+        if vote is not None and others is not None:
+            is_one_of_several = True
+            decided += others != consensus((), votes).passed
+    return decided if is_one_of_several else None
+
+
+def _outliers(
+    things: Sequence[Identity], judges: Sequence[str], scores: Table
+) -> tuple[float | None, tuple[Outlier, ...] | None]:
+    """The panel's spread, and the scores that are too far from the others; None where too few judges scored anything."""
+    rated = [
+        {judge: score for judge, score in zip(judges, _column(scores, place), strict=True) if score is not None}
+        for place in range(len(things))
+    ]
+    distances = [
+        abs(score - others)
+        for given in rated
+        if len(given) >= FEWEST
+        for judge, score in given.items()
+        if (others := _without(given, judge)) is not None
+    ]
+    middle = percentile(distances, 0.5)
+    if middle is None:
+        return None, None
+    limit = max(FURTHER * NORMAL * middle, NEAR)
+    found = [outlier for thing, given in zip(things, rated, strict=True) for outlier in _far_from(thing, given, limit)]
+    return NORMAL * middle, tuple(found)
+
+
+def _far_from(thing: Identity, given: Mapping[str, float], limit: float) -> list[Outlier]:
+    """The outliers of one thing, furthest first; of equally far ones nobody knows which is off, so all are named."""
+    left, found = dict(given), []
+    while len(left) >= FEWEST:
+        away = {
+            judge: (others, abs(score - others))
+            for judge, score in left.items()
+            if (others := _without(left, judge)) is not None
+        }
+        furthest = max(distance for _, distance in away.values())
+        if furthest <= limit + TOLERANCE:
+            break
+        for judge, (others, distance) in away.items():
+            if distance >= furthest - TOLERANCE:
+                found.append(Outlier(thing=thing, judge=judge, score=left.pop(judge), others=others))
+    return found
+
+
+def _without(given: Mapping[str, float], judge: str) -> float | None:
+    """The consensus of the others."""
+    return consensus(score for other, score in given.items() if other != judge).score

@@ -1,0 +1,803 @@
+"""What every tier of an experiment achieves, at what price, and what it adds to the tiers before it.
+
+The figures are those of ProjectScylla, "Metrics Formulas Documentation" (`tiers.py` has the formulas). A tier's figures
+pool all its runs; their intervals take the case as the sampling unit, so they speak of cases like these. A tier that ran
+a single case has intervals too: they take its runs as the units, and speak of that case asked again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
+from steelyard.errors import InputError, nearest, printable, shown
+from steelyard.records import Record
+from steelyard.reports.figures import counted, line
+from steelyard.stats.bootstrap import bootstrap
+from steelyard.stats.cost import cost_of_pass
+from steelyard.stats.descriptive import describe
+from steelyard.stats.intervals import Interval, standard_error, student_quantile
+from steelyard.stats.medians import median_interval, uplift_interval
+from steelyard.stats.multiplicity import holm
+from steelyard.stats.paired import Counts, difference_interval, stratified_worse
+from steelyard.tiers import formulas
+from steelyard.tiers.agreement import Panel
+from steelyard.tiers.judges import Opinion, judged
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADES, LOWEST, TOLERANCE
+from steelyard.tiers.runs import Criterion, Rating, RunIdentity, Source, TierRun
+
+METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
+"""What is known of every run, and described for every tier."""
+MOST_UNSCORED = 0.05
+"""With a larger share of cases without an outcome nobody can tell how good a tier is."""
+FEW = 7
+"""With fewer cases the interval of a median has no ends."""
+NAME = 80
+"""Letters of a name in a sentence."""
+LISTED = 5
+"""Names in a sentence."""
+MOST_NAMED = 40
+"""Names in a sentence about which of them was meant."""
+
+DISSENT = "the judges' majority says otherwise"
+OTHER_RATE = "the recorded impl_rate is not that of the judges"
+ABOVE_ONE = "impl_rate above 1"
+EXIT_CODE = "passed with a non-zero exit code"
+
+PairBy = Literal["case", "experiment"]
+PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
+"""What runs of different tiers must have in common to be compared."""
+
+
+class Described(Record, frozen=True, kw_only=True):
+    """The statistics of one metric over all runs of a tier; None where there is nothing to say."""
+
+    median: float | None
+    mean: float | None
+    mode: float | None
+    min: float | None
+    max: float | None
+    std_dev: float | None
+    """The population's."""
+    count: int
+    infinite: tuple[str, ...] = ()
+    """Those of them that are infinite, and so not written as a number."""
+
+
+class Grade(Record, frozen=True, kw_only=True):
+    """The letter of a median composite, and those that its interval allows."""
+
+    letter: str | None
+    could_be: tuple[str, ...] = ()
+    """Other letters, the best first."""
+
+
+class RunFigures(Record, frozen=True, kw_only=True):
+    """The metrics of one run; None where they are not known."""
+
+    experiment: str
+    model: str
+    tier: str
+    case: str
+    number: int
+    passed: bool | None
+    pass_rate: float | None
+    impl_rate: float | None
+    """The mean of the judges' shares, where there are judges; else as recorded."""
+    composite: float | None
+    cost_usd: float | None
+    duration_seconds: float | None
+    cost_of_pass: float | None
+    cost_of_pass_infinite: bool = False
+    """The run failed, so it would never pass at any price."""
+    recorded_impl_rate: float | None = None
+    """What was recorded, where the judges' shares are taken instead."""
+    passed_by: str = ""
+    """`record` or `judges`; empty where it is not known whether it passed."""
+    flags: tuple[str, ...] = ()
+    """What is odd about it."""
+
+
+class TierAnalysis(Record, frozen=True, kw_only=True):
+    """One tier of one model."""
+
+    tier: str
+    cases: int
+    runs: int
+    unit: str
+    """What intervals take as the sampling unit: `case`, or `run` where there is a single case."""
+    unjudged: int = 0
+    """Runs of which nobody knows whether they passed."""
+    unscored: tuple[str, ...] = ()
+    """Cases with no run that did or did not pass."""
+    unrated: int = 0
+    """Runs without an impl_rate."""
+    unpriced: int = 0
+    """Runs whose cost is not known; with any of them the tier has no figure of costs."""
+    untimed: int = 0
+    statistics: dict[str, Described]
+    pass_rate: Estimate
+    impl_rate: Estimate
+    composite: Estimate
+    """The mean."""
+    composite_median: Estimate
+    grade: Grade
+    cost_usd: float | None
+    """What all its runs cost."""
+    cost_of_pass: Estimate
+    uplift: Estimate
+    """Of the median composite over that of the baseline; None for the baseline itself, and where its median is 0."""
+    on_pareto_front: bool | None
+    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None where that is not known."""
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """A tier against another, on the cases that both ran; differences are tier - other."""
+
+    model: str
+    tier: str
+    other: str
+    cases: int
+    tier_only: int
+    """Cases that the other tier did not run."""
+    other_only: int
+    pass_rate: Estimate
+    composite: Estimate
+    cost_usd: Estimate
+    """Of a run."""
+    p: float | None
+    """How likely pass counts differ as much, either way, when the tiers do not; exact. None without a shared case."""
+    p_adjusted: float | None
+    """The same adjusted by Holm for all comparisons of the analysis; a pair of tiers counts once."""
+
+
+class ModelAnalysis(Record, frozen=True, kw_only=True):
+    """All tiers of one model."""
+
+    model: str
+    tiers: tuple[TierAnalysis, ...]
+    against_baseline: tuple[Comparison, ...]
+    ablation: tuple[Comparison, ...]
+    """Every tier against the one before it: what was added, and what that bought and cost."""
+    pass_rate_variance: float | None
+    """Of the tiers' medians, as the two below."""
+    composite_variance: float | None
+    cost_variance: float | None
+    cost_delta: float | None
+    """Between the dearest and the cheapest median cost."""
+
+
+class Frontier(Record, frozen=True, kw_only=True):
+    """The least that a pass costs over all tiers and models."""
+
+    model: str
+    tier: str
+    cost_of_pass: Estimate
+    """That of the cheapest tier; infinite when nothing passed."""
+    case_mean: Estimate
+    """Every case done by what does it cheapest: the mean over the cases that anything passes."""
+    cases: int
+    unsolved: int
+    """Cases without a finite cost of pass."""
+
+
+class Analysis(Record, frozen=True, kw_only=True):
+    """An experiment in tiers, all of it."""
+
+    models: tuple[ModelAnalysis, ...]
+    tiers: tuple[str, ...]
+    baseline: str
+    frontier: Frontier
+    panel: Panel | None
+    """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
+    judges_usd: float | None = None
+    """What the judges cost, which is in no figure of the tiers; None where that is not known."""
+    judge_shifts: dict[str, tuple[float, ...]]
+    """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
+    runs: tuple[RunFigures, ...]
+    weights: tuple[float, float]
+    """Of pass rate and impl rate in the composite."""
+    pair_by: str
+    tests: int
+    """Pairs of tiers that were tested."""
+    seed: int
+    replicates: int
+    sources: tuple[Source, ...] = ()
+    warnings: tuple[str, ...] = ()
+    conclusive: bool = True
+    """False when more than 5% of the cases of some tier have no outcome."""
+
+
+Case = tuple[str, str]
+"""What runs of different tiers have in common: the experiment and the case, or the experiment alone."""
+
+
+class _Run(NamedTuple):
+    """One run with its case."""
+
+    case: Case
+    figures: RunFigures
+
+    def metric(self, name: str) -> float | None:
+        value: float | None = getattr(self.figures, name)
+        if name == "cost_of_pass" and self.figures.cost_of_pass_infinite:
+            return math.inf
+        return min(value, 1.0) if name == "impl_rate" and value is not None else value
+
+
+Runs = Sequence[_Run]
+
+
+def analysed(
+    runs: Iterable[TierRun],
+    ratings: Iterable[Rating] = (),
+    criteria: Iterable[Criterion] = (),
+    *,
+    weights: tuple[float, float] = (0.5, 0.5),
+    baseline: str | None = None,
+    order: Sequence[str] | None = None,
+    pair_by: PairBy = "case",
+    sources: Iterable[Source] = (),
+    seed: int = 0,
+    replicates: int = 2000,
+) -> Analysis:
+    """All figures of an experiment, with intervals, tests and what a reader must know before trusting them.
+
+    `baseline` names T0, else the first tier is it. Tiers come in the `order` given, else in natural order if all have
+    numbers, else as they come; a baseline without a number comes first. With `pair_by` "experiment", runs of different
+    tiers belong to the same case when their experiment is the same, whatever their case: for tools whose experiment is
+    the task, and whose subtests are variants of a tier. `seed` and `replicates` are those of the uplift's bootstrap.
+    Raises an InputError where there is no run, or no such baseline or order.
+    """
+    if pair_by not in PAIR_BY:
+        raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
+    given = list(runs)
+    said = judged(ratings, criteria, seed=seed)
+    agreed = said.opinions if said else {}
+    _check(given, agreed)
+    names = _ordered([run.tier for run in given], baseline, order)
+    first = baseline or names[0]
+    figures = [_figures(run, agreed.get(run.identity), weights) for run in given]
+    rank = {name: place for place, name in enumerate(names)}
+    figures.sort(key=lambda each: (each.model, rank[each.tier], each.experiment, natural(each.case), each.number))
+    groups: dict[str, dict[str, list[_Run]]] = {}
+    for each in figures:
+        case = each.experiment, "" if pair_by == "experiment" else each.case
+        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_Run(case, each))
+    models = [
+        _model(model, of_model, names, first, seed=seed, replicates=replicates) for model, of_model in groups.items()
+    ]
+    models = _with_holm(_with_front(models))
+    return Analysis(
+        models=tuple(models),
+        tiers=tuple(names),
+        baseline=first,
+        frontier=_frontier(groups, models, seed),
+        panel=said.panel if said else None,
+        judge_shifts=said.shifts if said else {},
+        runs=tuple(figures),
+        weights=weights,
+        pair_by=pair_by,
+        tests=len(_tested(models)),
+        seed=seed,
+        replicates=replicates,
+        sources=tuple(sources),
+        warnings=(
+            *_odd_runs(figures, agreed),
+            *(f"{line(model, NAME)} is a judge of its own runs" for model in (said.own if said else ())),
+            *_warnings(figures, models, first, pair_by),
+        ),
+        conclusive=not any(
+            len(tier.unscored) > MOST_UNSCORED * tier.cases + TOLERANCE for model in models for tier in model.tiers
+        ),
+    )
+
+
+def natural(name: str) -> tuple[tuple[str, int, str], ...]:
+    """A key by which names sort as people count.
+
+    >>> sorted(["T10", "T2", "T1"], key=natural)
+    ['T1', 'T2', 'T10']
+    """
+    # by length first, because Python refuses to make a number of very many digits
+    parts = re.findall("([^0-9]*)([0-9]*)", name)
+    counted_up = ((text.casefold(), len(digits.lstrip("0")), digits.lstrip("0")) for text, digits in parts)
+    # names that count the same, such as T1 and T01, still have an order
+    return (*counted_up, (name, 0, ""))
+
+
+def _ordered(names: Iterable[str], baseline: str | None, order: Sequence[str] | None) -> list[str]:
+    """The tiers, the baseline first unless it has its place."""
+    there = list(dict.fromkeys(names))
+    if baseline is not None and baseline not in there:
+        raise InputError(
+            f"no tier {shown(baseline)} to be the baseline ({nearest(baseline, [printable(name[:NAME]) for name in there[:MOST_NAMED]])})"
+        )
+    if order is not None:
+        if sorted(order) != sorted(there):
+            known, got = (", ".join(map(shown, names[:MOST_NAMED])) for names in (sorted(there), list(order)))
+            raise InputError(f"an order of tiers names each of them once: {known}; got {got}")
+        return list(order)
+    plain = [name for name in there if not re.search("[0-9]", name)]
+    if not set(plain) - {baseline}:
+        there.sort(key=natural)
+    if baseline in plain:
+        there.sort(key=lambda name: name != baseline)
+    return there
+
+
+def _figures(run: TierRun, said: Opinion | None, weights: tuple[float, float]) -> RunFigures:
+    """The metrics of one run, given what its judges say."""
+    flags = []
+    passed, by = run.passed, "record"
+    if said is not None and said.passed is not None:
+        if passed is None:
+            passed, by = said.passed, "judges"
+        elif passed != said.passed:
+            flags.append(DISSENT)
+    rate, recorded = run.impl_rate, None
+    if said is not None and said.rate is not None:
+        rate, recorded = said.rate, run.impl_rate
+        if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + TOLERANCE:
+            flags.append(OTHER_RATE)
+    if rate is not None and rate > 1 + TOLERANCE:
+        flags.append(ABOVE_ONE)
+    if passed and run.exit_code:
+        flags.append(EXIT_CODE)
+    pass_rate = None if passed is None else formulas.pass_rate(passed)
+    composite = None
+    if pass_rate is not None and rate is not None:
+        composite = formulas.composite(pass_rate, min(rate, 1.0), pass_weight=weights[0], impl_weight=weights[1])
+    price = None if pass_rate is None else formulas.cost_of_pass(run.cost_usd, pass_rate)
+    return RunFigures(
+        experiment=run.experiment,
+        model=run.model,
+        tier=run.tier,
+        case=run.case,
+        number=run.number,
+        passed=passed,
+        pass_rate=pass_rate,
+        impl_rate=rate,
+        composite=composite,
+        cost_usd=run.cost_usd,
+        duration_seconds=run.duration_seconds,
+        cost_of_pass=None if price is None or math.isinf(price) else price,
+        cost_of_pass_infinite=price is not None and math.isinf(price),
+        recorded_impl_rate=recorded,
+        passed_by="" if passed is None else by,
+        flags=tuple(flags),
+    )
+
+
+def _model(
+    model: str, groups: Mapping[str, Runs], names: Sequence[str], first: str, *, seed: int, replicates: int
+) -> ModelAnalysis:
+    """The tiers of one model, not yet compared with those of others."""
+    there = [name for name in names if name in groups]
+    found = []
+    for name in there:
+        tier = _tier(name, groups[name])
+        if first in groups and name != first:
+            uplift = _uplift(groups[first], groups[name], seed=seed, replicates=replicates)
+            tier = replace(tier, uplift=uplift)
+        found.append(tier)
+    medians = {
+        metric: [value for tier in found if (value := tier.statistics[metric].median) is not None]
+        for metric in ("pass_rate", "composite", "cost_usd")
+    }
+    return ModelAnalysis(
+        model=model,
+        tiers=tuple(found),
+        against_baseline=tuple(
+            _comparison(model, name, first, groups) for name in there if first in groups and name != first
+        ),
+        ablation=tuple(_comparison(model, name, before, groups) for before, name in pairwise(there)),
+        pass_rate_variance=_between(formulas.cross_tier_variance, medians["pass_rate"], found),
+        composite_variance=_between(formulas.cross_tier_variance, medians["composite"], found),
+        cost_variance=_between(formulas.cross_tier_variance, medians["cost_usd"], found),
+        cost_delta=_between(formulas.cost_delta, medians["cost_usd"], found),
+    )
+
+
+def _between(
+    of: Callable[[Sequence[float]], float | None], medians: Sequence[float], found: Sequence[TierAnalysis]
+) -> float | None:
+    # what some tiers lack cannot be told of all
+    return of(medians) if len(medians) == len(found) else None
+
+
+def _tier(name: str, runs: Runs) -> TierAnalysis:
+    """One tier, not yet compared with others."""
+    cases = dict.fromkeys(run.case for run in runs)
+    outcomes = _by_case(runs, "pass_rate")
+    unpriced = sum(run.figures.cost_usd is None for run in runs)
+    composites = _by_case(runs, "composite")
+    unit = "case" if len(cases) > 1 else "run"
+    middle = _middle(composites, unit)
+    return TierAnalysis(
+        tier=name,
+        cases=len(cases),
+        runs=len(runs),
+        unit=unit,
+        unjudged=sum(run.figures.passed is None for run in runs),
+        unscored=tuple("/".join(filter(None, case)) for case in cases if case not in outcomes),
+        unrated=sum(run.figures.impl_rate is None for run in runs),
+        unpriced=unpriced,
+        untimed=sum(run.figures.duration_seconds is None for run in runs),
+        statistics={metric: _described(metric, runs, unpriced) for metric in METRICS},
+        pass_rate=_pooled(outcomes, unit),
+        impl_rate=_pooled(_by_case(runs, "impl_rate"), unit),
+        composite=_pooled(composites, unit),
+        composite_median=middle,
+        grade=_grade(middle),
+        cost_usd=None if unpriced else math.fsum(run.figures.cost_usd or 0.0 for run in runs),
+        cost_of_pass=Estimate(value=None) if unpriced else _price(runs, unit),
+        uplift=Estimate(value=None),
+        on_pareto_front=None,
+    )
+
+
+def _by_case(runs: Runs, metric: str) -> dict[Case, list[float]]:
+    """The known values of each case that has any, sorted by name, so that the order of the runs does not matter."""
+    found: dict[Case, list[float]] = {}
+    for run in runs:
+        value = run.metric(metric)
+        if value is not None:
+            found.setdefault(run.case, []).append(value)
+    return {case: found[case] for case in sorted(found)}
+
+
+def _described(metric: str, runs: Runs, unpriced: int) -> Described:
+    costs = metric in ("cost_usd", "cost_of_pass")
+    # an impl_rate above 1 is described as it is
+    values = [run.figures.impl_rate if metric == "impl_rate" else run.metric(metric) for run in runs]
+    found = describe([] if costs and unpriced else [value for value in values if value is not None])
+    told = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
+    infinite = tuple(name for name, value in told.items() if value == math.inf)
+    return Described(**told | dict.fromkeys(infinite), count=found.count, infinite=infinite)
+
+
+def _pooled(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
+    """The mean over all runs, each in [0, 1]."""
+    values = [value for of_case in cases.values() for value in of_case]
+    if unit == "run":
+        yes = sum(value == 1 for value in values)
+        found = share(yes, len(values)) if set(values) <= {0.0, 1.0} else mean(values, len(values))
+    elif len({len(of_case) for of_case in cases.values()}) == 1:
+        found = mean([math.fsum(of_case) / len(of_case) for of_case in cases.values()], len(values))
+    else:
+        # every run counts the same, so a case counts as often as it was run
+        names = [str(number) for number, of_case in enumerate(cases.values()) for _ in of_case]
+        found = mean(values, len(values), groups=names)
+    return replace(found, cases=len(cases), attempts=len(values))
+
+
+def _middle(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
+    """The median over all runs."""
+    values = [value for of_case in cases.values() for value in of_case]
+    interval = median_interval([[value] for value in values] if unit == "run" else list(cases.values()))
+    return Estimate(
+        value=describe(values).median,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=len(cases),
+        attempts=len(values),
+    )
+
+
+def _grade(middle: Estimate) -> Grade:
+    letter = formulas.grade(middle.value)
+    if middle.low is None or middle.high is None:
+        return Grade(letter=letter)
+    letters = [*GRADES, LOWEST]
+    best, worst = letters.index(formulas.grade(middle.high) or "A"), letters.index(formulas.grade(middle.low) or "F")
+    return Grade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
+
+
+def _price(runs: Runs, unit: str) -> Estimate:
+    """What a pass costs, from the runs of which it is known whether they passed."""
+    known = [run for run in runs if run.figures.passed is not None]
+    units: dict[tuple[Case, int], list[_Run]] = {}
+    for place, run in enumerate(known):
+        units.setdefault((run.case, place if unit == "run" else 0), []).append(run)
+    listed = [units[key] for key in sorted(units)]
+    found = price_of_pass(
+        [math.fsum(run.figures.cost_usd or 0.0 for run in each) for each in listed],
+        [sum(bool(run.figures.passed) for run in each) for each in listed],
+        [len(each) for each in listed],
+    )
+    return replace(found, cases=len({run.case for run in known}))
+
+
+def _uplift(before: Runs, after: Runs, *, seed: int, replicates: int) -> Estimate:
+    sides = [_by_case(side, "composite") for side in (before, after)]
+    values = [[value for of_case in side.values() for value in of_case] for side in sides]
+    value = formulas.uplift(*(describe(each).median for each in reversed(values)))
+    cases = sorted({*sides[0], *sides[1]})
+    interval = None
+    # runs are drawn anew only where they are all of a single case
+    if value is not None and (len(cases) > 1 or len({run.case for run in (*before, *after)}) == 1):
+        old, new = ([side.get(case, []) for case in cases] for side in sides)
+        interval = uplift_interval(old, new, seed=seed, replicates=replicates)
+    return Estimate(
+        value=value,
+        low=interval.low if interval else None,
+        high=interval.high if interval and not math.isinf(interval.high) else None,
+        cases=len(cases),
+        attempts=sum(map(len, values)),
+    )
+
+
+def _comparison(model: str, tier: str, other: str, groups: Mapping[str, Runs]) -> Comparison:
+    """A tier against another, before the number of comparisons is known."""
+    here, there = ({run.case for run in groups[name]} for name in (tier, other))
+    after, before = (_by_case(groups[name], "pass_rate") for name in (tier, other))
+    shared = [case for case in after if case in before]
+    return Comparison(
+        model=model,
+        tier=tier,
+        other=other,
+        cases=len(here & there),
+        tier_only=len(here - there),
+        other_only=len(there - here),
+        pass_rate=_difference(before, after),
+        composite=_difference(_by_case(groups[other], "composite"), _by_case(groups[tier], "composite")),
+        cost_usd=_cost_difference(groups[other], groups[tier]),
+        p=_two_sided([(before[case], after[case]) for case in shared]) if shared else None,
+        p_adjusted=None,
+    )
+
+
+def _two_sided(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
+    """Twice the smaller of both exact one-sided p-values."""
+    counts = [Counts(len(before), int(sum(before)), len(after), int(sum(after))) for before, after in cases]
+    worse = stratified_worse(counts)
+    better = stratified_worse(Counts(*each[2:], *each[:2]) for each in counts)
+    return min(1.0, 2 * min(worse, better))
+
+
+def _difference(before: Mapping[Case, Sequence[float]], after: Mapping[Case, Sequence[float]]) -> Estimate:
+    """The mean over shared cases of how much the mean of the runs differs."""
+    shared = [case for case in after if case in before]
+    if not shared:
+        return Estimate(value=None)
+    old, new = ([math.fsum(side[case]) / len(side[case]) for case in shared] for side in (before, after))
+    sizes = [len(side[case]) for side in (before, after) for case in shared]
+    interval = difference_interval(old, new, attempts=len(sizes) / math.fsum(1 / size for size in sizes))
+    return _estimated([now - then for then, now in zip(old, new, strict=True)], interval, sum(sizes))
+
+
+def _cost_difference(before: Runs, after: Runs) -> Estimate:
+    """The mean over shared cases of how much a run's cost differs, with Student's interval; None where any is unknown."""
+    if any(run.figures.cost_usd is None for run in (*before, *after)):
+        return Estimate(value=None)
+    old, new = (_by_case(side, "cost_usd") for side in (before, after))
+    shared = [case for case in new if case in old]
+    if not shared:
+        return Estimate(value=None)
+    differences = [math.fsum(new[case]) / len(new[case]) - math.fsum(old[case]) / len(old[case]) for case in shared]
+    error = standard_error(differences)
+    interval = None
+    if error is not None:
+        middle, half = math.fsum(differences) / len(shared), student_quantile(len(shared) - 1, 0.975) * error
+        interval = Interval(middle - half, middle + half)
+    return _estimated(differences, interval, sum(len(side[case]) for side in (old, new) for case in shared))
+
+
+def _estimated(differences: Sequence[float], interval: Interval | None, attempts: int) -> Estimate:
+    return Estimate(
+        value=math.fsum(differences) / len(differences),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        cases=len(differences),
+        attempts=attempts,
+    )
+
+
+def _tested(models: Sequence[ModelAnalysis]) -> dict[tuple[str, frozenset[str]], float]:
+    """The p-value of every pair of tiers that was compared."""
+    return {
+        _pair(each): each.p
+        for model in models
+        for each in (*model.against_baseline, *model.ablation)
+        if each.p is not None
+    }
+
+
+def _pair(each: Comparison) -> tuple[str, frozenset[str]]:
+    return each.model, frozenset((each.tier, each.other))
+
+
+def _with_holm(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
+    """The same with every p-value adjusted for all of them."""
+    tested = _tested(models)
+    adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
+
+    def told(each: Comparison) -> Comparison:
+        return replace(each, p_adjusted=adjusted.get(_pair(each)))
+
+    return [
+        replace(
+            model,
+            against_baseline=tuple(map(told, model.against_baseline)),
+            ablation=tuple(map(told, model.ablation)),
+        )
+        for model in models
+    ]
+
+
+def _with_front(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
+    """The same with those tiers marked that no other beats in mean cost and mean composite at once; ties are kept."""
+    best: dict[float, float] = {}
+    for price, quality in filter(None, (_place(tier) for model in models for tier in model.tiers)):
+        best[price] = max(quality, best.get(price, quality))
+    front = set()
+    reached = -math.inf
+    for price in sorted(best):
+        if best[price] > reached:
+            reached = best[price]
+            front.add((price, reached))
+
+    def is_on_front(tier: TierAnalysis) -> bool | None:
+        place = _place(tier)
+        return None if place is None else place in front
+
+    return [
+        replace(model, tiers=tuple(replace(tier, on_pareto_front=is_on_front(tier)) for tier in model.tiers))
+        for model in models
+    ]
+
+
+def _place(tier: TierAnalysis) -> tuple[float, float] | None:
+    """Mean cost and mean composite, rounded so that the order in which runs were added up makes no difference."""
+    price, quality = tier.statistics["cost_usd"].mean, tier.composite.value
+    return None if price is None or quality is None else (round(price, 12), round(quality, 12))
+
+
+def _frontier(groups: Mapping[str, Mapping[str, Runs]], models: Sequence[ModelAnalysis], seed: int) -> Frontier:
+    """The cheapest tier, and the cheapest way to do each case."""
+    priced = [(tier.cost_of_pass, model.model, tier.tier) for model in models for tier in model.tiers]
+    least = formulas.frontier(price.value for price, _, _ in priced)
+    nothing = Estimate(value=None, infinite=any(price.infinite for price, _, _ in priced)), "", ""
+    # of several that are equally cheap the first is named
+    cheapest = next((each for each in priced if least is not None and each[0].value == least), nothing)
+    prices: dict[Case, list[float]] = {}
+    for of_model in groups.values():
+        for runs in of_model.values():
+            if all(run.figures.cost_usd is not None for run in runs):
+                for case, price in _prices(runs).items():
+                    prices.setdefault(case, []).append(price)
+    found = [min(prices[case]) for case in sorted(prices)]
+    finite = [price for price in found if not math.isinf(price)]
+    interval = bootstrap(finite, seed=seed) if finite else None
+    return Frontier(
+        model=cheapest[1],
+        tier=cheapest[2],
+        cost_of_pass=cheapest[0],
+        case_mean=_estimated(finite, interval, 0) if finite else Estimate(value=None),
+        cases=len(found),
+        unsolved=len(found) - len(finite),
+    )
+
+
+def _prices(runs: Runs) -> dict[Case, float]:
+    """What a pass of each case costs, of those of which it is known whether they passed."""
+    known: dict[Case, list[RunFigures]] = {}
+    for run in runs:
+        if run.figures.passed is not None:
+            known.setdefault(run.case, []).append(run.figures)
+    return {
+        case: cost_of_pass([run.cost_usd or 0.0 for run in of_case], [bool(run.passed) for run in of_case]) or 0.0
+        for case, of_case in known.items()
+    }
+
+
+def _check(runs: Sequence[TierRun], said: Mapping[RunIdentity, object]) -> None:
+    if not runs:
+        raise InputError("there is no run to analyse")
+    known = Counter(run.identity for run in runs)
+    again = next((identity for identity, times in known.items() if times > 1), None)
+    if again is not None:
+        raise ValueError(f"{again} is there {known[again]} times")
+    unknown = next((identity for identity in said if identity not in known), None)
+    if unknown is not None:
+        raise ValueError(f"judges speak of {unknown}, and there is no such run")
+    for run in runs:
+        for name in ("impl_rate", "cost_usd", "duration_seconds"):
+            value = getattr(run, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise ValueError(f"{run.identity}: {name} must be a number of at least 0, got {value}")
+
+
+def _warnings(runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first: str, pair_by: str) -> Iterator[str]:
+    """What a reader must know before trusting the figures."""
+    several = len(models) > 1
+    for model in models:
+        for tier in model.tiers:
+            name = line(f"{model.model}, {tier.tier}" if several else tier.tier, NAME)
+            yield from (f"{name}: {told}" for told in _missing(tier))
+    few = [tier for model in models for tier in model.tiers if tier.cases < FEW]
+    if any(tier.unit == "run" for tier in few):
+        yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
+    if any(tier.unit == "case" for tier in few):
+        yield f"fewer than {FEW} cases cannot bound a median: a grade over so few could be any other"
+    for model in models:
+        partly = [each for each in model.against_baseline if each.tier_only or each.other_only]
+        if partly:
+            shares = ", ".join(
+                f"{line(each.tier, NAME)} {each.cases:,} of {each.cases + each.tier_only + each.other_only:,}"
+                for each in partly
+            )
+            of = f"{line(model.model, NAME)}: " if several else ""
+            yield f"{of}comparisons with {line(first, NAME)} rest on the cases that both tiers ran: {shares}"
+    if pair_by == "case" and _has_variants(runs):
+        yield (
+            "tiers share their experiments and few of their cases: where the experiment is the task, and a case a "
+            "variant of its tier, pair by experiment"
+        )
+
+
+def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, Opinion]) -> Iterator[str]:
+    flagged = Counter(flag for run in runs for flag in run.flags)
+    all_runs = counted(len(runs), "run")
+    by_judges = sum(run.passed_by == "judges" for run in runs)
+    if by_judges:
+        yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
+    if flagged[DISSENT]:
+        yield f"{flagged[DISSENT]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
+    if flagged[OTHER_RATE]:
+        recorded = [run for run in runs if run.recorded_impl_rate is not None]
+        middles = (agreed[_identity(run)].middle for run in recorded)
+        is_median = all(
+            run.recorded_impl_rate is not None and middle is not None and abs(run.recorded_impl_rate - middle) < 1e-6
+            for run, middle in zip(recorded, middles, strict=True)
+        )
+        yield (
+            f"{flagged[OTHER_RATE]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
+            f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
+        )
+    if flagged[ABOVE_ONE]:
+        most = max(run.impl_rate or 0.0 for run in runs)
+        yield f"{flagged[ABOVE_ONE]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
+    if flagged[EXIT_CODE]:
+        yield f"{flagged[EXIT_CODE]:,} of {all_runs} passed although their program ended with a non-zero exit code"
+
+
+def _missing(tier: TierAnalysis) -> Iterator[str]:
+    all_runs = counted(tier.runs, "run")
+    if tier.unjudged:
+        yield f"{tier.unjudged:,} of {all_runs} neither passed nor failed and are in no rate"
+    if tier.unscored:
+        more = f" and {len(tier.unscored) - LISTED} more" if len(tier.unscored) > LISTED else ""
+        listed = ", ".join(line(case, NAME) for case in tier.unscored[:LISTED])
+        yield f"{len(tier.unscored):,} of {counted(tier.cases, 'case')} have no outcome ({listed}{more})"
+    if tier.unrated:
+        yield f"{tier.unrated:,} of {all_runs} have no impl_rate and are in no composite"
+    if tier.unpriced:
+        yield f"what {tier.unpriced:,} of {all_runs} cost is not known, so there are no figures of costs"
+
+
+def _has_variants(runs: Sequence[RunFigures]) -> bool:
+    """Whether tiers share all their experiments, and fewer than half of their cases."""
+    experiments: dict[tuple[str, str], set[str]] = {}
+    cases: dict[tuple[str, str], set[Case]] = {}
+    for run in runs:
+        experiments.setdefault((run.model, run.tier), set()).add(run.experiment)
+        cases.setdefault((run.model, run.tier), set()).add((run.experiment, run.case))
+    shared = set.intersection(*cases.values())
+    return (
+        len({frozenset(each) for each in experiments.values()}) == 1
+        and len(cases) > 1
+        and 2 * len(shared) < max(map(len, cases.values()))
+    )
+
+
+def _identity(run: RunFigures) -> RunIdentity:
+    return RunIdentity(run.experiment, run.model, run.tier, run.case, run.number)

@@ -1,0 +1,149 @@
+"""What the judges of a tier's runs say, recomputed from the points they gave."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard.stats.descriptive import percentile
+from steelyard.tiers import agreement
+from steelyard.tiers.agreement import Panel, consensus, panel
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE, TOLERANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class Opinion(NamedTuple):
+    """What a panel makes of one run."""
+
+    rate: float | None
+    """The mean of its judges' shares; None where none is valid."""
+    middle: float | None
+    """The median of them, which other tools record."""
+    passed: bool | None
+    """What more than half of its judges say."""
+
+
+class Judged(NamedTuple):
+    """What the judges of an experiment make of it."""
+
+    opinions: dict[RunIdentity, Opinion]
+    panel: Panel
+    shifts: dict[str, tuple[float, ...]]
+    """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
+    own: tuple[str, ...]
+    """Models that are judges of their own runs."""
+
+
+def judged(ratings: Iterable[Rating], criteria: Iterable[Criterion], *, seed: int) -> Judged | None:
+    """What judges say of every run and how far they agree; None where there are none.
+
+    A judge's share is recomputed where there are criteria, as points given over points to give: the weighted mean of the
+    criteria's scores with their points as weights. A criterion that does not apply is in neither sum. The judge's own
+    share, or else its own total, is taken only where there are none. A judge that was asked several times has one voice.
+    """
+    found = _ratings(ratings, criteria)
+    if not found:
+        return None
+    runs = {_thing(run): run for run in found}
+    whole = panel((each for of_run in found.values() for each in of_run), seed=seed)
+    voices = {run: _voices(of_run) for run, of_run in found.items()}
+    opinions = {}
+    for ruling in whole.rulings:
+        run, said = runs[ruling.thing], ruling.consensus
+        rates = list(voices[run].values())
+        opinions[run] = Opinion(said.score, median(rates) if rates else None, said.passed)
+    outliers = whole.outliers and tuple(
+        replace(each, thing=replace(each.thing, case="/".join(_case(runs[each.thing])))) for each in whole.outliers
+    )
+    own = {run.model for run, of_run in found.items() if any(each.judge == run.model for each in of_run)}
+    return Judged(opinions, replace(whole, rulings=(), outliers=outliers), _shifts(voices), tuple(sorted(own)))
+
+
+def _ratings(ratings: Iterable[Rating], criteria: Iterable[Criterion]) -> dict[RunIdentity, list[agreement.Rating]]:
+    """Every rating as a panel knows it, by run."""
+    given: dict[tuple[RunIdentity, Judge], dict[str, tuple[float, float]]] = {}
+    for each in criteria:
+        points = given.setdefault((each.run, each.judge), {})
+        if each.achieved is not None and each.max is not None:
+            points[each.criterion] = each.achieved, each.max
+    found: dict[RunIdentity, list[agreement.Rating]] = {}
+    for rating in ratings:
+        claim = rating.score if rating.impl_rate is None else rating.impl_rate
+        points = given.pop((rating.run, rating.judge), {})
+        counted = _share(points.values())
+        found.setdefault(rating.run, []).append(
+            agreement.Rating(
+                thing=_thing(rating.run),
+                judge=rating.judge.model,
+                repeat=rating.judge.number,
+                valid=rating.valid,
+                score=claim if counted is None else counted,
+                passed=rating.passed,
+                categories=_shares(points),
+                claim_off=claim is not None
+                and counted is not None
+                and abs(claim - counted) > CLAIM_TOLERANCE + TOLERANCE,
+            )
+        )
+    for (run, judge), points in given.items():
+        found.setdefault(run, []).append(
+            agreement.Rating(
+                thing=_thing(run),
+                judge=judge.model,
+                repeat=judge.number,
+                score=_share(points.values()),
+                categories=_shares(points),
+            )
+        )
+    return found
+
+
+def _thing(run: RunIdentity) -> agreement.Identity:
+    # both names in one text that no other two names give
+    case = msgspec.json.encode(_case(run)).decode()
+    return agreement.Identity(case=case, model=run.model, tier=run.tier, number=run.number)
+
+
+def _case(run: RunIdentity) -> tuple[str, str]:
+    return run.experiment, run.case
+
+
+def _shares(points: Mapping[str, tuple[float, float]]) -> dict[str, float | None]:
+    return {name: _share((each,)) for name, each in points.items()}
+
+
+def _share(points: Collection[tuple[float, float]]) -> float | None:
+    most = math.fsum(most for _, most in points)
+    return math.fsum(achieved for achieved, _ in points) / most if most else None
+
+
+def _voices(ratings: Iterable[agreement.Rating]) -> dict[str, float]:
+    """The share that each judge gives a run."""
+    together: dict[str, list[float | None]] = {}
+    for each in ratings:
+        together.setdefault(each.judge, []).append(each.score if each.valid else None)
+    said = {judge: consensus(scores).score for judge, scores in together.items()}
+    return {judge: score for judge, score in said.items() if score is not None}
+
+
+def _shifts(voices: Mapping[RunIdentity, Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
+    found: dict[str, list[float]] = {}
+    for of_run in voices.values():
+        for judge, score in of_run.items():
+            others = consensus(other for name, other in of_run.items() if name != judge).score
+            if others is not None:
+                found.setdefault(judge, []).append(score - others)
+    return {
+        judge: tuple(value for share in QUANTILES if (value := percentile(found[judge], share)) is not None)
+        for judge in sorted(found)
+    }

@@ -1,0 +1,356 @@
+"""What a judge's reply means: a judgment, or the reason why it is none.
+
+A reply is read to the letter and never completed by a default: what is missing, out of range or of another type makes it
+unusable, and the reason can be said to the judge, who may try again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.records import Message, Record
+from steelyard.tiers.rubrics import (
+    BINARY,
+    TOLERANCE,
+    Category,
+    Claim,
+    Item,
+    Judgment,
+    Mark,
+    Marks,
+    Rubric,
+    category_score,
+    is_off,
+    judged,
+)
+from steelyard.verifiers.judge.prompt import NOT_APPLICABLE, REASON
+from steelyard.verifiers.response.json import BRACKET, Fault, parsed
+from steelyard.verifiers.response.judged import place
+from steelyard.verifiers.response.text import readable
+from steelyard.verifiers.response.unicode import quoted
+
+LONGEST = 1 << 18
+"""Characters of a reply that are read."""
+LONGEST_REASON = 2000
+"""Characters of a judge's words that are kept."""
+ENOUGH = 10
+"""Things wrong with a reply that are named."""
+BLANKS = ("...", "…", REASON, REASON.strip("<>"))
+"""Reasons of somebody who gives the form back as it came."""
+THOUGHTS = "<think>", "</think>"
+"""What some models put around what they think aloud before they reply."""
+SECTIONS = ("criteria_scores", "requirements", "categories")
+"""Where the two shapes of a judgment hold what is scored: the first alone, or the others, or one of them."""
+
+
+class Unusable(Record, frozen=True, kw_only=True):
+    """A reply that is no judgment; it has no score."""
+
+    reason: str
+    """What is wrong with it, in a sentence that the judge can be told."""
+
+
+def judgment(text: str, rubric: Rubric) -> Judgment | Unusable:
+    """What a judge says, or why that cannot be used; the score is worked out anew from the categories.
+
+    The reply is one JSON object, alone, in a fence or in prose. Numbers in quotes are refused, as everything is that
+    would have to be guessed.
+    """
+    table = the_object(text, SECTIONS)
+    if isinstance(table, Unusable):
+        return table
+    reading = _Reading(rubric)
+    marks = reading.marks(table)
+    if table.get("is_valid") is False:
+        reading.wrong('the reply calls itself invalid: "is_valid" is false')
+    if reading.problems or marks is None:
+        return Unusable(reason=_together(reading.problems))
+    summary = table.get("summary")
+    claim = _claim({**table, **(summary if isinstance(summary, dict) else {})})
+    reasoning = _words(table, "reasoning", "qualitative_feedback")
+    return judged(rubric, marks, reasoning=reasoning, claim=claim, claim_off=reading.is_off)
+
+
+def repair_request(reason: str) -> Message:
+    """What a judge is told whose reply could not be used."""
+    content = (
+        f"Your reply could not be used: {reason}. Judge the same answer by the same rubric again, and reply with the "
+        "complete JSON object of the form you were given, and nothing else."
+    )
+    return Message(role="user", content=content)
+
+
+def the_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | Unusable:
+    """The one JSON object of a reply; what stands in braces around it is ignored unless it has one of the keys."""
+    if len(text) > LONGEST:
+        return Unusable(reason=f"the reply has more than {LONGEST} characters")
+    body = _without_thoughts(text)
+    value = parsed(body)
+    if isinstance(value, dict):
+        return value
+    if not isinstance(value, Fault):
+        return Unusable(reason="the reply is JSON, but no object; write one object in braces")
+    if not body.strip():
+        return Unusable(reason="the reply is empty")
+    is_bare = body.lstrip()[0] == "{"
+    found: list[dict[str, Any]] = []
+    position = 0
+    while (start := body.find("{", position)) >= 0:
+        position = _closing(body, start)
+        if not position:
+            line, column = place(body, start)
+            return Unusable(reason=f"the reply is cut off: the brace in line {line}, column {column} is never closed")
+        inside = body[start:position]
+        value = parsed(inside)
+        if isinstance(value, dict):
+            found.append(value)
+        elif isinstance(value, Fault) and (is_bare or any(key in inside for key in keys)):
+            line, column = place(body, start + value.position)
+            return Unusable(reason=f"the reply is no JSON: {value.what} (line {line}, column {column})")
+    if len(found) > 1:
+        return Unusable(reason=f"the reply holds {len(found)} JSON objects; write exactly one")
+    if not found:
+        return Unusable(reason=f'there is no JSON object in the reply, which begins "{quoted(body.strip(), 60)}"')
+    return found[0]
+
+
+def _without_thoughts(text: str) -> str:
+    opened, closed = THOUGHTS
+    body = text.lstrip()
+    if body.startswith(opened) and (end := body.find(closed)) >= 0:
+        return body[end + len(closed) :]
+    return text
+
+
+def _closing(text: str, start: int) -> int:
+    """The end of what the brace at the start opens, strings in it not counted; 0 when it is never closed."""
+    depth = 0
+    for match in BRACKET.finditer(text, start):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if depth == 0:
+            return match.end()
+    return 0
+
+
+@dataclass
+class _Reading:
+    """A reply being held against its rubric."""
+
+    rubric: Rubric
+    problems: list[str] = field(default_factory=list)
+    is_off: bool = False
+    """Whether a sum of the judge's own over a category is off."""
+
+    def wrong(self, what: str) -> None:
+        self.problems.append(what)
+
+    def marks(self, table: dict[str, Any]) -> dict[str, Marks] | None:
+        """The marks of every category; None after saying why there are none."""
+        given = self._given(table)
+        if given is None:
+            return None
+        known = {category.name: category for category in self.rubric.categories}
+        for name in given:
+            if name not in known:
+                self.wrong(f'unknown category "{quoted(name)}"')
+        found: dict[str, Marks] = {}
+        for name, category in known.items():
+            if name not in given:
+                self.wrong(f'category "{quoted(name)}" is missing')
+            elif marks := self._category(category, given[name], f'category "{quoted(name)}"'):
+                found[name] = marks
+        return None if self.problems else found
+
+    def _given(self, table: dict[str, Any]) -> dict[str, Any] | None:
+        """What is scored, by name, from whichever shape the reply has."""
+        present = [key for key in SECTIONS if table.get(key) is not None]
+        if not present:
+            self.wrong('there are no scores: expected an object "criteria_scores" with one entry per category')
+            return None
+        if SECTIONS[0] in present and len(present) > 1:
+            self.wrong(f'both "{present[0]}" and "{present[1]}" hold scores; keep one of them')
+            return None
+        given: dict[str, Any] = {}
+        for key in present:
+            section = table[key]
+            if not isinstance(section, dict):
+                self.wrong(f'"{key}" is {_kind(section)}; expected an object with one entry per category')
+                return None
+            for name in section:
+                if name in given:
+                    self.wrong(f'category "{quoted(name)}" stands twice')
+            given |= section
+        return given
+
+    def _category(self, category: Category, entry: Any, where: str) -> Marks | None:
+        if not isinstance(entry, dict):
+            inside = '"items"' if category.items and category.requirement is None else '"score"'
+            self.wrong(f"{where} is {_kind(entry)}; expected an object with {inside}")
+            return None
+        alone = category.requirement
+        if category.items and (alone is None or "items" in entry):
+            return self._itemised(category, entry, where)
+        whole = alone or Item(id=category.name, check="", na_condition=category.na_condition)
+        before = len(self.problems)
+        score, reason = self._whole(whole, entry, where), self._reason(entry, where)
+        if len(self.problems) > before:
+            return None
+        items = {alone.id: Mark(achieved=score, reason=reason)} if alone else {}
+        return Marks(score=score, reason="" if alone else reason, items=items)
+
+    def _itemised(self, category: Category, entry: dict[str, Any], where: str) -> Marks | None:
+        given = entry.get("items")
+        if not isinstance(given, dict):
+            self.wrong(f"{where} has no items" if given is None else f"{where}: items: {_kind(given)}, not an object")
+            return None
+        before = len(self.problems)
+        known = {item.id for item in category.items}
+        for name in given:
+            if name not in known:
+                self.wrong(f'{where}: unknown item "{quoted(name)}"')
+        marks: dict[str, Mark] = {}
+        for item in category.items:
+            if item.id in given:
+                inside = f'{where}: item "{quoted(item.id)}"'
+                marks[item.id] = self._item(item, given[item.id], inside)
+            else:
+                self.wrong(f'{where}: item "{quoted(item.id)}" is missing')
+        if len(self.problems) > before:
+            return None
+        score = category_score(category, {name: mark.achieved for name, mark in marks.items()})
+        self._check_sum(entry, score, where)
+        return Marks(score=score, reason=self._reason(entry, where), items=marks)
+
+    def _item(self, item: Item, entry: Any, where: str) -> Mark:
+        if not isinstance(entry, dict):
+            self.wrong(f'{where} is {_kind(entry)}; expected an object with "achieved"')
+            return Mark(achieved=None)
+        if "achieved" not in entry:
+            self.wrong(f'{where} has no "achieved"')
+            return Mark(achieved=None)
+        achieved = self._mark(entry["achieved"], item, item.points, f"{where}: achieved")
+        most = entry.get("max")
+        if most is not None and not (achieved is None and _is_not_applicable(most)):
+            points = self._number(most, f"{where}: max")
+            if points is not None and abs(points - item.points) > TOLERANCE:
+                self.wrong(f"{where}: max is {most:.12g}, but the rubric gives {item.points:.12g} points")
+        return Mark(achieved=achieved, reason=self._reason(entry, where))
+
+    def _reason(self, entry: dict[str, Any], where: str) -> str:
+        """The words beside a mark; a form that was sent back as it came is no judgment, whatever numbers are in it."""
+        words = _words(entry, "reason", "notes", "reasoning")
+        if words.strip() in BLANKS:
+            self.wrong(f"{where}: the reason is the form's own; give one in your words")
+        return words
+
+    def _whole(self, item: Item, entry: dict[str, Any], where: str) -> float | None:
+        """The score of what is scored as a whole, given as a score, as points of a maximum, or as both."""
+        scores: list[float | None] = []
+        if "score" in entry:
+            scores.append(self._mark(entry["score"], item, 1, f"{where}: score"))
+        if "achieved" in entry:
+            scores.append(self._share(entry["achieved"], entry.get("max"), item, where))
+        if not scores:
+            self.wrong(f'{where} has no "score"')
+            return None
+        first, last = scores[0], scores[-1]
+        if (first is None) != (last is None) or is_off(first, last):
+            self.wrong(f'{where}: "score" and "achieved" contradict each other')
+        return first
+
+    def _share(self, achieved: Any, most: Any, item: Item, where: str) -> float | None:
+        """Points as a share of the maximum that stands beside them, or of 1."""
+        if _is_not_applicable(achieved) or most is None:
+            return self._mark(achieved, item, 1, f"{where}: achieved")
+        highest = self._number(most, f"{where}: max")
+        if not highest:
+            if highest == 0:
+                self.wrong(f"{where}: max is 0; expected a number above 0")
+            return None
+        points = self._mark(achieved, item, highest, f"{where}: achieved")
+        return None if points is None else points / highest
+
+    def _mark(self, value: Any, item: Item, most: float, where: str) -> float | None:
+        """A number from 0 to the most there is; None where the item does not apply, or after saying what is wrong."""
+        if _is_not_applicable(value):
+            if not item.na_condition:
+                self.wrong(f'{where} is "{NOT_APPLICABLE}", but by the rubric it always applies; give a number')
+            return None
+        number = self._number(value, where)
+        if number is None:
+            return None
+        if number > most + TOLERANCE:
+            self.wrong(f"{where} is {value:.12g}, more than {most:.12g}; give a number from 0 to {most:.12g}")
+            return None
+        if item.evaluation == BINARY and min(number, abs(number - most)) > TOLERANCE:
+            self.wrong(f"{where} is {value:.12g}; give either 0 or {most:.12g}")
+            return None
+        return min(number, most)
+
+    def _number(self, value: Any, where: str) -> float | None:
+        """A number from 0 up; None after saying that it is none."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            way_out = "; write numbers without quotes" if isinstance(value, str) else ""
+            self.wrong(f"{where} is {_kind(value)}; expected a number{way_out}")
+            return None
+        if value < 0:
+            self.wrong(f"{where} is {value:.12g}; expected a number from 0 up")
+            return None
+        return float(value)
+
+    def _check_sum(self, entry: dict[str, Any], score: float | None, where: str) -> None:
+        """Look at the sum that a judge gives beside the items: it must be possible, and is only a claim."""
+        if score is None:
+            return
+        if entry.get("score") is not None:
+            claimed = self._number(entry["score"], f"{where}: score")
+            if claimed is not None and claimed > 1 + TOLERANCE:
+                self.wrong(f"{where}: score is {claimed:.12g}, more than 1; give a number from 0 to 1")
+            self.is_off = self.is_off or is_off(claimed, score)
+        if entry.get("achieved") is not None and entry.get("max") is not None:
+            achieved = self._number(entry["achieved"], f"{where}: achieved")
+            most = self._number(entry["max"], f"{where}: max")
+            if achieved is not None and most is not None and achieved > most + TOLERANCE:
+                self.wrong(f"{where}: achieved is {achieved:.12g}, more than its max of {most:.12g}")
+            elif achieved is not None and most:
+                self.is_off = self.is_off or is_off(achieved / most, score)
+
+
+def _is_not_applicable(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().upper() == NOT_APPLICABLE
+
+
+def _claim(table: dict[str, Any]) -> Claim:
+    """What the judge says of the whole; what is of another type is no claim."""
+    score = next((table[key] for key in ("weighted_score", "score") if key in table), None)
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    grade = next((table[key] for key in ("letter_grade", "grade") if isinstance(table.get(key), str)), "")
+    passed = table.get("passed")
+    return Claim(
+        score=float(score) if score is not None and is_number else None,
+        passed=passed if isinstance(passed, bool) else None,
+        grade=readable(grade[:LONGEST_REASON]),
+    )
+
+
+def _words(table: dict[str, Any], *keys: str) -> str:
+    """The first text under one of the keys, cut to a bounded length."""
+    text = next((table[key] for key in keys if isinstance(table.get(key), str)), "")
+    return readable(text[:LONGEST_REASON])
+
+
+def _kind(value: Any) -> str:
+    """What a value is, in words."""
+    if isinstance(value, str):
+        return f'the text "{quoted(value, 40)}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return "a number"
+    return "null" if value is None else "a list" if isinstance(value, list) else "an object"
+
+
+def _together(problems: list[str]) -> str:
+    more = f"; and {len(problems) - ENOUGH} more" if len(problems) > ENOUGH else ""
+    return "; ".join(problems[:ENOUGH]) + more

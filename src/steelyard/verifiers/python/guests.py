@@ -1,0 +1,175 @@
+"""Guests in sandboxes that Python answers are judged with, and our end of the talk with them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import struct
+import sys
+from contextlib import AsyncExitStack
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Guest, Limits, Outcome
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Host, Sandbox
+    from steelyard.verifiers.python.plan import Plan
+
+LARGEST = 64 << 20
+"""Bytes that may be told of one attempt."""
+GRACE = 0.2
+"""Seconds in which a guest may end by itself once its talk is over."""
+
+
+@cache
+def guest(name: str, environment: str = "", style: str = "") -> Guest:
+    """A module of ours in the interpreter that a case wants: the bare one, or that of a virtual environment."""
+    here = Path(__file__)
+    sources = [
+        (f"steelyard.verifiers.python.{part}", here.with_name(f"{part}.py").read_text("utf-8"))
+        for part in ("wire", name)
+    ]
+    if not environment and style == "pytest":
+        # our own environment is as good as any to run pytest itself
+        environment = sys.prefix
+    if not environment:
+        return Guest(modules=tuple(sources))
+    root = Path(environment).absolute()
+    python = sys.executable if environment == sys.prefix else str(root / "bin" / "python")
+    return Guest(modules=tuple(sources), python=python, readable=(str(root), *base(root)))
+
+
+def installed(environment: Path) -> tuple[str, ...]:
+    """The packages of a virtual environment with their versions, and its Python's own."""
+    settings = (environment / "pyvenv.cfg").read_text("utf-8").splitlines()
+    python = [line.partition("=")[2].strip() for line in settings if line.startswith("version")]
+    packages = environment.glob("lib/python*/site-packages/*.dist-info")
+    return (*(f"Python {number}" for number in python[:1]), *sorted({package.stem for package in packages}))
+
+
+def base(environment: Path) -> tuple[str, ...]:
+    """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
+    try:
+        settings = (environment / "pyvenv.cfg").read_text("utf-8")
+    except OSError:
+        if environment == Path(sys.prefix):
+            return ()
+        raise VerifierError(
+            f"{environment} is no virtual environment; make one with: python3 -m venv {environment}"
+        ) from None
+    home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")
+    folder = Path(home).resolve().parent
+    return () if not home or folder == Path("/usr") else (str(folder),)
+
+
+class Talk:
+    """Our end of a talk with a guest; what it says may come from an answer, and is bounded."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel = channel
+        self._rest = b""
+        self.garbled = False
+        """Whether what came was no message of a guest's."""
+
+    async def say(self, message: list[Any]) -> None:
+        body = msgspec.json.encode(message)
+        with contextlib.suppress(OSError):  # who is gone says nothing either, and that is heard
+            await asyncio.get_running_loop().sock_sendall(self._channel, struct.pack("I", len(body)) + body)
+
+    async def hear(self) -> list[Any] | None:
+        """What the guest says next; None when it has ended. What is said after nonsense is not listened to."""
+        try:
+            (length,) = struct.unpack("I", await self._take(4))
+            if length > LARGEST:
+                raise ValueError("too long")
+            decoded: list[Any] = msgspec.json.decode(await self._take(length), type=list)
+        except (OSError, EOFError):
+            self.garbled = bool(self._rest)
+            return None
+        except (ValueError, RecursionError):
+            self.garbled = True
+            return None
+        return decoded
+
+    async def _take(self, length: int) -> bytes:
+        while len(self._rest) < length:
+            piece = await asyncio.get_running_loop().sock_recv(self._channel, max(65536, length - len(self._rest)))
+            if not piece:
+                raise EOFError
+            self._rest += piece
+        taken, self._rest = self._rest[:length], self._rest[length:]
+        return taken
+
+
+async def ended(host: Host, call: asyncio.Future[Outcome]) -> Outcome:
+    """The end of a call whose talk is over; one that lingers is ended."""
+    done, _ = await asyncio.wait([call], timeout=GRACE)
+    if not done:
+        host.stop()
+    return await call
+
+
+class Referee:
+    """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
+
+    def __init__(self, sandbox: Sandbox, tests: Plan, environment: str) -> None:
+        self.tests = tests
+        self.environment = environment
+        self.ended = False
+        self._held = AsyncExitStack()
+        self._sandbox = sandbox
+
+    async def begin(self, tests: dict[str, Any]) -> None:
+        self._host = await self._held.enter_async_context(self._sandbox.host(guest("referee", self.environment)))
+        ours, theirs = socket.socketpair()
+        self._channel = self._held.enter_context(ours)
+        # it outlives many answers: how long each may take is counted anew every time
+        forever = Limits(cpu_seconds=1e9, wall_seconds=1e9)
+        self._call = asyncio.ensure_future(self._host.call([theirs], forever))
+        self._talk = Talk(self._channel)
+        await self._talk.say([tests])
+        if await self._talk.hear() is None:
+            outcome = await self.end()
+            raise VerifierError(f"its tests could not be taken up: {death(outcome)}")
+
+    def introduce(self) -> socket.socket:
+        """The end of a new line to the referee, for an answer."""
+        referees, candidates = socket.socketpair()
+        with referees:
+            socket.send_fds(self._channel, [b"c"], [referees.fileno()])
+        return candidates
+
+    async def judged(self, code: str, seconds: float) -> list[Any] | None:
+        """What the referee saw of an answer; None when it did not survive that."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._talk.say([code])
+                return await self._talk.hear()
+        except TimeoutError:
+            self._host.stop()
+            return None
+
+    async def end(self) -> Outcome:
+        """Send the referee home."""
+        self.ended = True
+        self._channel.close()
+        try:
+            return await ended(self._host, self._call)
+        finally:
+            await self._held.aclose()
+
+
+def death(outcome: Outcome) -> str:
+    """How a guest came to its end, in words."""
+    if outcome.limit:
+        return f"stopped at the {outcome.limit} after {outcome.seconds:.1f} s"
+    if outcome.exit_code < 0:
+        return f"died before the verdict, by signal {-outcome.exit_code}"
+    return f"died before the verdict, with exit code {outcome.exit_code}"

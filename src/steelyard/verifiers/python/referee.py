@@ -1,0 +1,472 @@
+"""The tests, in a process that the code under test cannot reach.
+
+Runs in a contained child of a zygote of its own, on the standard library alone. It is told the tests, calls the answer
+over a socket, and decides.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import copy
+import decimal
+import gc
+import io
+import os
+import random
+import resource
+import socket
+import sys
+import time
+
+from steelyard.verifiers.python.wire import LONGEST_MESSAGE, Gone, Line, Peer, decoded, encoded, said, short
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+    from typing import Any
+
+USUAL = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
+"""What tests usually import: loaded once, so that no fork has to."""
+for _module in USUAL:
+    __import__(_module)
+MOST_OUTPUT = 64 << 10
+MOST_PRINTED = 16 << 20
+"""Characters of what is printed during one step that tests can look at."""
+LONGEST_LINEAGE = 50
+OWN = {"__builtins__", "__name__"}
+"""Names that are the tests' own, whatever an answer gives them to."""
+
+
+class Referee(Peer):
+    """The tests' side of the talk."""
+
+    def __init__(self, fd: int, *, may_stop: bool = False) -> None:
+        super().__init__(fd)
+        self._may_stop = may_stop
+        """Whether the tests speak of StopIteration; to others it would look as if there were nothing more to test."""
+        self._callbacks: list[Any] = []
+        self._exceptions: dict[int, type[BaseException]] = {}
+        self.output: list[str] = []
+        self.stdout = sys.stdout = io.StringIO()
+        self._room = MOST_OUTPUT
+        self.own_word = False
+        """Whether something other than what is tested was asked of the answer, so that its own word may have decided."""
+
+    def encode(self, value: Any) -> Any:
+        return encoded(value, self._lend)
+
+    def decode(self, value: Any) -> Any:
+        return decoded(value, self._met)
+
+    def _lend(self, thing: Any) -> Any:
+        if isinstance(thing, Remote):
+            return {"handle": [thing._number]}
+        if callable(thing) and not isinstance(thing, type):
+            self._callbacks.append(thing)
+            return {"callback": len(self._callbacks) - 1}
+        raise TypeError(
+            f"{type(thing).__name__} is not plain data; tests that hand over such objects need style = unittest"
+        )
+
+    def _met(self, mark: str, held: Any) -> Any:
+        if mark == "handle":
+            return Remote(self, int(held[0]), str(held[1]))
+        if mark == "exception":
+            return self.exception(held)
+        # the one module that does something when it is imported: it opens a browser
+        if mark == "module" and held in sys.stdlib_module_names and held != "antigravity":
+            return __import__(held)
+        return None
+
+    def exception(self, lineage: Any) -> type[BaseException]:
+        """Our own class for an exception of the answer's: those that everyone knows are themselves."""
+        kind: type[BaseException] = Exception
+        if len(lineage) > LONGEST_LINEAGE:
+            raise ValueError("a lineage without end")
+        for number, name in reversed(lineage):
+            if number is None:
+                known = getattr(builtins, name)
+                kind = known if issubclass(known, BaseException) else Exception
+            else:
+                kind = self._exceptions.setdefault(number, type(str(name)[:100], (kind,), {}))
+        return kind
+
+    def perform(self, request: list[Any]) -> list[Any]:
+        """Call back a function that a test handed over."""
+        try:
+            _, number, positional, named = request
+            return ["ok", self.encode(self._callbacks[number](*self.decode(positional), **self.decode(named)))]
+        except Gone:
+            raise
+        except BaseException as error:
+            return ["raised", said(error)]
+
+    def refused(self, why: str) -> list[Any]:
+        return ["raised", why]
+
+    def do(self, deed: str, *positional: Any, **named: Any) -> Any:
+        """Have the answer's side do something, and take what comes of it."""
+        given = [self.encode(list(positional))]
+        if named:
+            given.append([[name, self.encode(value)] for name, value in named.items()])
+        told = self.ask(deed, *given)
+        try:
+            if told[0] == "ok":
+                _, value, printed, *changed = told
+                self.printed(printed)
+                for place, now in changed:
+                    changed_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
+                return self.decode(value)
+            _, kind, message, arguments, printed = told
+            self.printed(printed)
+            raised = self.exception(kind["exception"])
+            given = self.decode(arguments)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise self.gone(f"said something that is no value: {type(error).__name__}") from None
+        if issubclass(raised, StopIteration) and deed != "next" and not self._may_stop:
+            # `all(map(answer, ...))` would take it for the end of what there is to test
+            raise RuntimeError(f"the answer raised {raised.__name__}")
+        raise made(raised, given, str(message))
+
+    def own(self, deed: str, thing: Remote, other: Any) -> bool:
+        """The answer's own yes or no about something of its own."""
+        said = self.do(deed, thing, other) is True
+        self.own_word |= said
+        return said
+
+    def printed(self, text: str) -> None:
+        if text:
+            if sys.stdout is not self.stdout or self.stdout.tell() < MOST_PRINTED:
+                sys.stdout.write(text)
+            if self._room > 0:
+                self.output.append(text[: self._room])
+                self._room -= len(text)
+
+
+class Remote:
+    """Something of the answer's that is not plain data; it stays there, and is asked."""
+
+    __slots__ = ("_helps", "_mixed", "_name", "_number", "_side")
+
+    def __init__(self, side: Referee, number: int, name: str) -> None:
+        object.__setattr__(self, "_side", side)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_name", name[:100])
+        # whether plain data, such as what a test expects, went into it
+        object.__setattr__(self, "_mixed", False)
+        # whether it is not what is tested, but what a test asks about that: a method, another function of the answer's
+        object.__setattr__(self, "_helps", False)
+
+    def __call__(self, *positional: Any, **named: Any) -> Any:
+        result = self._side.do("call", self, *positional, **named)
+        if self._helps and not isinstance(result, Remote) and result is not None:
+            self._side.own_word = True
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return helping(self._side.do("getattr", self, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._side.do("setattr", self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        items = self._side.do("iter", self)
+        if not isinstance(items, Remote):
+            raise TypeError(f"{self._name} gave no iterator")
+        with contextlib.suppress(StopIteration):
+            while True:
+                yield self._side.do("next", items)
+
+    def __next__(self) -> Any:
+        return self._side.do("next", self)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Remote) and self._side.own("isinstance", instance, self)
+
+    def __eq__(self, other: object) -> Any:
+        # an object that claims to equal plain data would be its own judge
+        return self._side.own("eq", self, other) if isinstance(other, Remote) else False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __bool__(self) -> bool:
+        # no more than the answer could have said with a plain yes or no, but its own word all the same
+        self._side.own_word = True
+        return self._side.do("truth", self) is True
+
+    def _compared(self, deed: str, other: Any) -> Any:
+        if not isinstance(other, Remote):
+            raise TypeError(f"{self._name} is an object of the answer's own: it cannot be compared with plain data")
+        return self._side.do(deed, self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared("lt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared("le", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared("gt", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared("ge", other)
+
+    def __len__(self) -> int:
+        length: int = self._side.do("len", self)
+        return length
+
+    def __contains__(self, item: Any) -> bool:
+        held: bool = self._side.own("contains", self, item)
+        return held
+
+    def __str__(self) -> str:
+        return self._words("str")
+
+    def __repr__(self) -> str:
+        return self._words("repr")
+
+    def _words(self, deed: str) -> str:
+        said = self._side.do(deed, self)
+        if not isinstance(said, str):
+            raise TypeError(f"{self._name} has no words for itself")
+        return said
+
+    def __enter__(self) -> Any:
+        return self._side.do("enter", self)
+
+    def __exit__(self, *error: object) -> None:
+        self._side.do("exit", self)
+
+
+def helping(thing: Any) -> Any:
+    """The same thing, whose word about another is noted as the answer's own."""
+    if isinstance(thing, Remote):
+        object.__setattr__(thing, "_helps", True)
+    return thing
+
+
+def _deed(name: str) -> Any:
+    def method(self: Remote, *others: Any) -> Any:
+        return self._side.do(name, self, *others)
+
+    return method
+
+
+def _reckoned(name: str, *, swapped: bool = False) -> Any:
+    """An operation; `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is."""
+
+    def method(self: Remote, *others: Any) -> Any:
+        operands = (*others, self) if swapped else (self, *others)
+        mixed = any(not isinstance(operand, Remote) or operand._mixed for operand in operands)
+        result = self._side.do(name, *operands)
+        if not mixed:
+            return result
+        if not isinstance(result, Remote):
+            raise TypeError(
+                f"{self._name} is an object of the answer's own: what it makes of plain data is its own word; "
+                "tests that reckon with such objects need style = unittest"
+            )
+        object.__setattr__(result, "_mixed", True)
+        return result
+
+    return method
+
+
+for _name in ("getitem", "setitem", "delitem"):
+    setattr(Remote, f"__{_name}__", _deed(_name))
+for _name in ("neg", "abs", "invert"):
+    setattr(Remote, f"__{_name}__", _reckoned(_name))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
+    setattr(Remote, f"__{_name.rstrip('_')}__", _reckoned(_name))
+    setattr(Remote, f"__r{_name.rstrip('_')}__", _reckoned(_name, swapped=True))
+
+
+def changed_in_place(value: Any, now: Any) -> Any:
+    """The same object with other content, as far down as it is of the same kind."""
+    if type(value) is not type(now) or not isinstance(value, (list, dict, set, bytearray, collections.deque)):
+        return now
+    if isinstance(value, list) and len(value) == len(now):
+        now = [changed_in_place(old, new) for old, new in zip(value, now, strict=True)]
+    elif isinstance(value, dict):
+        now = {key: changed_in_place(value.get(key), new) for key, new in now.items()}
+    value.clear()
+    (value.update if isinstance(value, (dict, set)) else value.extend)(now)
+    return value
+
+
+def made(kind: type[BaseException], given: Any, message: str) -> BaseException:
+    """An exception of ours that says what the answer's said."""
+    try:
+        error = kind(*given)
+    except Exception:
+        error = RuntimeError(message[:LONGEST_MESSAGE])
+    # never empty: nothing to say must not look like nothing wrong
+    error.__dict__["said"] = message[:LONGEST_MESSAGE] or "an exception without words"
+    return error
+
+
+class Step:
+    """A statement of the tests, ready to run: a test, or what prepares one."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self.is_test: bool = told["test"]
+        sources = [told[key] for key in ("left", "right") if key in told]
+        self.sides = [compile(source, "tests.py", "eval") for source in sources]
+        mode = "single" if "want" in told else "exec"
+        self.code = None if self.sides or "pair" in told else compile(told["source"], "tests.py", mode)
+
+        self.names = set(names_in([code for code in (*self.sides, self.code) if code is not None]))
+
+    def run(self, known: dict[str, Any], candidate: Any) -> str:
+        """What is wrong, or nothing."""
+        if self.sides:
+            left, right = (eval(side, known) for side in self.sides)
+            return "" if left == right else f"got {short(left)}, expected {short(right)}"
+        if "pair" in self.told:
+            given, wanted = self.told["pair"]
+            # an answer may change what it is given, but not what the next one is given
+            got = candidate(*copy.deepcopy(given))
+            return "" if same(got, wanted) else f"got {short(got)}, expected {short(wanted)}"
+        if "want" in self.told:
+            return self._example(known)
+        exec(self.code, known)  # type: ignore[arg-type]
+        return ""
+
+    def _example(self, known: dict[str, Any]) -> str:
+        """One example of a doctest."""
+        import doctest  # heavy, and rarely needed
+
+        printed = io.StringIO()
+        wanted, raises, flags = self.told["want"], self.told["raises"], self.told["flags"]
+        checker = doctest.OutputChecker()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(self.code, known)  # type: ignore[arg-type]
+        except Exception as error:
+            if raises is None:
+                return said(error)
+            got = said(error) + "\n"
+            if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+                return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
+            return "" if checker.check_output(raises, got, flags) else f"raised {got}"
+        if raises is not None:
+            return f"raised nothing, expected {raises}"
+        got = printed.getvalue()
+        return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
+
+
+def names_in(waiting: list[CodeType]) -> Iterator[str]:
+    """Every name that may be looked up when this is run."""
+    while waiting:
+        code = waiting.pop()
+        yield from code.co_names
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+
+
+def same(got: Any, wanted: Any) -> bool:
+    """Whether a value is what a file said: files know no tuples."""
+    if isinstance(wanted, list):
+        return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(same, got, wanted))
+    if isinstance(wanted, dict):
+        return isinstance(got, dict) and got.keys() == wanted.keys() and all(same(got[key], wanted[key]) for key in got)
+    return bool(got == wanted) and isinstance(got, bool) == isinstance(wanted, bool)
+
+
+def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> dict[str, Any]:
+    """What came of one answer."""
+    names = {name for step in steps for name in step.names if not hasattr(builtins, name)} - OWN
+    if entry_point:
+        names.add(entry_point)
+    result: dict[str, Any] = {"tests": [], "output": referee.output}
+    known = met(referee, code, names, result)
+    if known is None:
+        return result
+    candidate = known.get(entry_point)
+    if entry_point and candidate is None:
+        return {**result, "raised": f"the answer does not define {entry_point}"}
+    for name in known if entry_point else ():
+        if name != entry_point:
+            helping(known[name])
+    for number, step in enumerate(steps):
+        wrong, seconds = tried(referee, step, known, candidate)
+        if referee.lost:
+            # nor does a test pass that swallowed the end of the answer together with its exceptions
+            result["gone"] = wrong
+            break
+        if step.is_test:
+            result["tests"].append([number, wrong[:LONGEST_MESSAGE], seconds])
+        elif wrong:
+            result["raised"] = wrong
+            break
+    result["own_word"] = referee.own_word
+    known.clear()  # its functions hold it, and it holds them
+    return result
+
+
+def met(referee: Referee, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
+    """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
+    try:
+        referee.send(["load", code, sorted(names)])
+        told = referee.receive()
+        result["compiled"] = told[0] == "compiled"
+        if not result["compiled"]:
+            result |= {"error": str(told[1]), "line": told[2] if type(told[2]) is int else None}
+            return None
+        result["seconds"] = float(told[1])
+        told = referee.receive()
+        referee.printed(str(told[2]))
+        if told[0] != "loaded":
+            result["raised"] = str(told[1]) or "nothing that has words"
+            return None
+        # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
+        found = {name: referee.decode(told[1][name]) for name in names if name in told[1]}
+    except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        result["gone"] = said(error)
+        return None
+    return {"__name__": "tests", **found}
+
+
+def tried(referee: Referee, step: Step, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
+    """What was wrong when a step was run, if anything was, and how long it took."""
+    if referee.stdout.tell():
+        referee.stdout.seek(0)
+        referee.stdout.truncate()
+    began = time.perf_counter()
+    try:
+        wrong = step.run(known, candidate)
+    except BaseException as error:
+        wrong = said(error) if not isinstance(error, Gone) else str(error)
+    return wrong, time.perf_counter() - began
+
+
+def main(fds: list[int]) -> None:
+    """Take the tests of one case from a socket, then judge one answer after the other with them."""
+    engine = Line(fds[0], lenient=True)
+    told = engine.receive()[0]
+    steps = [Step(step) for step in told["steps"]]
+    engine.send(["ready"])
+    gc.enable()  # many answers come by, and each leaves its circles
+    may_stop = any("StopIteration" in step.names for step in steps)
+    control = socket.socket(fileno=fds[0])
+    while True:
+        _, channels, _, _ = socket.recv_fds(control, 1, 1)
+        if not channels:
+            os._exit(0)
+        # every answer meets the tests in the same state, and has its own share of time
+        random.seed(0)
+        decimal.setcontext(decimal.Context())
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + told["seconds"]) + 1, most))
+        code = engine.receive()[0]
+        engine.send([judge(Referee(channels[0], may_stop=may_stop), code, steps, told["entry_point"])])
+        os.close(channels[0])

@@ -1,0 +1,332 @@
+"""Python answers, judged by running their tests."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import platform
+import re
+import secrets
+import signal
+import socket
+from contextlib import asynccontextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Limits, Outcome
+from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
+from steelyard.verifiers.code.join_stub import code_of
+from steelyard.verifiers.python.guests import Referee, Talk, base, death, ended, guest, installed
+from steelyard.verifiers.python.plan import INSIDE, Plan, plan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from steelyard.protocols import Sandbox
+
+DEFINITION = re.compile(
+    r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
+)
+"""A line that gives a name to a function, a class or a value."""
+KEPT = 64 << 10
+"""Characters of what an answer printed that are kept."""
+PLANS = 1000
+"""Cases whose tests are kept taken apart."""
+
+
+class Python:
+    """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
+
+    version = f"python 2, CPython {platform.python_version()}"
+    at_once = os.cpu_count() or 2
+    runs_code = True
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._plans: dict[str, Plan] = {}
+        self._referees: list[Referee] = []
+
+    def check(self, case: Case) -> None:
+        tests = self._plan(case)
+        if case.verify.python_env:
+            base(Path(case.verify.python_env))
+        if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
+            raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
+
+    def surroundings(self, case: Case) -> tuple[str, ...]:
+        """What an answer finds to import: the packages of its environment, with their versions."""
+        if case.verify.python_env:
+            return installed(Path(case.verify.python_env))
+        return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
+
+    def _plan(self, case: Case) -> Plan:
+        """The case's tests, taken apart once for all its attempts."""
+        if case.tests_digest not in self._plans:
+            if len(self._plans) >= PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            self._plans[case.tests_digest] = plan(case)
+        return self._plans[case.tests_digest]
+
+    async def verify(self, case: Case, answer: Answer) -> Finding:
+        tests = self._plan(case)
+        expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
+        extracted = code_of(case, answer.text)
+        if extracted.code is None:
+            return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
+        if tests.pairs:
+            finding = await self._program(case, tests, extracted.code)
+        elif tests.style in INSIDE:
+            finding = await self._inside(case, tests, extracted.code)
+        else:
+            finding = await self._refereed(case, tests, extracted.code)
+        return msgspec.structs.replace(
+            finding,
+            code=extracted.code,
+            missing=_missing(extracted.code, expected),
+            trust=finding.trust or ("in-process" if tests.style in INSIDE else "isolated"),
+            isolation=self._sandbox.level,
+        )
+
+    async def close(self) -> None:
+        while self._referees:
+            await self._referees.pop().end()
+
+    async def _refereed(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Let a referee call the answer, each in a sandbox of its own."""
+        limits = _limits(case)
+        async with (
+            self._referee(case, tests, limits) as referee,
+            self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate,
+        ):
+            answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
+            try:
+                told = await referee.judged(code, limits.wall_seconds + 10)
+                answered = await ended(candidate, answering)
+            finally:
+                answering.cancel()
+            if told is None:
+                return _unjudged(tests, await referee.end())
+        return _finding(told[0], tests, answered)
+
+    @asynccontextmanager
+    async def _referee(self, case: Case, tests: Plan, limits: Limits) -> AsyncIterator[Referee]:
+        """A referee that knows these tests: one that waits, or a new one in place of one that knows others."""
+        environment = case.verify.python_env
+        waiting = next((one for one in self._referees if one.tests is tests and one.environment == environment), None)
+        if waiting is not None:
+            self._referees.remove(waiting)
+        else:
+            while len(self._referees) >= self.at_once:
+                await self._referees.pop(0).end()
+            waiting = Referee(self._sandbox, tests, environment)
+            await waiting.begin(
+                {"steps": tests.steps, "entry_point": case.verify.entry_point, "seconds": limits.cpu_seconds}
+            )
+        try:
+            yield waiting
+        except BaseException:
+            await waiting.end()
+            raise
+        if not waiting.ended:
+            self._referees.append(waiting)
+
+    async def _program(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Run the answer as a program once for each pair, and compare what it prints."""
+        results = []
+        died = ""
+        for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
+            if died.endswith("limit"):
+                # who ran out of time once is not given as much again for every pair
+                results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
+                continue
+            compiled, ran, outcome = await self._run_once(case, code, given)
+            if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
+                line = compiled[2] if isinstance(compiled[2], int) else None
+                return _uncompiled(str(compiled[1]), line, outcome.seconds)
+            if ran is None:
+                died = died or outcome.limit or "died"
+            wrong = death(outcome) if ran is None else ran
+            got = outcome.stdout.decode("utf-8", "replace")
+            if not wrong and _lines(got) != _lines(wanted):
+                wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
+            word = "failed" if wrong else "passed"
+            results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
+        first = next((f"{test.name}: {test.message}" for test in results if test.outcome == "failed"), "")
+        label, reason = _why(results, "", died, first)
+        seconds = sum(test.seconds for test in results)
+        return Finding(compiled=True, tests=tuple(results), label=label, reason=reason, test_seconds=seconds)
+
+    async def _run_once(self, case: Case, code: str, given: str) -> tuple[list[Any] | None, str | None, Outcome]:
+        """What the program's process said of compiling it, what went wrong in it if it came to its end, and how it ended."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            async with self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate:
+                answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
+                try:
+                    talk = Talk(ours)
+                    await talk.say(["program", code, given])
+                    compiled = await talk.hear()
+                    ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
+                    outcome = await ended(candidate, answering)
+                finally:
+                    answering.cancel()
+        # a program may say anything here; what we do not understand says nothing
+        is_ours = ran is not None and len(ran) == 2 and ran[0] == "ran"
+        return compiled, str(ran[1]) if ran is not None and is_ours else None, outcome
+
+    async def _inside(self, case: Case, tests: Plan, code: str) -> Finding:
+        """Run the tests beside the answer; what it tells without the secret of this attempt is forged."""
+        nonce = secrets.token_hex(16)
+        ours, theirs = socket.socketpair()
+        facts: list[list[Any]] = []
+        tampered = ""
+        with ours:
+            async with self._sandbox.host(guest("inside", case.verify.python_env, tests.style)) as host:
+                running = asyncio.ensure_future(host.call([theirs], _limits(case)))
+                try:
+                    talk = Talk(ours)
+                    await talk.say([nonce, tests.style, code, case.tests, tests.names])
+                    while (told := await talk.hear()) is not None and not tampered:
+                        if told[:1] != [nonce] or len(told) < 2:
+                            tampered = "wrote to the channel of its results"
+                        elif told[1] == "tampered":
+                            tampered = str(told[2])
+                        else:
+                            facts.append(told[1:])
+                    if talk.garbled:
+                        tampered = "wrote to the channel of its results"
+                    outcome = await ended(host, running)
+                finally:
+                    running.cancel()
+        return _seen_inside(facts, tests, outcome, tampered)
+
+
+def _limits(case: Case, *, more: float = 0) -> Limits:
+    # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
+    return Limits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
+
+
+def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
+    """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
+    if told.get("compiled") is False:
+        return _uncompiled(told["error"], told["line"], answered.seconds)
+    output = "".join(told.get("output", ())) + answered.stdout.decode("utf-8", "replace")
+    if "compiled" not in told:
+        # no answer has run yet; only compiling something monstrous ends here
+        return Finding(compiled=False, label=answered.limit or "died", reason=death(answered), output=output[:KEPT])
+    results = {number: (wrong, seconds) for number, wrong, seconds in told["tests"]}
+    raised = told.get("raised", "")
+    gone = "gone" in told
+    otherwise = raised or (death(answered) if gone else "not run")
+    places = [place for place, step in enumerate(tests.steps) if step["test"]]
+    judged = []
+    for name, place in zip(tests.names, places, strict=True):
+        wrong, seconds = results.get(place, (otherwise, 0.0))
+        judged.append(Test(name=name, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+    label, reason = _why(judged, raised, (answered.limit or "died") if gone else "", otherwise)
+    return Finding(
+        compiled=True,
+        tests=tuple(judged),
+        label=label,
+        reason=reason,
+        output=output[:KEPT],
+        # a test that asks an object of the answer's whether it is right takes the answer's word for it
+        trust="in-process" if told.get("own_word") else "",
+        compile_seconds=told["seconds"],
+        test_seconds=answered.seconds,
+    )
+
+
+def _seen_inside(facts: list[list[Any]], tests: Plan, outcome: Outcome, tampered: str) -> Finding:
+    """What came from beside the answer, as a finding; what is not accounted for has failed."""
+    told = {kind: values for kind, *values in facts if kind != "test"}
+    if "unable" in told:
+        raise VerifierError(str(told["unable"][0]))
+    if "not compiled" in told:
+        return _uncompiled(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
+    output = outcome.stdout.decode("utf-8", "replace")[:KEPT]
+    if not facts and not tampered:
+        return Finding(compiled=False, label=outcome.limit or "died", reason=death(outcome), output=output)
+    raised = str(told["raised"][0]) if "raised" in told else ""
+    finished = "finished" in told
+    otherwise = raised or ("not run" if finished else death(outcome))
+    results = {
+        str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
+    }
+    judged = []
+    for name in tests.names:
+        # one test of a file may be run with many arguments
+        own = [known for known in results if known == name or known.startswith(f"{name}[")]
+        for known in own or [name]:
+            wrong, seconds = results.get(known, (otherwise, 0.0))
+            wrong = tampered or wrong or ("" if finished else otherwise if known not in results else "")
+            judged.append(Test(name=known, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+    label, reason = _why(judged, raised, "" if finished or raised else (outcome.limit or "died"), otherwise)
+    if tampered:
+        label, reason = "tampered", f"tried to forge its result: {tampered}"
+    return Finding(
+        compiled=True,
+        tests=tuple(judged),
+        label=label,
+        reason=reason,
+        output=output,
+        test_seconds=outcome.seconds,
+        tampered=tampered,
+    )
+
+
+def _tests(facts: list[list[Any]]) -> list[list[Any]]:
+    return [fact for fact in facts if fact[0] == "test" and len(fact) == 4]
+
+
+def _unjudged(tests: Plan, judged: Outcome) -> Finding:
+    """The referee itself came to no end: what the answer returned was more than its tests could bear."""
+    if judged.exit_code == 0 or (judged.exit_code == -signal.SIGKILL and not judged.limit):
+        # nothing an answer returns does that
+        raise VerifierError("the referee was ended from outside")
+    reason = f"the tests did not survive what the answer returned: {death(judged)}"
+    failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
+    return Finding(compiled=True, tests=failed, label=judged.limit or "died", reason=reason)
+
+
+def _uncompiled(error: str, line: int | None, seconds: float) -> Finding:
+    place = line or 1
+    span = Span(file="answer.py", line_start=place, line_end=place, column_start=1, column_end=1)
+    return Finding(
+        compiled=False,
+        diagnostics=(Diagnostic(level="error", message=error, spans=(span,)),),
+        label="does not compile",
+        reason=error,
+        compile_seconds=seconds,
+    )
+
+
+def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[str, str]:
+    """The kind of failure, and the failure in one line."""
+    if broken:
+        return "exception", f"raised before any test: {broken}"
+    if ended:
+        return ended, otherwise
+    wrong = next((test for test in tests if test.outcome == "failed"), None)
+    if wrong is None:
+        return "", ""
+    if wrong.message.startswith("MemoryError"):
+        return "memory limit", f"{wrong.name}: {wrong.message}"
+    wrong_answer = wrong.message.startswith(("got ", "printed ", "AssertionError"))
+    return ("wrong answer" if wrong_answer else "exception"), f"{wrong.name}: {wrong.message}"
+
+
+def _lines(text: str) -> list[str]:
+    """What was printed, without the blanks at the ends that nobody sees."""
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def _missing(code: str, expected: tuple[str, ...]) -> tuple[str, ...]:
+    """The expected names that no line defines; a search that hostile code cannot make slow, as parsing it here could be."""
+    defined = {name for pair in DEFINITION.findall(code) for name in pair}
+    return tuple(name for name in expected if name not in defined)

@@ -1,0 +1,164 @@
+"""Checks of a response that is to be a table in CSV (RFC 4180)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from steelyard.records import Evidence
+from steelyard.verifiers.response.fences import blocks
+from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, Judged, evidence, judged
+from steelyard.verifiers.response.table import Table
+from steelyard.verifiers.response.unicode import quoted
+
+MOST_ROWS = 200_000
+"""Rows that are read; a longer table is refused, so that a reply of nothing but line breaks cannot fill the memory."""
+TOO_MANY = f"more than {MOST_ROWS} rows"
+BLANK_LINE = re.compile(r"\n\r?\n")
+
+
+class Row(NamedTuple):
+    """One record of a table."""
+
+    start: int
+    fields: list[str]
+    fault: str = ""
+    """Why the text is no CSV from here on; empty where it is."""
+
+
+def rows(text: str, delimiter: str = ",", position: int = 0) -> list[Row]:
+    r"""The records of a text up to its end, or up to the first fault.
+
+    >>> [row.fields for row in rows('a,b\n1,"x, y"\n')]
+    [['a', 'b'], ['1', 'x, y']]
+    """
+    if '"' not in text and "\r" not in text:
+        return _unquoted(text, delimiter, position)
+    sign = re.escape(delimiter)
+    token = re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"\r\n{sign}]*+))({sign}|\r?\n|\Z)')
+    found: list[Row] = []
+    start, fields = position, list[str]()
+    while position < len(text) or fields:
+        match = token.match(text, position)
+        if match is None:
+            found.append(Row(position, fields, "a quotation mark out of place"))
+            return found
+        fields.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        position = match.end()
+        if match[3] != delimiter:
+            found.append(Row(start, fields))
+            start, fields = position, []
+            if len(found) > MOST_ROWS:
+                found.append(Row(start, [], TOO_MANY))
+                return found
+    return found
+
+
+def _unquoted(text: str, delimiter: str, position: int) -> list[Row]:
+    """The same, much faster, for a text without quotation marks."""
+    found: list[Row] = []
+    lines = text[position:].split("\n", MOST_ROWS + 1)
+    is_cut = len(lines) > MOST_ROWS + 1 and bool(lines.pop())
+    for line in lines if lines[-1] or is_cut else lines[:-1]:
+        found.append(Row(position, line.split(delimiter)))
+        position += len(line) + 1
+    if is_cut:
+        found.append(Row(position, [], TOO_MANY))
+    return found
+
+
+@dataclass(frozen=True)
+class Csv:
+    """The reply is a table with these columns, and with these rows or so many of them."""
+
+    rule: str
+    columns: tuple[str, ...]
+    rows: int | tuple[tuple[str, ...], ...] | None
+    strict: bool
+    delimiter: str
+
+    def judge(self, text: str) -> Judged:
+        found = blocks(text)
+        if self.strict:
+            return self._whole(text, 0, text, is_fenced=bool(found))
+        if len(found) == 1:
+            return self._whole(text, found[0].start, found[0].body)
+        start = self._header(text)
+        if start is None:
+            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what=f"no line with the columns {self._named()}"))
+        blank = BLANK_LINE.search(text, start)
+        body = text[start : blank.start() + 1 if blank else len(text)]
+        table = rows(body, self.delimiter)
+        # prose may follow without a blank line: the table ends where a line has another number of fields
+        count = next(
+            (n for n, row in enumerate(table) if len(row.fields) != len(self.columns) or row.fault), len(table)
+        )
+        return self._compared(text, start, table[:count])
+
+    def _named(self) -> str:
+        return quoted(self.delimiter.join(self.columns))
+
+    def _header(self, text: str) -> int | None:
+        """Where the line with the columns begins."""
+        fields = [f'(?:{re.escape(name)}|"{re.escape(name.replace(chr(34), chr(34) * 2))}")' for name in self.columns]
+        blanks = "" if self.delimiter in " \t" else "[ \\t]*+"
+        line = f"{blanks}{re.escape(self.delimiter)}{blanks}".join(fields)
+        match = re.compile(rf"^{blanks}{line}{blanks}\r?$", re.MULTILINE).search(text)
+        return match.start() if match else None
+
+    def _whole(self, text: str, start: int, body: str, *, is_fenced: bool = False) -> Judged:
+        table = rows(body, self.delimiter)
+        while table and table[-1].fields == [""]:
+            table.pop()
+        mended = ("fence",) if is_fenced else ("text around it",) if self._header(text) else ()
+        if not table:
+            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply is empty"))
+        for row in table:
+            width = len(row.fields)
+            if row.fault or width != len(table[0].fields):
+                what = row.fault or f"a row of {width} fields beside {len(table[0].fields)} columns"
+                said = evidence(self.rule, f"no CSV: {what}", text, start + row.start, start + row.start + 40)
+                return judged(WRONG_FORMAT, replace(said, mended=mended))
+        if is_fenced or (mended and len(table[0].fields) != len(self.columns)):
+            said = evidence(self.rule, "text around the table, which is not permitted", text, 0, 40)
+            return judged(WRONG_FORMAT, replace(said, mended=mended))
+        return self._compared(text, start, table)
+
+    def _compared(self, text: str, start: int, table: list[Row]) -> Judged:
+        """A table in the right format, held against what was asked for."""
+        if [field.strip() for field in table[0].fields] != list(self.columns):
+            what = f"the columns are not {self._named()}"
+            return judged(FAIL, evidence(self.rule, what, text, start, start + 100))
+        body = table[1:]
+        wanted = len(self.rows) if isinstance(self.rows, tuple) else self.rows
+        if wanted is not None and len(body) != wanted:
+            return judged(FAIL, Evidence(rule=self.rule, what=f"{len(body)} rows, where {wanted} are asked for"))
+        if isinstance(self.rows, tuple):
+            for row, fields in zip(body, self.rows, strict=True):
+                if tuple(field.strip() for field in row.fields) != fields:
+                    what = f"the row is not {quoted(self.delimiter.join(fields))}"
+                    return judged(FAIL, evidence(self.rule, what, text, start + row.start, start + row.start + 100))
+        return judged(PASS, Evidence(rule=self.rule, what=f"a table with {len(body)} rows"))
+
+
+def csv(table: Table) -> Csv:
+    """Columns in their order; `rows` is their number or the rows themselves."""
+    columns = table.texts("columns")
+    delimiter = table.text("delimiter", ",")
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise table.wrong("delimiter", "expected one character, and neither a quotation mark nor a line break")
+    given = table.take("rows")
+    wanted: int | tuple[tuple[str, ...], ...] | None
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given >= 0):
+        wanted = given
+    elif isinstance(given, list):
+        for number, row in enumerate(given):
+            if not isinstance(row, list) or len(row) != len(columns):
+                raise table.wrong(f"rows[{number}]", f"expected a list of {len(columns)} fields")
+        wanted = tuple(tuple(map(str, row)) for row in given)
+    else:
+        raise table.wrong("rows", "expected the number of rows, or a list of them")
+    return Csv(table.path, columns, wanted, table.flag("strict_no_extra_text"), delimiter)

@@ -1,0 +1,292 @@
+"""JSON Schema without what could hang, reach out or differ between machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from steelyard.verifiers.response.schema_quick import DRAFTS, Test, quick
+from steelyard.verifiers.response.text import compiled, readable
+from steelyard.verifiers.response.unicode import quoted
+
+MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+SINGLES = (
+    *("items", "additionalItems", "additionalProperties", "contains", "propertyNames"),
+    *("not", "if", "then", "else"),
+)
+IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+"""Keywords that hold the same value against another schema."""
+REFUSED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
+FRAMES = 560
+"""Calls within calls that checking a value may take, well below the limit of the interpreter."""
+FRAMES_PER_STEP = 4
+DEEPEST = 100
+LARGEST = 10_000
+"""Subschemas of one schema."""
+
+_steps: ContextVar[list[int]] = ContextVar("_steps")
+
+
+class TooMuchError(Exception):
+    """A schema that branches so much that holding this value against it would take too long."""
+
+
+class Unmet(NamedTuple):
+    """The first part of a schema that a value does not meet."""
+
+    what: str
+    schema: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON Schema that has been checked; `format` is a remark in it and asserts nothing."""
+
+    validator: Any
+    deepest: int
+    """Levels of nesting of a value that can be held against it."""
+    quick: Test | None
+    """A faster way to see that a value meets it, where there is one."""
+
+    def unmet(self, value: Any, length: int) -> Unmet | None:
+        """The first part that is not met, in the order of the schema; the length of the text bounds the work."""
+        if self.quick and self.quick(value):
+            return None
+        token = _steps.set([10_000 + 2 * length])
+        try:
+            error = next(self.validator.iter_errors(value), None)
+        finally:
+            _steps.reset(token)
+        if error is None:
+            return None
+        schema_path, value_path = pointer(error.absolute_schema_path), pointer(error.absolute_path)
+        return Unmet(quoted(str(error.message), 200), quoted(schema_path, 200), quoted(value_path, 200))
+
+
+def pointer(keys: Any) -> str:
+    """The JSON pointer of a path (RFC 6901)."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
+
+
+def schema(given: Any) -> Schema:
+    """A schema ready for use; ValueError with one sentence where it is wrong or asks for what we do not do."""
+    import jsonschema
+
+    if not isinstance(given, dict | bool):
+        raise ValueError("expected a JSON Schema: a table, true or false")
+    root = given if isinstance(given, dict) else {} if given else {"not": {}}
+    references, longest = _surveyed(root)
+    named = root.get("$schema")
+    draft = jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)
+    if named is not None and draft.META_SCHEMA.get("$schema", "").rstrip("#") != str(named).rstrip("#"):
+        raise ValueError(f'unknown $schema "{quoted(str(named))}"')
+    try:
+        draft.check_schema(root)
+    except jsonschema.SchemaError as error:
+        raise ValueError(f"at {pointer(error.absolute_path) or '/'}: {quoted(error.message, 200)}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    extended: Any = jsonschema.validators.extend
+    kind = extended(draft, _keywords(references))
+    deepest = min(DEEPEST, FRAMES // (FRAMES_PER_STEP * (1 + longest)))
+    is_plain = any(name in str(draft.META_SCHEMA.get("$schema")) for name in DRAFTS)
+    return Schema(kind(root), deepest, quick(root) if is_plain else None)
+
+
+def _surveyed(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """What each reference refers to, and the longest chain of schemas for one value."""
+    references: dict[str, Any] = {}
+    edges: dict[int, list[Any]] = {}
+    todo: list[tuple[Any, str]] = [(root, "")]
+    while todo:
+        node, path = todo.pop()
+        if not isinstance(node, dict) or id(node) in edges:
+            continue
+        if len(edges) >= LARGEST or path.count("/") > 200:
+            raise ValueError(f"at {path[:80]}: too large or nested too deeply")
+        edges[id(node)] = _in_place(node)
+        for key in REFUSED:
+            if key in node:
+                raise ValueError(f"at {path or '/'}: {key} is not supported")
+        if path and isinstance(node.get("$id"), str):
+            raise ValueError(f"at {path}: $id is only supported at the top")
+        if (reference := node.get("$ref")) is not None:
+            references[reference] = _target(root, reference, path)
+            edges[id(node)].append(references[reference])
+            todo.append((references[reference], str(reference).removeprefix("#")))
+        for pattern in (node.get("pattern"), *_keys(node.get("patternProperties"))):
+            if isinstance(pattern, str):
+                try:
+                    compiled(pattern)
+                except ValueError as error:
+                    raise ValueError(f"at {path or '/'}: RE2 cannot use this pattern: {quoted(str(error))}") from None
+        todo += _inner(node, path)
+    return references, _longest(edges)
+
+
+def _keys(table: Any) -> tuple[Any, ...]:
+    return tuple(table) if isinstance(table, dict) else ()
+
+
+def _inner(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
+    """The schemas within a schema."""
+    for key in MAPS:
+        if isinstance(node.get(key), dict):
+            yield from ((value, path + pointer((key, name))) for name, value in node[key].items())
+    for key in LISTS:
+        if isinstance(node.get(key), list):
+            yield from ((value, f"{path}/{key}/{number}") for number, value in enumerate(node[key]))
+    yield from ((node[key], f"{path}/{key}") for key in SINGLES if key in node)
+
+
+def _in_place(node: dict[str, Any]) -> list[Any]:
+    """The schemas that the same value is held against."""
+    found: list[Any] = []
+    for key in IN_PLACE:
+        inner = node.get(key)
+        if key in ("dependentSchemas", "dependencies"):
+            found += inner.values() if isinstance(inner, dict) else []
+        else:
+            found += inner if isinstance(inner, list) else [inner]
+    return found
+
+
+def _target(root: dict[str, Any], reference: Any, path: str) -> Any:
+    if reference != "#" and not (isinstance(reference, str) and reference.startswith("#/")):
+        said = quoted(str(reference))
+        raise ValueError(
+            f'at {path or "/"}: "$ref" must point into this schema, as "#/$defs/name" does, not at "{said}"'
+        )
+    node: Any = root
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, dict) and key in node:
+            node = node[key]
+        elif isinstance(node, list) and key.isdecimal() and len(key) < 6 and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            raise ValueError(f'at {path or "/"}: "$ref" points at "{quoted(reference)}", which is not there')
+    return node
+
+
+def _longest(edges: dict[int, list[Any]]) -> int:
+    """The longest chain of schemas that hold for one value; ValueError where a chain never ends."""
+    lengths: dict[int, int] = {}
+    for first in edges:
+        todo = [first]
+        under_way: set[int] = set()
+        while todo:
+            node = todo[-1]
+            inner = [id(other) for other in edges[node] if isinstance(other, dict)]
+            if node in lengths:
+                todo.pop()
+            elif node in under_way:
+                lengths[node] = max((1 + lengths[other] for other in inner), default=0)
+                under_way.discard(node)
+                todo.pop()
+            else:
+                under_way.add(node)
+                if any(other in under_way for other in inner):
+                    raise ValueError("a schema that refers to itself for the same value, without end")
+                todo += inner
+    longest = max(lengths.values())
+    if longest > 20:
+        raise ValueError("more than 20 schemas in a row for one value")
+    return longest
+
+
+@lru_cache(maxsize=1024)
+def _program(pattern: str) -> Any:
+    return compiled(pattern)
+
+
+def _searched(pattern: str, text: str) -> bool:
+    return _program(pattern).search(readable(text)) is not None
+
+
+def _keywords(references: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that the library would do in unbounded time, or with another kind of regular expression."""
+    from jsonschema import ValidationError
+
+    def spend() -> None:
+        left = _steps.get()
+        left[0] -= 1
+        if left[0] < 0:
+            raise TooMuchError
+
+    def is_met(validator: Any, instance: Any, inner: Any) -> bool:
+        return next(validator.descend(instance, inner), None) is None
+
+    def reference(validator: Any, target: Any, instance: Any, _: Any) -> Iterator[Any]:
+        spend()
+        yield from validator.descend(instance, references[target])
+
+    def pattern(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "string") and not _searched(wanted, instance):
+            yield ValidationError(f'"{quoted(instance)}" does not match {quoted(wanted)}')
+
+    def pattern_properties(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "object"):
+            for expression, inner in wanted.items():
+                for name, value in instance.items():
+                    if _searched(expression, name):
+                        yield from validator.descend(value, inner, path=name, schema_path=expression)
+
+    def additional_properties(validator: Any, inner: Any, instance: Any, whole: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "object"):
+            known, expressions = whole.get("properties", {}), tuple(whole.get("patternProperties", {}))
+            for name, value in instance.items():
+                if name in known or any(_searched(expression, name) for expression in expressions):
+                    continue
+                if inner is False:
+                    yield ValidationError(f'the key "{quoted(name)}" is not expected')
+                else:
+                    yield from validator.descend(value, inner, path=name)
+
+    def any_of(validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if not any(is_met(validator, instance, inner) for inner in options):
+            yield ValidationError("the value meets none of the alternatives")
+
+    def one_of(validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
+        met = sum(is_met(validator, instance, inner) for inner in options)
+        if met != 1:
+            yield ValidationError(f"the value meets {met} of the alternatives, not one")
+
+    def unique_items(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if wanted and validator.is_type(instance, "array"):
+            seen = set()
+            for item in instance:
+                if (same := _hashable(item)) in seen:
+                    yield ValidationError("an item stands twice in the list")
+                    return
+                seen.add(same)
+
+    def multiple_of(validator: Any, divisor: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(divisor)):
+            yield ValidationError(f"{quoted(str(instance))} is not a multiple of {divisor}")
+
+    return {
+        "$ref": reference,
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+        "anyOf": any_of,
+        "oneOf": one_of,
+        "uniqueItems": unique_items,
+        "multipleOf": multiple_of,
+    }
+
+
+def _hashable(value: Any) -> Any:
+    """Something that is equal for values that JSON Schema calls equal."""
+    if isinstance(value, dict):
+        return "table", frozenset((key, _hashable(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_hashable, value))
+    return ("flag", value) if isinstance(value, bool) else ("plain", value)

@@ -1,0 +1,76 @@
+"""Answers that are text: classified by what they are, and right when they meet the checks of their case."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from steelyard.errors import VerifierError, nearest, shown
+from steelyard.records import Answer, Case, Finding
+from steelyard.verifiers.response.checks import check, expected
+from steelyard.verifiers.response.classes import classified
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Sandbox
+    from steelyard.verifiers.response.judged import Check
+
+STYLES = ("contains", "exact", "regex")
+LONG = 100_000
+"""Characters from which on a reply is looked at in a thread, so that asking others goes on meanwhile."""
+
+
+class Response:
+    """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
+
+    version = "response 2"
+    at_once = os.cpu_count() or 2
+    runs_code = False
+
+    def __init__(self, sandbox: Sandbox) -> None:  # noqa: ARG002  every verifier is made alike
+        """Text is only read, so the sandbox is not needed."""
+        self._checks: dict[str, Check] = {}
+
+    def check(self, case: Case) -> None:
+        self._check(case)
+
+    async def verify(self, case: Case, answer: Answer) -> Finding:
+        check = self._check(case)
+        if len(answer.text) < LONG:
+            found = classified(answer, check)
+        else:
+            found = await asyncio.to_thread(classified, answer, check)
+        return Finding(
+            passed=found.passed,
+            score=found.score,
+            label="" if found.passed else found.primary,
+            reason="" if found.passed or not found.details else found.details[0].what,
+            evidence=found.details,
+        )
+
+    async def close(self) -> None:
+        """Nothing is kept that would have to be let go."""
+
+    def _check(self, case: Case) -> Check:
+        key = case.tests_digest
+        if key not in self._checks:
+            self._checks[key] = _declared(case)
+        return self._checks[key]
+
+
+def _declared(case: Case) -> Check:
+    """The check that a case declares, by a table or by its target."""
+    style = case.verify.style
+    if case.verify.expect:
+        if style:
+            raise VerifierError("verify.style and verify.expect both say how; keep one of them")
+        return check(case.verify.expect, "verify.expect")
+    if style not in ("", *STYLES):
+        raise VerifierError(f"unknown style {shown(style)} ({nearest(style[:80], STYLES)})")
+    if not case.target:
+        raise VerifierError('nothing to hold the reply against; give the case a target, or verify.expect with a "type"')
+    if style == "regex":
+        return expected(case.target)
+    if style == "exact":
+        return check({"type": "exact", "value": case.target.strip() or case.target, "strip": True}, "target")
+    return check({"type": "contains", "value": case.target}, "target")

@@ -1,0 +1,282 @@
+"""Answers compiled as the modules of one crate: a single one the same way as fifty.
+
+Every answer is the file of a module with a name nobody can guess, so it cannot tell whether it is alone, and what the
+compiler says about it is the same in both cases. First the answers are checked as a library, without any tests, by
+clippy where it is installed: what compiles and what the linter minds. Then they are built with their tests and the
+harness into one program.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Limits, Outcome
+from steelyard.records import Diagnostic, Span
+from steelyard.verifiers.rust import source
+from steelyard.verifiers.rust.harness import Judged, program
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Workspace
+    from steelyard.verifiers.rust.libraries import Libraries
+    from steelyard.verifiers.rust.toolchain import Toolchain
+
+MOST = 50
+"""Diagnostics that are kept of one answer."""
+LONGEST = 2000
+"""Characters of a message that are kept."""
+PROGRAM = 256 << 20
+"""The largest program that is fetched from the folder where it was built."""
+MEMORY = 4 << 30
+OURS = (
+    "extern location",
+    "can't find crate",
+    "failed to write",
+    "failed to create",
+    "error writing",
+    "couldn't create",
+)
+"""How errors begin that no answer can cause."""
+NOT_COUNTED = {
+    "dead_code",
+    "unused_macros",
+    "unused_macro_rules",
+    "unused_attributes",
+    "unused_extern_crates",
+    "unused_features",
+    "unused_visibilities",
+    "unfulfilled_lint_expectations",
+}
+"""Lints about who uses an answer, which here are the tests, and about attributes of a crate that it does not have."""
+STANDARD = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
+"""Lints that no attribute of an answer can silence or turn into errors."""
+
+
+class Piece(NamedTuple):
+    """An answer as a module of a crate."""
+
+    module: str
+    tests_module: str
+    macros_module: str
+    """Where the answer's macros are for its tests; empty when they use none."""
+    code: str
+    checked: source.Edited
+    """The answer by itself."""
+    built: source.Edited
+    """The answer with its tests."""
+    tests: source.Tests
+
+    def plain(self, text: str) -> str:
+        """A text of the compiler's without the names that only this piece has."""
+        for name in (self.tests_module, self.module):
+            text = text.replace(f"{name}::", "").replace(f"::{name}", "").replace(f"{name}/", "").replace(name, "crate")
+        return text
+
+
+def piece(code: str, read: Sequence[source.Token], tests: source.Tests) -> Piece:
+    """An answer, with its tokens, made ready for a crate."""
+    module, tests_module, macros_module = (f"{kind}_{secrets.token_hex(4)}" for kind in "mtn")
+    # the tests see no macro of the answer but those they ask for by a name that means nothing else
+    macros = source.defined(read).macros & tests.called - set(source.MACROS)
+    lent = "".join(f"pub(crate) use {name}; " for name in sorted(macros))
+    return Piece(
+        module=module,
+        tests_module=tests_module,
+        macros_module=macros_module if macros else "",
+        code=code,
+        checked=source.placed(code, read, module, "", ""),
+        built=source.placed(
+            code,
+            read,
+            module,
+            f'#[path = "tests.rs"] pub(crate) mod {tests_module}; ',
+            # in a module of its own a macro is brought in without a function of the same name
+            f"mod {macros_module} {{ {lent}}}" if macros else "",
+        ),
+        tests=tests,
+    )
+
+
+Texts = dict[str, tuple[Piece, source.Edited]]
+"""By module: an answer, and the text of its file."""
+
+
+class Said(NamedTuple):
+    """What the compiler said about one piece."""
+
+    errors: tuple[Diagnostic, ...] = ()
+    lints: tuple[Diagnostic, ...] = ()
+
+
+class Compiled(NamedTuple):
+    """How compiling some pieces went."""
+
+    outcome: Outcome
+    said: dict[str, Said]
+    """By module."""
+    elsewhere: tuple[str, ...]
+    """Errors that belong to no piece."""
+    linted: bool = False
+    program: bytes = b""
+
+    @property
+    def failed(self) -> set[str]:
+        """The modules that did not compile."""
+        return {module for module, said in self.said.items() if said.errors}
+
+    @property
+    def broke(self) -> bool:
+        """Whether the compiler ended without having said what is wrong with which piece."""
+        printed = self.outcome.stdout
+        cut_off = bool(printed) and not printed.endswith(b"\n")
+        denied = any(lint.level == "error" for said in self.said.values() for lint in said.lints)
+        spoke = self.outcome.exit_code == 0 or (self.outcome.exit_code == 1 and (self.failed or denied))
+        return bool(self.elsewhere or self.outcome.limit or cut_off or not spoke)
+
+
+class Compiler(NamedTuple):
+    """The toolchain with the libraries that answers are compiled against."""
+
+    tools: Toolchain
+    libraries: tuple[Libraries, ...]
+
+    @property
+    def readable(self) -> list[str]:
+        return [*self.tools.readable, *(library.folder for library in self.libraries)]
+
+    async def check(self, place: Workspace, pieces: Sequence[Piece], seconds: float) -> Compiled:
+        """Compile the answers by themselves, as a library, and ask the linter."""
+        root = "".join(f'#[path = "{each.module}/answer.rs"] pub mod {each.module};\n' for each in pieces)
+        files = {f"{each.module}/answer.rs": each.checked.text for each in pieces}
+        # clippy would go on looking for its settings in the folders above
+        await place.write({"check.rs": root, "clippy.toml": "", **files})
+        texts = {each.module: (each, each.checked) for each in pieces}
+        wanted = ("--crate-type", "lib", "--emit", "metadata=check.rmeta", "check.rs")
+        if self.tools.clippy:
+            compiled = await self._compile(place, texts, (self.tools.clippy, *STANDARD, *wanted), seconds)
+            if compiled.outcome.limit or not compiled.broke:
+                return compiled._replace(linted=True)
+        # a linter that crashes, or is not there, has not said that the answer does not compile
+        return await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
+
+    async def build(self, place: Workspace, pieces: Sequence[Piece], seconds: float) -> Compiled:
+        """Compile the answers with their tests and the harness into a program."""
+        judged = [Judged(each.module, each.tests_module, each.tests.found) for each in pieces]
+        files = {f"{each.module}/answer.rs": each.built.text for each in pieces}
+        files |= {f"{each.module}/tests.rs": each.tests.within(each.module, each.macros_module) for each in pieces}
+        await place.write({"main.rs": program(judged), **files})
+        texts = {each.module: (each, each.built) for each in pieces}
+        wanted = ("--crate-name=attempt", "--cap-lints=warn", "-Awarnings", "-Ccodegen-units=1", "-Cstrip=symbols")
+        dynamic = ("-C", "prefer-dynamic", "-C", f"link-arg=-Wl,-rpath,{self.tools.libraries}", *self.tools.linker)
+        argv = (self.tools.rustc, *wanted, *dynamic, "main.rs", "-o", "attempt")
+        compiled = await self._compile(place, texts, argv, seconds)
+        made = await place.read("attempt", PROGRAM) if compiled.outcome.exit_code == 0 else None
+        return compiled._replace(program=made or b"")
+
+    async def _compile(self, place: Workspace, texts: Texts, argv: Sequence[str], seconds: float) -> Compiled:
+        compiler, *wanted = argv
+        common = ("--sysroot", self.tools.sysroot, "--edition=2021", "-Cdebuginfo=0", "-Csymbol-mangling-version=v0")
+        told = ("--error-format=json", "--json=diagnostic-short")
+        against = [argument for library in self.libraries for argument in library.arguments]
+        outcome = await place.run(
+            # of standard error only the beginning is kept
+            ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', compiler, *common, *told, *wanted, *against],
+            limits=Limits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10, memory_bytes=MEMORY, file_bytes=PROGRAM),
+            environment=self.tools.environment,
+        )
+        if outcome.exit_code in (126, 127):
+            raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
+        said, elsewhere = _attributed(outcome.stdout, texts)
+        if ours := next((error for error in elsewhere if error.startswith(OURS)), None):
+            raise VerifierError(f"the compiler lacks something of ours: {ours}")
+        return Compiled(outcome, said, elsewhere)
+
+
+def _attributed(printed: bytes, texts: Texts) -> tuple[dict[str, Said], tuple[str, ...]]:
+    """The compiler's messages by the pieces they speak of, and the errors that speak of none."""
+    errors: dict[str, set[Diagnostic]] = {}
+    lints: dict[str, set[Diagnostic]] = {}
+    elsewhere: list[str] = []
+    for line in printed.splitlines():
+        message = _message(line)
+        if message is None or message["level"] not in ("error", "warning", "error: internal compiler error"):
+            continue
+        code = (message.get("code") or {}).get("code")
+        homes = {home[0] for span in message["spans"] if span["is_primary"] and (home := _home(span, texts))}
+        is_error = message["level"] != "warning"
+        if not is_error and (code is None or code in NOT_COUNTED):
+            continue
+        if not homes:
+            if is_error and not message["message"].startswith(("aborting due to", "could not compile")):
+                elsewhere.append(message["message"].partition("\n")[0][:LONGEST])
+            continue
+        for module in homes:
+            diagnostic = _diagnostic(message, code, module, texts)
+            # deny(clippy::all) in an answer is a lint, not an error of compilation
+            is_lint = not is_error or (code or "").startswith("clippy::")
+            (lints if is_lint else errors).setdefault(module, set()).add(diagnostic)
+    said = {
+        module: Said(_sorted(errors.get(module, ())), _sorted(lints.get(module, ()))) for module in {*errors, *lints}
+    }
+    return said, tuple(elsewhere)
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    if not line.startswith(b"{"):
+        return None
+    try:
+        message = msgspec.json.decode(line)
+    except msgspec.MsgspecError:
+        return None
+    return message if isinstance(message, dict) and {"level", "spans", "message"} <= message.keys() else None
+
+
+def _home(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict[str, Any]] | None:
+    """The piece in whose file a span lies, or the macro call that led there, with the span in that file."""
+    while span is not None:
+        module, _, file = span["file_name"].partition("/")
+        if module in texts and file in ("answer.rs", "tests.rs"):
+            return module, span
+        span = (span.get("expansion") or {}).get("span")
+    return None
+
+
+def _diagnostic(message: dict[str, Any], code: str | None, module: str, texts: Texts) -> Diagnostic:
+    homes = [_home(span, texts) for span in message["spans"] if span["is_primary"]]
+    spans = [_span(home[1], *texts[module]) for home in homes if home and home[0] == module]
+    level = "warning" if message["level"] == "warning" else "error"
+    text = texts[module][0].plain(message["message"])[:LONGEST]
+    return Diagnostic(level=level, message=text, code=code, spans=tuple(dict.fromkeys(spans)))
+
+
+def _span(span: dict[str, Any], piece: Piece, edited: source.Edited) -> Span:
+    file = span["file_name"].partition("/")[2]
+    first, last = span["line_start"], span["line_end"]
+    begin, end = span["column_start"], span["column_end"]
+    text: str | None = None
+    if file == "answer.rs":
+        begin, end = edited.column(first, begin), edited.column(last, end)
+        lines = piece.code.split("\n")
+        text = lines[first - 1].strip()[:300] if first <= len(lines) else None
+    return Span(file=file, line_start=first, line_end=last, column_start=begin, column_end=end, text=text)
+
+
+def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """By place, in an order that does not depend on the compiler's."""
+
+    def place(diagnostic: Diagnostic) -> tuple[Any, ...]:
+        spans = [(span.file, span.line_start, span.column_start) for span in diagnostic.spans]
+        return (spans, diagnostic.code or "", diagnostic.message)
+
+    return tuple(sorted(diagnostics, key=place))
+
+
+def readable(output: bytes, piece: Piece) -> str:
+    """What the code printed, without the names and numbers that differ from run to run."""
+    text = re.sub(r"^(thread '.*') \(\d+\) ", r"\1 ", output.decode("utf-8", "replace"), flags=re.MULTILINE)
+    return piece.plain(text)

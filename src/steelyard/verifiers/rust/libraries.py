@@ -1,0 +1,175 @@
+"""What is compiled once and then lent to every attempt: the harness, and the crates that a case depends on.
+
+Crates come from folders on this machine, never from the network: the one that STEELYARD_CARGO_VENDOR names (made by
+`cargo vendor`), Debian's librust-*-dev packages, or what cargo has fetched before. They are built in the sandbox,
+build scripts included, and only libraries leave it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Limits
+from steelyard.records import Dependency, digest
+from steelyard.verifiers.rust.harness import CRATE, HARNESS
+from steelyard.verifiers.rust.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Sandbox
+
+DEBIAN = Path("/usr/share/cargo/registry")
+LARGEST = 512 << 20
+PATIENCE = 900
+"""Seconds that building the dependencies of a case may take."""
+
+
+class Libraries(NamedTuple):
+    """A folder of compiled crates, and how the compiler is told of them."""
+
+    folder: str
+    arguments: tuple[str, ...]
+
+
+@cache
+def harness(tools: Toolchain) -> Libraries:
+    """The compiled harness; built on first use and kept for later runs."""
+    folder = _kept(digest("harness", HARNESS, tools))
+    library = folder / f"lib{CRATE}.rlib"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=folder.parent) as made:
+            Path(made, "harness.rs").write_text(HARNESS, "utf-8")
+            kind = ("--crate-type", "rlib", "--crate-name", CRATE, "--edition", "2021", "-O", "-A", "warnings")
+            argv = [tools.rustc, "--sysroot", tools.sysroot, *kind, "harness.rs", "-o", library.name]
+            ran = subprocess.run(argv, cwd=made, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            if ran.returncode:
+                raise VerifierError(f"the harness for Rust tests does not compile here: {ran.stderr[-500:]}")
+            folder.mkdir(exist_ok=True)
+            Path(made, library.name).replace(library)
+    return Libraries(str(folder), ("--extern", f"{CRATE}={library}"))
+
+
+def sources(dependencies: Sequence[Dependency]) -> Path:
+    """The folder that the crates come from; a VerifierError when one of them is nowhere on this machine."""
+    vendored = os.environ.get("STEELYARD_CARGO_VENDOR", "")
+    fetched = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry"
+    for folder in (Path(vendored),) if vendored else (DEBIAN, fetched):
+        held = [path.name for path in folder.glob("*")] + [path.name for path in folder.glob("src/*/*")]
+        absent = [each.name for each in dependencies if not any(_is_of(name, each.name) for name in held)]
+        if held and not absent:
+            return folder
+    names = ", ".join(dependency.name for dependency in dependencies)
+    raise VerifierError(
+        f"its dependencies ({names}) are not on this machine; put them into a folder with `cargo vendor` and name it in "
+        "STEELYARD_CARGO_VENDOR, or install Debian's packages librust-NAME-dev"
+    )
+
+
+def held(dependencies: Sequence[Dependency]) -> tuple[str, ...]:
+    """The folders of these crates, whose names mostly hold versions; a VerifierError when one of them is nowhere."""
+    folder = sources(dependencies)
+    names = {path.name for pattern in ("*", "src/*/*") for path in folder.glob(pattern)}
+    return tuple(sorted(name for name in names if any(_is_of(name, each.name) for each in dependencies)))
+
+
+def _is_of(folder: str, crate: str) -> bool:
+    return folder == crate or (folder.startswith(f"{crate}-") and folder[len(crate) + 1 :][:1].isdigit())
+
+
+async def dependencies(wanted: Sequence[Dependency], tools: Toolchain, sandbox: Sandbox) -> Libraries | None:
+    """The compiled dependencies, built on first use and kept for later runs; None when there are none."""
+    if not wanted:
+        return None
+    source = sources(wanted)
+    folder = _kept(digest("dependencies", sorted(wanted, key=lambda each: each.name), str(source), tools))
+    listed = folder / "arguments.json"
+    if not listed.exists():
+        made = Path(tempfile.mkdtemp(dir=folder.parent))
+        try:
+            externs = await _build(wanted, source, tools, sandbox, made)
+            arguments = [part for name, file in externs.items() for part in ("--extern", f"{name}={folder / file}")]
+            (made / "arguments.json").write_bytes(msgspec.json.encode([*arguments, "-L", f"dependency={folder}"]))
+            # whoever attempts run as must be able to read it
+            made.chmod(0o755)
+            with contextlib.suppress(OSError):  # somebody was quicker, with the same result
+                made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return Libraries(str(folder), tuple(msgspec.json.decode(listed.read_bytes(), type=list[str])))
+
+
+async def _build(
+    wanted: Sequence[Dependency], source: Path, tools: Toolchain, sandbox: Sandbox, made: Path
+) -> dict[str, str]:
+    """Build with cargo; puts the libraries into `made` and gives the files of the wanted crates by their names."""
+    if tools.cargo is None:
+        raise VerifierError(
+            "its dependencies cannot be built: no cargo here; install it with rustup or apt install cargo"
+        )
+    files = {"Cargo.toml": _manifest(wanted), "src/lib.rs": ""}
+    environment = {**tools.environment, "RUSTC": tools.rustc, "CARGO_HOME": "cargo", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    if (source / "src").is_dir() and (source / "index").is_dir():
+        environment["CARGO_HOME"] = str(source.parent)
+    else:
+        replaced = msgspec.json.encode(str(source)).decode()
+        files[".cargo/config.toml"] = (
+            f'[source.crates-io]\nreplace-with = "local"\n[source.local]\ndirectory = {replaced}\n'
+        )
+    async with sandbox.workspace(files, readable=[*tools.readable, str(source)]) as place:
+        argv = [tools.cargo, "build", "--offline", "--message-format=json", "--target-dir", "target"]
+        limits = Limits(PATIENCE, PATIENCE, memory_bytes=8 << 30, file_bytes=LARGEST, processes=256)
+        outcome = await place.run(argv, limits=limits, environment=environment)
+        if outcome.exit_code:
+            said = " ".join(outcome.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
+            raise VerifierError(f"its dependencies cannot be built from {source}: {outcome.limit or said[:400]}")
+        externs: dict[str, str] = {}
+        for line in outcome.stdout.splitlines():
+            artifact: dict[str, Any] = msgspec.json.decode(line)
+            if artifact.get("reason") != "compiler-artifact":
+                continue
+            kept = [name for name in artifact["filenames"] if name.endswith((".rlib", ".so", ".dylib"))]
+            for name in kept:
+                content = await place.read(f"target/debug/deps/{Path(name).name}", LARGEST)
+                if content is not None:
+                    (made / Path(name).name).write_bytes(content)
+                    if _package(artifact["package_id"]) in {each.name for each in wanted}:
+                        externs[artifact["target"]["name"].replace("-", "_")] = Path(name).name
+        return externs
+
+
+def _package(identity: str) -> str:
+    """The name in cargo's name for a package: `itoa` in `registry+https://…#itoa@1.0.1` and in `itoa 1.0.1 (…)`."""
+    return identity.rpartition("#")[2].partition("@")[0].partition(" ")[0]
+
+
+def _manifest(wanted: Sequence[Dependency]) -> str:
+    lines = ['[package]\nname = "attempts"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]']
+    for each in wanted:
+        # JSON's strings and lists are TOML's as well
+        name, version, features = (
+            msgspec.json.encode(part).decode() for part in (each.name, each.version, each.features)
+        )
+        lines.append(f"{name} = {{ version = {version}, features = {features} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _kept(name: str) -> Path:
+    """The folder of this name among those that are kept between runs."""
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache_home / "steelyard" / "rust"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.gettempdir(), f"steelyard-rust-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / name

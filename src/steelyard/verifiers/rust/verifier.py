@@ -1,0 +1,369 @@
+"""Rust answers, judged by compiling them, asking clippy and running their tests.
+
+An answer and its tests share a crate, because tests may touch private items: `trust` is `in-process`. What stands
+between an answer and a forged result is drawn in docs/verifying-rust.md: words that no honest answer needs are refused
+before anything is compiled (`rust_source`), tests are found in their source and keep the usual meaning of the usual
+names, and a harness that runs no line of the answer in its own process tells the results (`rust_harness`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import Limits, Outcome
+from steelyard.records import Answer, Case, Diagnostic, Finding, Test
+from steelyard.verifiers.code.join_stub import code_of
+from steelyard.verifiers.rust import crate
+from steelyard.verifiers.rust import libraries as rust_libraries
+from steelyard.verifiers.rust import source as rust_source
+from steelyard.verifiers.rust.batch import Batches
+from steelyard.verifiers.rust.crate import Compiler
+from steelyard.verifiers.rust.harness import Report, Told, report
+from steelyard.verifiers.rust.toolchain import toolchain
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Sandbox, Workspace
+    from steelyard.verifiers.rust.crate import Compiled, Piece, Said
+
+
+MOST = 50
+"""Answers that are compiled together; more of them hardly make one cheaper."""
+PATIENCE = 20
+"""CPU seconds for compiling answers together; when they need more, each is compiled alone, with a limit of its own."""
+
+
+class Job(NamedTuple):
+    """An answer to verify."""
+
+    case: Case
+    piece: Piece
+
+
+class Rust:
+    """Compiles an answer, asks clippy, and runs its tests, each in a process of its own."""
+
+    at_once = MOST * (os.cpu_count() or 2)
+    runs_code = True
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._building = asyncio.Lock()
+        """Held while dependencies are built, so that they are built once."""
+        self._batches: Batches[Job, Finding] = Batches(self._together, most=MOST, at_once=os.cpu_count() or 2)
+
+    @cached_property
+    def version(self) -> str:
+        return f"rust 1, {toolchain().version}"
+
+    def check(self, case: Case) -> None:
+        toolchain()
+        _tests(case)
+        if case.dependencies:
+            rust_libraries.sources(case.dependencies)
+
+    def surroundings(self, case: Case) -> tuple[str, ...]:
+        """The crates that an answer may use, as their folders are called."""
+        return rust_libraries.held(case.dependencies) if case.dependencies else ()
+
+    async def verify(self, case: Case, answer: Answer) -> Finding:
+        tests = _tests(case)
+        expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
+        extracted = code_of(case, answer.text)
+        if extracted.code is None:
+            return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
+        read = rust_source.tokens(extracted.code)
+        asked = "\n".join([*(message.content for message in case.messages), case.reference, *expected])
+        refused = rust_source.refusal(read, asked, case.tests)
+        if refused:
+            finding = Finding(
+                compiled=False,
+                passed=False,
+                label="tampered" if refused.tampered else "not allowed",
+                reason=refused.reason,
+                tampered=refused.reason if refused.tampered else "",
+            )
+        else:
+            job = Job(case, crate.piece(extracted.code, read, tests))
+            alone = job.piece.module if rust_source.wants_to_be_alone(read) else ""
+            finding = await self._batches.done((case.dependencies, alone), job)
+        if silenced := rust_source.silenced(read):
+            note = Diagnostic(
+                level="note", message=f"asks not to be told of {silenced}; warnings are counted as if it had not"
+            )
+            finding = msgspec.structs.replace(finding, diagnostics=(*finding.diagnostics, note))
+        return msgspec.structs.replace(
+            finding,
+            code=extracted.code,
+            missing=_missing(case, rust_source.defined(read)),
+            trust="in-process",
+            isolation=self._sandbox.level,
+        )
+
+    async def close(self) -> None:
+        """Nothing is kept."""
+
+    async def _together(self, jobs: Sequence[Job]) -> list[Finding | Exception]:
+        """Judge several answers in one crate, and alone those about which the crate leaves a doubt."""
+        found: dict[str, Finding] = {}
+        if len(jobs) > 1:
+            broke = False
+            # what could not be found out together is tried alone, where it fails by itself
+            with contextlib.suppress(VerifierError):
+                found, broke = await self._batched(jobs)
+            if broke and len(jobs) > 3:
+                # the compiler did not say who broke it; it is in one of the halves
+                middle = len(jobs) // 2
+                return [*await self._together(jobs[:middle]), *await self._together(jobs[middle:])]
+        results: list[Finding | Exception] = []
+        for job in jobs:
+            try:
+                results.append(found.get(job.piece.module) or await self._alone(job))
+            except Exception as error:  # noqa: BLE001  one answer's trouble is not the others'
+                results.append(error)
+        return results
+
+    async def _compiler(self, case: Case) -> Compiler:
+        tools = toolchain()
+        libraries = [await asyncio.to_thread(rust_libraries.harness, tools)]
+        async with self._building:
+            crates = await rust_libraries.dependencies(case.dependencies, tools, self._sandbox)
+        libraries += [crates] if crates else []
+        return Compiler(tools, tuple(libraries))
+
+    async def _batched(self, jobs: Sequence[Job]) -> tuple[dict[str, Finding], bool]:
+        """What is beyond doubt about answers compiled together, by their modules; also whether the compiler broke."""
+        compiler = await self._compiler(jobs[0].case)
+        seconds = min(PATIENCE, max(job.case.timeout_secs for job in jobs))
+        found: dict[str, Finding] = {}
+        async with self._sandbox.workspace({}, readable=compiler.readable) as place:
+            checked, accepted = await _rounds(compiler.check, place, [job.piece for job in jobs], seconds)
+            if compiler.tools.clippy and not checked.linted:
+                # one of them makes the linter crash, and the others are owed its word
+                return {}, not checked.outcome.limit
+            built, fitting = checked, accepted
+            if tested := [piece for piece in accepted if piece.tests.found]:
+                built, fitting = await _rounds(compiler.build, place, tested, seconds)
+        by_module = {job.piece.module: job for job in jobs}
+        for piece in accepted:
+            finding = _linted(checked, checked.said.get(piece.module, crate.Said()))
+            share = checked.outcome.seconds / len(accepted)
+            if not piece.tests.found:
+                found[piece.module] = msgspec.structs.replace(finding, compile_seconds=share)
+            elif piece in fitting:
+                number = fitting.index(piece)
+                share += built.outcome.seconds / len(fitting)
+                finding = msgspec.structs.replace(finding, compile_seconds=share)
+                job = by_module[piece.module]
+                finding, is_complete = await self._tested(finding, job, compiler, built.program, number)
+                if is_complete:
+                    found[piece.module] = finding
+        return found, any(compiled.broke and not compiled.outcome.limit for compiled in (checked, built))
+
+    async def _alone(self, job: Job) -> Finding:
+        case, piece = job
+        compiler = await self._compiler(case)
+        async with self._sandbox.workspace({}, readable=compiler.readable) as place:
+            checked = await compiler.check(place, [piece], case.timeout_secs)
+            said = checked.said.get(piece.module, crate.Said())
+            if said.errors or checked.broke:
+                return _uncompiled(checked, said)
+            finding = _linted(checked, said)
+            if not piece.tests.found:
+                return finding
+            built = await compiler.build(place, [piece], case.timeout_secs)
+        finding = msgspec.structs.replace(finding, compile_seconds=checked.outcome.seconds + built.outcome.seconds)
+        if not built.program:
+            return _unbuilt(finding, piece, built)
+        finding, _ = await self._tested(finding, job, compiler, built.program, 0)
+        return finding
+
+    async def _tested(
+        self, finding: Finding, job: Job, compiler: Compiler, program: bytes, number: int
+    ) -> tuple[Finding, bool]:
+        """Run the tests of one piece in a folder of its own; also whether the harness came to its end."""
+        case, piece = job
+        secret = secrets.token_hex(16).encode()
+        seconds = math.ceil(case.timeout_secs)
+        # nothing else is in it: no source of tests or answers, and nothing that other answers left
+        async with self._sandbox.workspace({"attempt": program}, readable=compiler.readable) as place:
+            outcome = await place.run(
+                ["./attempt", str(number), str(seconds)],
+                stdin=secret,
+                limits=Limits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10),
+            )
+        told = report(outcome, secret)
+        if not told.began:
+            raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
+        tests = _judged(piece.tests.found, told, outcome)
+        label, reason = _why(piece.tests.found, told, tests, outcome)
+        finding = msgspec.structs.replace(
+            finding,
+            tests=tuple(tests),
+            label=label,
+            reason=reason,
+            output=crate.readable(outcome.stderr, piece),
+            test_seconds=outcome.seconds,
+        )
+        return finding, told.finished
+
+
+async def _rounds(
+    compiled_together: Callable[[Workspace, Sequence[Piece], float], Awaitable[Compiled]],
+    place: Workspace,
+    pieces: Sequence[Piece],
+    seconds: float,
+) -> tuple[Compiled, Sequence[Piece]]:
+    """Compile, leave out what failed, and compile again: the pieces that compile together, none if that is in doubt."""
+    while True:
+        compiled = await compiled_together(place, pieces, seconds)
+        if compiled.broke:
+            return compiled, ()
+        pieces = [piece for piece in pieces if piece.module not in compiled.failed]
+        if not pieces or not compiled.failed:
+            return compiled, pieces
+
+
+@cache
+def _read(source: str, expected: tuple[str, ...]) -> rust_source.Tests:
+    return rust_source.tests_in(source, expected)
+
+
+def _tests(case: Case) -> rust_source.Tests:
+    """The tests of a case; a VerifierError when they cannot be counted."""
+    if not case.expectations.should_compile or not case.expectations.should_pass_tests:
+        return rust_source.Tests((), "", frozenset(), "")
+    expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
+    found = _read(case.tests, expected)
+    if found.unsupported:
+        raise VerifierError(f"its tests hold {found.unsupported}; write them out as functions with #[test]")
+    if not found.found:
+        raise VerifierError("no tests; write functions with #[test]")
+    return found
+
+
+def _missing(case: Case, defined: rust_source.Defined) -> tuple[str, ...]:
+    functions = [name for name in case.expectations.expected_functions if _last(name) not in defined.functions]
+    types = [name for name in case.expectations.expected_types if _last(name) not in defined.types]
+    return (*functions, *types)
+
+
+def _last(name: str) -> str:
+    """A method is looked for by its own name: `push` for `Stack::push`."""
+    return name.rpartition("::")[2]
+
+
+def _linted(checked: Compiled, said: Said) -> Finding:
+    return Finding(
+        compiled=True,
+        warnings=len(said.lints) if checked.linted else None,
+        diagnostics=said.lints[: crate.MOST],
+        compile_seconds=checked.outcome.seconds,
+    )
+
+
+def _uncompiled(checked: Compiled, said: Said) -> Finding:
+    """What is true of an answer that the compiler did not accept by itself."""
+    finding = Finding(
+        compiled=False,
+        diagnostics=(said.errors + said.lints)[: crate.MOST],
+        compile_seconds=checked.outcome.seconds,
+    )
+    return msgspec.structs.replace(finding, **_compiler_said(checked, said.errors))
+
+
+def _unbuilt(finding: Finding, piece: Piece, built: Compiled) -> Finding:
+    """What is true of an answer that compiles, but not together with its tests."""
+    said = built.said.get(piece.module, crate.Said())
+    finding = msgspec.structs.replace(finding, diagnostics=(said.errors + finding.diagnostics)[: crate.MOST])
+    fits_badly = bool(said.errors) and not built.outcome.limit and all(map(_is_about_tests, said.errors))
+    if not fits_badly:
+        return msgspec.structs.replace(finding, compiled=False, **_compiler_said(built, said.errors))
+    reason = f"the tests do not compile with it: {said.errors[0].message}"
+    tests = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
+    return msgspec.structs.replace(finding, tests=tests, label="does not fit the tests", reason=reason)
+
+
+def _is_about_tests(error: Diagnostic) -> bool:
+    return any(span.file == "tests.rs" for span in error.spans)
+
+
+def _compiler_said(compiled: Compiled, errors: Sequence[Diagnostic]) -> dict[str, str]:
+    """Why the compiler gave no result, as a label and a reason."""
+    if compiled.outcome.limit:
+        return {"label": compiled.outcome.limit, "reason": f"the compiler was stopped at the {compiled.outcome.limit}"}
+    if errors or compiled.elsewhere:
+        return {"label": "does not compile", "reason": errors[0].message if errors else compiled.elsewhere[0]}
+    printed = compiled.outcome.stdout
+    if b"memory allocation of" in printed or b"out of memory" in printed:
+        return {"label": "memory limit", "reason": "the compiler was stopped at the memory limit"}
+    return {"label": "died", "reason": f"the compiler {_death(compiled.outcome.exit_code)}"}
+
+
+def _judged(tests: Sequence[rust_source.RustTest], told: Report, outcome: Outcome) -> list[Test]:
+    """Every test that the source holds, whatever the program said it had."""
+    judged: list[Test] = []
+    number = 0
+    for test in tests:
+        if test.ignored:
+            judged.append(Test(name=test.name, outcome="ignored"))
+            continue
+        fact = told.tests.get(number)
+        number += 1
+        if fact is None:
+            judged.append(Test(name=test.name, outcome="failed", message=_ended(outcome)))
+        elif fact.word == "passed":
+            judged.append(Test(name=test.name, outcome="passed", seconds=fact.seconds))
+        else:
+            message = fact.message if fact.word == "failed" else _end(fact)
+            judged.append(Test(name=test.name, outcome="failed", message=message, seconds=fact.seconds))
+    return judged
+
+
+def _why(
+    tests: Sequence[rust_source.RustTest], told: Report, judged: Sequence[Test], outcome: Outcome
+) -> tuple[str, str]:
+    """The kind of failure, and the failure in one line."""
+    running = [place for place, test in enumerate(tests) if not test.ignored]
+    for number, place in enumerate(running):
+        test = judged[place]
+        if test.outcome == "passed":
+            continue
+        fact = told.tests.get(number)
+        reason = f"{test.name}: {test.message}"
+        if fact is None:
+            return outcome.limit or "died", reason
+        if fact.word == "cpu":
+            return "cpu limit", reason
+        if fact.word == "failed":
+            wrong = test.message.startswith(("assertion", "Error:", "test did not panic", "panic did not"))
+            return ("wrong answer" if wrong else "exception"), reason
+        # the standard library says so before it gives up
+        short = b"memory allocation of" in outcome.stderr
+        return (outcome.limit or ("memory limit" if short else "died")), reason
+    return ("", "") if running else ("no tests", "all tests are ignored")
+
+
+def _end(fact: Told) -> str:
+    if fact.word == "cpu":
+        return "stopped at the cpu limit"
+    return _death(-fact.code if fact.word == "killed" else fact.code)
+
+
+def _ended(outcome: Outcome) -> str:
+    return f"stopped at the {outcome.limit}" if outcome.limit else _death(outcome.exit_code)
+
+
+def _death(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"died before the verdict, by signal {-exit_code}"
+    return f"died before the verdict, with exit code {exit_code}"

@@ -1,0 +1,224 @@
+"""Versions of one module, each validated once, in private copies that stay warm in between.
+
+`init` is run only where providers are installed from a folder of plugins, and then once in each copy for all versions that
+need the same providers. For local modules it is not needed: where they lie can be read in the sources, and is written
+down as `init` would do it. So a module whose very error keeps `init` from working can be validated all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from steelyard.errors import VerifierError
+from steelyard.records import digest
+from steelyard.verifiers.terraform.program import PLUGINS
+from steelyard.verifiers.terraform.tree import LOCK, MANIFEST, Needs, Tree, needs, provider, version
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Sandbox, Workspace
+    from steelyard.verifiers.terraform.diagnostics import Said
+    from steelyard.verifiers.terraform.program import Answered, Program
+
+TREE = "tree"
+"""The folder in a workspace that holds the repository."""
+AT_A_TIME = 500
+"""Files that are written in one go."""
+LINKS = 'while [ "$#" -gt 1 ]; do mkdir -p "$(dirname "$1")" && ln -s "$2" "$1" || exit 1; shift 2; done'
+FRESH = f'cd -- "$1" && rm -rf .terraform/providers .terraform/plugins {LOCK}'
+"""Takes back what an `init` for another version installed."""
+NO_PLUGINS = frozenset(
+    {
+        "Could not load plugin",
+        "Could not satisfy plugin requirements",
+        "Failed to instantiate provider",
+        "Failed to load plugin schemas",
+        "Inconsistent dependency lock file",
+        "Missing required provider",
+        "Plugin did not respond",
+        "Plugin error",
+        "Required plugins are not installed",
+    }
+)
+"""What validate says when it could not look, because of a provider: none of these speaks of the configuration."""
+PROVIDER = re.compile(r'^.*?\bprovider "?(?P<address>(?:[^\s"/]+/)?[\w-]+/[\w-]+).*?$', re.MULTILINE)
+"""A line that names a provider by its address."""
+ABSENT = re.compile(r"no (?:such )?file ")
+NO_MODULE = frozenset({"Module not installed", "Module source has changed", "Module version requirements have changed"})
+
+
+class Copies:
+    """Private copies of a module, as many as are asked for at a time; whoever is done with the module closes them."""
+
+    def __init__(self, tree: Tree, sandbox: Sandbox, program: Program, *, seconds: float = 60) -> None:
+        self._tree = tree
+        self._sandbox = sandbox
+        self._program = program
+        self._seconds = seconds
+        self._needed = needs(tree)
+        self._idle: list[_Copy] = []
+        self._answers: dict[str, asyncio.Task[Answered]] = {}
+
+    async def validated(self, changed: Mapping[str, str] = {}) -> Answered:
+        """What validate says once these files, named as it names them, hold this; a VerifierError when it is not clear.
+
+        A version that was validated before is not validated again.
+        """
+        key = digest(sorted(changed.items()))
+        answer = self._answers.get(key)
+        if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
+            answer = self._answers[key] = asyncio.create_task(self._validated(dict(changed)))
+        # who gives up waiting must not take the answer from the others
+        return await asyncio.shield(answer)
+
+    async def release(self) -> None:
+        """Let go of the copies that wait for further versions; what was found out is kept."""
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def close(self) -> None:
+        """End what is under way, and let go of the copies."""
+        under_way = [answer for answer in self._answers.values() if not answer.done()]
+        for answer in under_way:
+            answer.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self.release()
+
+    async def _validated(self, changed: dict[str, str]) -> Answered:
+        own = version(self._tree, changed)
+        needed = needs(self._tree, own)
+        copy = self._idle.pop() if self._idle else await _Copy.made(self._tree, self._sandbox, self._program)
+        try:
+            answered = await copy.validated(own, needed, self._seconds)
+        except BaseException:
+            await copy.abandon()
+            raise
+        self._idle.append(copy)
+        self._check(answered.said, needed, copy.problem)
+        return answered
+
+    def _check(self, said: Said, needed: Needs, problem: str) -> None:
+        """Raise where validate could not look for want of something that is not the version's own mistake."""
+        absent = needed.absent & self._needed.absent if self._tree.is_complete else needed.absent
+        for diagnosis in said.diagnostics:
+            if diagnosis.summary in NO_PLUGINS and not self._asks_too_much(problem or diagnosis.detail):
+                told = PROVIDER.search(diagnosis.detail)
+                reason = problem[:300] or (told[0].strip(" -") if told else diagnosis.summary)
+                raise VerifierError(f"{self._where}: no answer without its providers: {reason}; {self._way_out}")
+            if diagnosis.summary in NO_MODULE and absent:
+                listed = ", ".join(sorted(absent))
+                raise VerifierError(
+                    f"{self._where}: no answer without modules from elsewhere: {listed}; {self._way_out}"
+                )
+            for path in self._tree.left_out if ABSENT.search(diagnosis.detail) else ():
+                if posixpath.basename(path) in diagnosis.detail:
+                    raise VerifierError(
+                        f"{self._where}: {path} was not copied: it is too large, or a link to elsewhere"
+                    )
+
+    def _asks_too_much(self, complaint: str) -> bool:
+        """Whether the providers that are missing are none of the module's own."""
+        missing = {provider(told["address"]) for told in PROVIDER.finditer(complaint)}
+        return self._tree.is_complete and bool(missing) and missing.isdisjoint(self._needed.providers)
+
+    @property
+    def _where(self) -> str:
+        return "the module" if self._tree.folder == "." else self._tree.folder
+
+    @property
+    def _way_out(self) -> str:
+        name = self._program.version.partition(" ")[0]
+        if self._sandbox.level not in ("full", "bubblewrap"):
+            return f"plugins run only where isolation is full or bubblewrap, and here it is {self._sandbox.level}"
+        return f"run {name} init -backend=false in its folder once, or name a folder of plugins in {PLUGINS[0]}"
+
+
+class _Copy:
+    """One copy of a module in a workspace of its own."""
+
+    def __init__(self, tree: Tree, program: Program, place: Workspace, held: AsyncExitStack) -> None:
+        self._tree = tree
+        self._program = program
+        self._place = place
+        self._held = held
+        self._folder = posixpath.normpath(f"{TREE}/{tree.folder}")
+        self._own: dict[str, bytes] = {}
+        """The files that are otherwise than in the module itself."""
+        self._installed_for: frozenset[str] = frozenset()
+        self.problem = ""
+        """Why providers could not be installed."""
+
+    @classmethod
+    async def made(cls, tree: Tree, sandbox: Sandbox, program: Program) -> _Copy:
+        """A copy with everything in it that does not change."""
+        async with AsyncExitStack() as held:
+            readable = (*program.readable, *sorted(set(tree.packages.values())))
+            place = await held.enter_async_context(
+                sandbox.workspace(
+                    {"home/settings": program.settings},
+                    readable=readable,
+                    local_sockets=bool(program.plugins or tree.packages),
+                )
+            )
+            copy = cls(tree, program, place, held.pop_all())
+        try:
+            await copy._fill()
+        except BaseException:
+            await copy.abandon()
+            raise
+        return copy
+
+    async def _fill(self) -> None:
+        files = list(self._tree.files.items())
+        for first in range(0, len(files), AT_A_TIME):
+            await self._place.write({f"{TREE}/{path}": content for path, content in files[first : first + AT_A_TIME]})
+        if self._tree.packages:
+            links = [word for link in self._tree.packages.items() for word in (f"{self._folder}/{link[0]}", link[1])]
+            await self._do(LINKS, *links)
+
+    async def validated(self, own: Mapping[str, bytes], needed: Needs, seconds: float) -> Answered:
+        """What validate says of a version that has these files of its own."""
+        await self._become({**own, self._tree.path(MANIFEST): needed.manifest})
+        if self._program.plugins and not self._tree.packages and needed.settled != self._installed_for:
+            await self._do(FRESH, self._folder)
+            lock = self._tree.path(LOCK)
+            await self._place.write({f"{TREE}/{lock}": self._tree.files[lock]} if lock in self._tree.files else {})
+            self._installed_for = needed.settled
+            self.problem = await self._program.init(self._place, self._folder, seconds)
+        with_plugins = bool(self._program.plugins or self._tree.packages)
+        return await self._program.validate(self._place, self._folder, seconds, with_plugins=with_plugins)
+
+    async def _become(self, wanted: dict[str, bytes]) -> None:
+        """Write what this version has of its own, and put back what the last one had."""
+        stale = [path for path, content in self._own.items() if wanted.get(path) != content]
+        fresh = {path: content for path, content in wanted.items() if self._own.get(path) != content}
+        files = self._tree.files
+        back = {path: files[path] for path in stale if path not in wanted and path in files}
+        replaced = [f"{TREE}/{path}" for path in {*stale, *fresh} if path in self._own or path in files]
+        if replaced:
+            # a file that is written over is put aside, and would lie in the way of whoever lists the folder
+            await self._do('rm -f -- "$@"', *sorted(replaced))
+        await self._place.write({f"{TREE}/{path}": content for path, content in {**back, **fresh}.items()})
+        self._own = wanted
+
+    async def _do(self, script: str, *arguments: str) -> None:
+        outcome = await self._place.run(["/bin/sh", "-c", script, "sh", *arguments])
+        if outcome.exit_code or outcome.limit:
+            said = outcome.stderr.decode("utf-8", "replace").strip()
+            raise VerifierError(f"the copy of the module could not be made ready: {said or outcome.limit}")
+
+    async def close(self) -> None:
+        """Let go of it; a sandbox that shows what no other module has is of no further use."""
+        if self._tree.packages:
+            await self.abandon()
+        else:
+            await self._held.aclose()
+
+    async def abandon(self) -> None:
+        """Let go of it in whatever state it is; its sandbox is then not used again."""
+        error = VerifierError("abandoned")
+        await self._held.__aexit__(type(error), error, None)

@@ -1,0 +1,341 @@
+"""How successful a repair of a Terraform module is, seen by what was said before it and after it.
+
+A repair is *plausible* when the module validates. It has *fixed* its target when four things hold:
+
+- The target is no longer said. A diagnostic is the same as an earlier one when it stands in the same block (or local
+  value, or file outside of blocks) with the same summary; the lines do not matter. Of several such in one block the
+  details, and then the lines' texts, tell which is which; where these do not, all of them must be gone.
+- No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (terraform_stages).
+- The block is still there, in some file of the same folder and under the same address, and so is the local value, and the
+  module that they stand in is still called. A block that is deleted, renamed, commented out or put into a string was not
+  repaired. Only where the target is about the name itself (an unsupported block type, an invalid name) may it change, but
+  no block may be lost; and where a header was so broken that no block could be made out, there must be one more now.
+- The block was not emptied: if it held more than the lines that the target points at, something must be left in it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from steelyard.records import Record, Target
+from steelyard.verifiers.terraform.diagnostics import Diagnosis, Said, settled
+from steelyard.verifiers.terraform.module import Home, Module
+from steelyard.verifiers.terraform.stages import hiding
+
+SAME_BLOCK, SAME_FILE, SAME_MODULE, ELSEWHERE = "same block", "same file", "same module", "elsewhere"
+ABOUT_NAME = re.compile(
+    r"Extraneous label|Invalid (.* name|data source|ephemeral resource|resource type)$|Missing \S+ for |Unsupported block type$"
+)
+HEADER = re.compile(r"(resource|data|module|variable|output|provider|locals|terraform)\b")
+SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,200}\?")
+SHARED = ("locals", "terraform")
+"""Addresses that several blocks may have."""
+CYCLE = "Cycle: "
+
+
+class Introduced(Record, frozen=True, kw_only=True):
+    """An error that the original does not have."""
+
+    diagnosis: Diagnosis
+    scope: str
+    """How far from the target: `same block`, `same file`, `same module` (another file of the folder) or `elsewhere`
+    (another folder, or no file at all)."""
+
+
+class Levels(Record, frozen=True, kw_only=True):
+    """How successful one repair is; warnings count as errors nowhere.
+
+    Whatever speaks of the target is None where there is none, or where the original does not show it.
+    """
+
+    plausible: bool
+    """The repaired module validates."""
+    fixed: bool | None = None
+    """The target is gone, provably, and its block is still there; `is_fixed` in tables of outcomes."""
+    strictly_fixed_in_block: bool | None = None
+    """Fixed, and no new error in the target's block."""
+    strictly_fixed_in_module: bool | None = None
+    """Fixed, and no new error at all."""
+    reason: str = ""
+    """Why the target does not count as fixed."""
+    introduced: tuple[Introduced, ...] = ()
+    """The new errors."""
+    line_is_clean: bool | None = None
+    """No error stands on the lines that took the place of the target's, and none may be hidden there."""
+    line_specific_error_fixed: bool | None = None
+    """The target itself does not stand on those lines, and is not hidden; what became of its block does not matter."""
+    module_total_errors: int
+    """All errors after the repair."""
+    module_errors: int
+    """Those of them in files of the target's folder, or of the validated one without a target."""
+    file_errors: int | None = None
+    """Those of them in the target's file."""
+    module_original_errors_remaining: int
+    """Those of all errors that the original has as well."""
+    module_fix_introduced_errors: int
+    """Those of all errors that it does not have."""
+    block_total_errors: int | None = None
+    """The errors in the target's block; None when it stands in none."""
+    block_original_errors_remaining: int | None = None
+    """Those of them that the original has as well."""
+    block_fix_introduced_errors: int | None = None
+    """Those of them that it does not have."""
+
+
+def levels(
+    before: Said,
+    after: Said,
+    *,
+    target: Target | None,
+    sources_before: Mapping[str, str],
+    sources_after: Mapping[str, str],
+) -> Levels:
+    """How successful a repair is, from what was said of the original and of the repaired module.
+
+    The sources are the files of the module, and of the modules it calls, by their paths from the validated folder.
+    """
+    old, new = Module(sources_before), Module(sources_after)
+    errors = _compared(before.errors, after.errors, old, new)
+    targets = _spoken_of(target, before) if target else []
+    home = old.home(targets[0] if targets else _place(target))
+    block = _block_now(targets[0], home, old, new) if targets else home.block
+    scopes = [_scope(new.home(error), home._replace(block=block)) for error, _ in errors]
+    introduced = tuple(
+        Introduced(diagnosis=error, scope=scope)
+        for (error, is_new), scope in zip(errors, scopes, strict=True)
+        if is_new
+    )
+    found = Levels(
+        plausible=after.valid,
+        introduced=introduced,
+        module_total_errors=len(errors),
+        module_errors=sum(error.file != "" and posixpath.dirname(error.file) == home.directory for error, _ in errors),
+        module_original_errors_remaining=len(errors) - len(introduced),
+        module_fix_introduced_errors=len(introduced),
+    )
+    if target is None:
+        return found
+    new_in_block = sum(error.scope == SAME_BLOCK for error in introduced)
+    all_in_block = scopes.count(SAME_BLOCK)
+    found = msgspec.structs.replace(
+        found,
+        file_errors=sum(error.file == home.file for error, _ in errors) if home.file else None,
+        block_total_errors=all_in_block if block else None,
+        block_original_errors_remaining=all_in_block - new_in_block if block else None,
+        block_fix_introduced_errors=new_in_block if block else None,
+    )
+    if not targets:
+        return msgspec.structs.replace(found, reason="the original does not show the target")
+    hider = next(filter(None, (hiding(one, old, new, errors) for one in targets)), None)
+    name = home.name if block == home.block else block
+    here = [said_here for one in targets for said_here in _on_lines_of(one, name, after, old, new)]
+    is_said_here = any(_complaint(one) == _complaint(targets[0]) for one in here)
+    is_gone = all(_is_gone(one, before, after, old, new) for one in targets)
+    if not is_gone or (block != home.block and is_said_here):
+        reason = "the target is still there"
+    elif hider is not None:
+        reason = f'"{hider.summary}" may hide the target'
+    else:
+        reason = next(filter(None, (_loss(one, old, new) for one in targets)), "")
+    return msgspec.structs.replace(
+        found,
+        fixed=not reason,
+        strictly_fixed_in_block=not reason and not new_in_block,
+        strictly_fixed_in_module=not reason and not introduced,
+        reason=reason,
+        line_is_clean=hider is None and all(one.severity != "error" for one in here),
+        line_specific_error_fixed=hider is None and not is_said_here,
+    )
+
+
+# ---- places
+
+
+def _place(target: Target | None) -> Diagnosis:
+    """Where a target stands that the original does not show; nowhere when there is none."""
+    if target is None or not target.file:
+        return Diagnosis(severity="", summary="")
+    return Diagnosis(severity="", summary="", file=posixpath.normpath(target.file), line_start=target.line_start)
+
+
+def _scope(home: Home, target: Home) -> str:
+    """How far from the target something stands."""
+    if not home.file or home.directory != target.directory:
+        return ELSEWHERE
+    if target.block and home.block == target.block and (home.block not in SHARED or home.file == target.file):
+        return SAME_BLOCK
+    return SAME_FILE if home.file == target.file else SAME_MODULE
+
+
+def _lines_now(line_start: int, line_end: int, old: list[str], new: list[str]) -> tuple[int, int]:
+    """The lines of a file that took the place of these: a changed line may be any of the changed ones now."""
+    shared = min(len(old), len(new))
+    above = next((at for at in range(shared) if old[at] != new[at]), shared)
+    below = next((at for at in range(shared - above) if old[-1 - at] != new[-1 - at]), shared - above)
+
+    def moved(line: int, edge: int) -> int:
+        return line if line <= above else edge if line <= len(old) - below else line + len(new) - len(old)
+
+    return moved(line_start, above + 1), moved(line_end, len(new) - below)
+
+
+def _block_now(target: Diagnosis, home: Home, old: Module, new: Module) -> str:
+    """The address of the target's block after the repair, which may change if something was wrong with its header."""
+    was, now = old.definitions(home.directory), new.definitions(home.directory)
+    if home.block in now or not (_is_about_name(target, home) or _is_header(target, home, old)):
+        return home.block
+    words = re.findall(r"[\w-]+", home.block or _line(target, old))
+    added = [block.address for block in new.blocks(home.file) if block.address not in was]
+    alike = [address for address in added if address.rpartition(".")[2] in words or address.startswith(f"{words[0]}.")]
+    return next(iter(alike or added), home.block)
+
+
+def _is_about_name(target: Diagnosis, home: Home) -> bool:
+    """Whether there is something wrong with the header of a block."""
+    return ABOUT_NAME.match(target.summary) is not None and home.block != "" and not home.item
+
+
+def _is_header(target: Diagnosis, home: Home, module: Module) -> bool:
+    """Whether a target stands on the header of what could not be made out as a block."""
+    return not home.block and HEADER.match(_line(target, module)) is not None
+
+
+def _on_lines_of(target: Diagnosis, name: str, after: Said, old: Module, new: Module) -> list[Diagnosis]:
+    """What is said of the lines that took the place of the target's, as far as they belong to what bears its name now.
+
+    For a target without lines this is what has none either.
+    """
+    file = target.file
+    if target.line_start is None or target.line_end is None:
+        return [one for one in after.diagnostics if one.file == file and one.line_start is None]
+    first, last = _lines_now(target.line_start, target.line_end, old.lines(file), new.lines(file))
+    here = [one for one in after.diagnostics if one.file == file and _overlaps(one, first, last)]
+    is_there = name in new.definitions(posixpath.dirname(file))
+    return [one for one in here if not is_there or new.home(one).name == name]
+
+
+def _overlaps(diagnosis: Diagnosis, line_start: int, line_end: int) -> bool:
+    if diagnosis.line_start is None or diagnosis.line_end is None:
+        return not diagnosis.file
+    return diagnosis.line_start <= line_end and line_start <= diagnosis.line_end
+
+
+# ---- which diagnostic is which
+
+
+def _words(text: str) -> str:
+    """A text without regard to blanks and case."""
+    return " ".join(text.lower().split())
+
+
+def _detail(diagnosis: Diagnosis | Target) -> str:
+    """The detail without what was perhaps meant: of several names that are equally near Terraform takes any."""
+    return _words(SUGGESTION.sub("", diagnosis.detail))
+
+
+def _complaint(diagnosis: Diagnosis | Target) -> tuple[str, str]:
+    """What is complained of, wherever it is."""
+    return diagnosis.severity, _words(settled(diagnosis.summary))
+
+
+def _key(diagnosis: Diagnosis, module: Module) -> tuple[str, ...]:
+    """What a diagnostic is recognised by."""
+    home = module.home(diagnosis)
+    return home.directory, home.name or f"in {home.file}", *_complaint(diagnosis)
+
+
+def _spoken_of(target: Target, said: Said) -> list[Diagnosis]:
+    """The diagnostics that a target speaks of: those on its very lines, else those on some of them."""
+    file = posixpath.normpath(target.file) if target.file else ""
+    found = [
+        diagnosis
+        for diagnosis in said.diagnostics
+        if diagnosis.file == file
+        and _complaint(diagnosis) == _complaint(target)
+        and (not target.detail or _detail(diagnosis) == _detail(target))
+        and _overlaps(diagnosis, target.line_start, target.line_end)
+    ]
+    lines = (target.line_start, target.line_end)
+    return [diagnosis for diagnosis in found if (diagnosis.line_start, diagnosis.line_end) == lines] or found
+
+
+def _compared(
+    before: Iterable[Diagnosis], after: Iterable[Diagnosis], old: Module, new: Module
+) -> list[tuple[Diagnosis, bool]]:
+    """What was said after the repair, each with whether it is new."""
+    details: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    groups: dict[tuple[str, ...], list[Diagnosis]] = defaultdict(list)
+    for diagnosis in before:
+        details[_key(diagnosis, old)][_detail(diagnosis)] += 1
+    for diagnosis in after:
+        groups[_key(diagnosis, new)].append(diagnosis)
+    found: list[tuple[Diagnosis, bool]] = []
+    for key, group in groups.items():
+        left = details[key]
+        if left.total() == 1 and all(_detail(one) not in left for one in group):
+            # the same complaint with other details is the same complaint, if it was the only one
+            left = Counter([_detail(group[0])])
+        for diagnosis in group:
+            detail = _detail(diagnosis)
+            found.append((diagnosis, not left[detail]))
+            left[detail] -= left[detail] > 0
+    return found
+
+
+def _is_gone(target: Diagnosis, before: Said, after: Said, old: Module, new: Module) -> bool:
+    """Whether none is left of the diagnostics that cannot be told from the target."""
+    key = _key(target, old)
+    was = [one for one in before.diagnostics if _key(one, old) == key]
+    left = [one for one in after.diagnostics if _key(one, new) == key]
+    if len(was) == 1:
+        return not left
+    detail = _detail(target)
+    others = Counter(_line(one, old) for one in was if _detail(one) == detail)
+    del others[_line(target, old)]
+    return Counter(_line(one, new) for one in left if _detail(one) == detail) <= others
+
+
+def _line(diagnosis: Diagnosis, module: Module) -> str:
+    """The text of the line that a diagnostic begins on."""
+    line = diagnosis.line_start
+    return _words(module.text(diagnosis.file, line, line)) if line else ""
+
+
+# ---- what may not be lost
+
+
+def _loss(target: Diagnosis, old: Module, new: Module) -> str:
+    """What a repair lost instead of mending it; empty when nothing."""
+    home = old.home(target)
+    was, now = old.definitions(home.directory), new.definitions(home.directory)
+    if target.summary.startswith(CYCLE):
+        members = map(_member, target.summary.removeprefix(CYCLE).split(", "))
+        return next((f"{name} is gone" for name in members if name in was and name not in now), "")
+    if home.directory in old.called and home.directory not in new.called:
+        return f"no module calls {home.directory} any more"
+    count_was, count_now = (sum(map(len, names.values())) for names in (was, now))
+    if not home.block:
+        is_lost = _is_header(target, home, old) and count_now <= count_was
+        return f"the block that line {target.line_start} begins is gone" if is_lost else ""
+    if home.name not in now:
+        return "" if _is_about_name(target, home) and count_now >= count_was else f"{home.name} is gone"
+    held = [item for definition in was.get(home.block, ()) for item in definition.items]
+    is_left = any(definition.items for definition in now.get(home.block, ()))
+    is_more = any(not _overlaps(target, item.line_start, item.line_end) for item in held)
+    return f"{home.block} was emptied" if is_more and not is_left else ""
+
+
+def _member(member: str) -> str:
+    """The name of a member of a cycle, which Terraform writes as `local.a (expand)` or `module.b.var.c (expand)`."""
+    kind, _, rest = member.partition(" ")[0].partition(".")
+    name = rest.partition(".")[0]
+    if kind == "data":
+        return ".".join([kind, *rest.split(".")[:2]])
+    if kind in ("module", "local", "output", "var"):
+        return f"{'variable' if kind == 'var' else kind}.{name}"
+    return f"resource.{kind}.{name}"

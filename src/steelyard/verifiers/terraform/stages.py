@@ -1,0 +1,238 @@
+"""Which errors can keep another diagnostic from being said.
+
+Terraform validates in stages, and a stage that finds an error is the last one that is reached: an undeclared variable is
+not found in a module with a syntax error. So a diagnostic that is no longer said may be gone or only hidden. The stages,
+and what hides what within one, were read off Terraform 0.13.5 and 1.0.3 (`internal/command/validate.go`, `configs`,
+`terraform/context.go`, `lang/eval.go` of its source) and seen in their answers:
+
+1. Reading: the parser, and the headers of blocks. It goes on behind an error as well as it can, but what it skips is
+   looked at by nobody.
+2. Loading: what is in the blocks of the module's own files, and duplicates. All of it is said together.
+3. Modules: the same in the modules it calls, and modules that are not there.
+4. Plugins: providers that are not there, and versions.
+5. Inputs: arguments of module calls. Only those of one call are said, of whichever comes first.
+6. Cycles.
+7. Evaluation: every output, local value, argument of a module and resource by itself, but only when all that it refers to
+   could be evaluated. There is an order in this as well: references to resources and modules, then to variables and local
+   values, then arguments and their values, then what a provider thinks of them. Except for the last, all that is wrong
+   with one resource in one of these respects is said together.
+
+Where the words of a diagnostic leave its stage open, an error that may hide something is given the earliest stage, and
+what may be hidden the latest: a repair is never called a success because two things have the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from steelyard.verifiers.terraform.diagnostics import Diagnosis
+from steelyard.verifiers.terraform.module import Home, Module
+
+
+class Stage(IntEnum):
+    """How far a validation came."""
+
+    READING = 1
+    LOADING = 2
+    MODULES = 3
+    PLUGINS = 4
+    INPUTS = 5
+    CYCLES = 6
+    REFERENCES = 7
+    NAMES = 8
+    VALUES = 9
+    PROVIDERS = 10
+
+
+class Stages(NamedTuple):
+    """The stages that a diagnostic may come from."""
+
+    earliest: Stage
+    latest: Stage
+
+
+READING = re.compile(
+    r"Argument (or block )?definition required|Attribute (name required|redefined)|Extra(neous label| characters )|Index value"
+    r"|Invalid ('for' (expression|directive)|argument name|attribute name|block definition|character|escape sequence"
+    r"|expression|legacy index|multi-line string|number literal|single-argument|string literal|template (directive|control))"
+    r"|Missing (argument separator|attribute (separator|value)|clos|expression|false expression|function name"
+    r"|item separator|key/value|newline|open parenthesis|\S+ for )|Nested splat|Unbalanced |Unclosed |Unsupported operator"
+    r"|Unexpected (comma|end of template|\S+ directive)|Unterminated |Variable name required"
+)
+LOADING = re.compile(
+    r"Cannot override|Duplicate (backend|connection|data|escaping|lifecycle|local|module|output|provider|required|resource"
+    r"|variable)|Failed to read|Function calls not allowed|Interpolation-only"
+    r"|Invalid (combination|data (resource|source) name|default value for variable|ignore_changes|(provider|resource)"
+    r" (name|local name|configuration (alias|reference)|type name)|(local value|module instance|output|variable) name|quoted"
+    r"|reference from destroy|type specification|version constraint|\"(when|on_failure)\" keyword)|Missing (base|data resource|module call|resource to override)"
+    r"|Quoted |Reserved |Resource for_each is|The \".*\" provisioner|Unsuitable value type"
+    r"|Unsupported lifecycle|Variables not allowed|Version constraints inside"
+)
+MODULES = re.compile(
+    r"Empty provider|Module (not installed|source has|version|does not support|is incompatible|\S+ contains)"
+    r"|Missing required provider|No configuration (for|passed)|Provider (type mismatch|.* is undefined)|Redundant empty"
+    r"|Reference to undefined provider|Unreadable module"
+)
+PLUGINS = re.compile(r"Unsupported Terraform Core version|Unsupported OpenTofu")
+BODY = re.compile(r"Unsupported (argument|block type)$|Missing required argument$")
+"""What a block may hold and must hold."""
+REFERENCES = re.compile(
+    r"Invalid (data source|reference|resource type|index operation|operation)$|Reference to undeclared (module|resource)"
+    r"|Self-referen"
+)
+NAMES = re.compile(
+    r"Reference to |(Missing|Unexpected) resource instance key|each\.value cannot"
+    r'|Invalid "(count|each|path|self|terraform)"|Invalid resource count'
+)
+VALUES = re.compile(
+    r"Attempt to |Call to unknown function|Cannot index|Condition is null|Duplicate object key|Error in function call"
+    r"|Inconsistent conditional|Incorrect (attribute value|condition|key|value) type|Insufficient \S+ blocks"
+    r"|Invalid ('for' condition|count argument|depends_on|dynamic|expanding argument|for_each|function argument|index"
+    r"|object key|operand|template interpolation|value for (input variable|module argument))|Iteration over"
+    r"|Missing (map element|\S+ block$)|Not enough function|Null |Operation failed|Output refers|Splat of null"
+    r"|Template result|Too many|Unknown variable|Unsupported attribute"
+)
+ABOUT_CALL = re.compile(r'argument (?:named )?"(source|version|providers)"')
+OF_THE_CALL = ("", "count", "for_each", "depends_on")
+"""Arguments of a module call that all others depend on."""
+EVALUATED = ("resource", "data", "provider", "ephemeral")
+"""Blocks whose arguments are known to a provider, not to Terraform."""
+LOADED = ("variable", "terraform", "")
+"""Blocks in which hardly anything is evaluated, and what stands outside of all blocks."""
+
+
+def stages(diagnosis: Diagnosis, module: Module) -> Stages:
+    """The stages that a diagnostic about this module may come from."""
+    summary = diagnosis.summary
+    home = module.home(diagnosis)
+    early = Stage.MODULES if home.directory else Stage.LOADING
+    if diagnosis.address:
+        return Stages(Stage.PROVIDERS, Stage.PROVIDERS)
+    if summary.startswith("Cycle:"):
+        return Stages(Stage.CYCLES, Stage.CYCLES)
+    if not diagnosis.file or PLUGINS.match(summary):
+        return Stages(Stage.PLUGINS, Stage.PLUGINS)
+    if READING.match(summary) or _is_about_header(diagnosis, home):
+        stage = Stage.MODULES if home.directory else Stage.READING
+        return Stages(stage, stage)
+    if MODULES.match(summary):
+        return Stages(Stage.MODULES, Stage.MODULES)
+    kind = home.block.partition(".")[0]
+    if BODY.match(summary):
+        stage = _body_stage(diagnosis, home, kind, early)
+        return Stages(stage, stage)
+    if LOADING.match(summary):
+        return Stages(early, early)
+    if REFERENCES.match(summary) or "or exported attribute" in diagnosis.detail:
+        return Stages(Stage.REFERENCES, Stage.REFERENCES)
+    if NAMES.match(summary):
+        return Stages(Stage.NAMES, Stage.NAMES)
+    if VALUES.match(summary):
+        return Stages(Stage.VALUES, Stage.VALUES)
+    # a provider's words are its own, and before 0.15 nothing marks them as such
+    return Stages(Stage.REFERENCES if kind in EVALUATED else early, early if kind in LOADED else Stage.PROVIDERS)
+
+
+def _is_about_header(diagnosis: Diagnosis, home: Home) -> bool:
+    """Whether a whole block is skipped, since nothing of its type can stand at the top of a file."""
+    return diagnosis.summary == "Unsupported block type" and home.block != "" and not home.item
+
+
+def _body_stage(diagnosis: Diagnosis, home: Home, kind: str, early: Stage) -> Stage:
+    """The stage that looks at the arguments of such a block."""
+    if kind in EVALUATED and home.item != "lifecycle":
+        return Stage.VALUES
+    is_input = kind == "module" and diagnosis.summary != "Unsupported block type"
+    return Stage.INPUTS if is_input and not ABOUT_CALL.search(diagnosis.detail) else early
+
+
+def hiding(
+    target: Diagnosis, before: Module, after: Module, errors: Iterable[tuple[Diagnosis, bool]]
+) -> Diagnosis | None:
+    """An error that may hide the target after a repair; None when the target's absence is certain.
+
+    The errors are those after the repair, each with whether it is new.
+    """
+    search = _Search(target, before, after)
+    return next((error for error, is_new in errors if search.finds(error, is_new)), None)
+
+
+class _Search:
+    """The question whether an error may hide one target."""
+
+    def __init__(self, target: Diagnosis, before: Module, after: Module) -> None:
+        self.target, self.before, self.after = target, before, after
+        self.stage = stages(target, before).latest
+        self.home = before.home(target)
+        self.is_body = bool(BODY.match(target.summary))
+        self.is_removed = self._argument_is_removed()
+
+    def _argument_is_removed(self) -> bool:
+        """Whether the argument that the target was about is gone, although nothing was wrong with its name."""
+        home = self.home
+        is_about_name = self.is_body and f'"{home.argument}"' in self.target.detail
+        if not home.item or is_about_name:
+            return False
+        definitions = self.after.definitions(home.directory).get(home.block, [])
+        items = {item.name for definition in definitions for item in definition.items}
+        texts = "\n".join(self.after.text(found.file, found.line_start, found.line_end) for found in definitions)
+        return home.item not in items or not re.search(rf"(?<![\w-]){re.escape(home.argument)}\s*[={{]", texts)
+
+    def finds(self, error: Diagnosis, is_new: bool) -> bool:
+        stage = stages(error, self.after).earliest
+        home = self.after.home(error)
+        if min(stage, self.stage) < Stage.REFERENCES:
+            return self._finds_early(stage, home, is_new)
+        if self.home.name not in self.after.definitions(self.home.directory):
+            return is_new
+        if home.directory != self.home.directory:
+            return self._finds_in_other_module(is_new)
+        if home.name != self.home.name:
+            before, after = self._upstream
+            # what needed the same broken thing before was looked at in spite of it
+            return home.name in after and (is_new or home.name not in before)
+        return self._finds_in_block(error, stage, home, is_new)
+
+    def _finds_early(self, stage: Stage, home: Home, is_new: bool) -> bool:
+        if stage != self.stage:
+            return is_new and stage < self.stage
+        is_same_block = home.block != "" and (home.directory, home.block) == (self.home.directory, self.home.block)
+        if stage == Stage.INPUTS:
+            # the first call that is looked at is the only one that is spoken of, and any may be the first
+            return not is_same_block
+        if stage == Stage.READING:
+            return is_new and home.file == self.home.file
+        if stage == Stage.LOADING:
+            is_listed = (self.is_body or self.target.summary.startswith("Duplicate ")) and home.item != self.home.item
+            return is_new and is_same_block and not is_listed
+        return is_new
+
+    def _finds_in_other_module(self, is_new: bool) -> bool:
+        """Errors reach another module through its inputs, its outputs and the call itself."""
+        before, after = (
+            {name for name in names if name.startswith(("module.", "variable."))} for names in self._upstream
+        )
+        if is_new:
+            return bool(self.home.directory) or any(name.startswith("module.") for name in after)
+        return not after <= before
+
+    def _finds_in_block(self, error: Diagnosis, stage: Stage, home: Home, is_new: bool) -> bool:
+        is_same_argument = home.item == self.home.item
+        if home.block.startswith("module.") and not is_same_argument and home.item not in OF_THE_CALL:
+            return False
+        if not home.block or stage < self.stage or stage == Stage.PROVIDERS == self.stage:
+            return is_new
+        if self.is_removed:
+            return True
+        is_same_value = stage == self.stage == Stage.VALUES or bool(BODY.match(error.summary))
+        return is_new and is_same_argument and is_same_value
+
+    @cached_property
+    def _upstream(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What the target's home needs, before and after the repair."""
+        before, after = (module.upstream(self.home.directory, self.home.name) for module in (self.before, self.after))
+        return before, after

@@ -1,0 +1,259 @@
+"""What programs get from the HTTP API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.analysis.estimates import Estimate
+from steelyard.comparison.gate import Decision
+from steelyard.records import Answer, Case, Finding, Message, Record
+
+
+class Answered(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """An answer says everything, also what is nothing."""
+
+
+class Trouble(Answered, frozen=True, kw_only=True):
+    """What is wrong with a request."""
+
+    code: int
+    """The HTTP status."""
+    message: str
+
+
+class Envelope(Answered, frozen=True, kw_only=True):
+    """Every error."""
+
+    error: Trouble
+
+
+class Health(Answered, frozen=True, kw_only=True):
+    """That the server is there."""
+
+    status: str
+    version: str
+    """Of steelyard."""
+
+
+class SuiteStats(Answered, frozen=True, kw_only=True):
+    """How the results of one suite came out under one model; several attempts at a case are several results."""
+
+    suite_id: str
+    """The suite; in lists of runs, and where no case belongs to one, the eval set."""
+    model_id: str
+    total_cases: int
+    """All results: passed, failed and missing."""
+    pass_count: int
+    fail_count: int
+    error_count: int
+    """Results that are missing because a step of ours broke; they are no failures of the model."""
+
+
+class ModelFigures(Answered, frozen=True, kw_only=True):
+    """One model of a run."""
+
+    model_id: str
+    """The model, and in brackets its tier where it has one."""
+    model: str
+    tier: str
+    attempts: int
+    """Those that were judged."""
+    correct: int
+    missing: int
+    pass_at_1: Estimate | None
+    mean_score: Estimate | None
+    cost_usd: float | None
+
+
+class RunEntry(Answered, frozen=True, kw_only=True):
+    """A run in the list."""
+
+    run_id: str
+    """The name of its folder."""
+    model_id: str
+    """Its models, parted by commas."""
+    timestamp_utc: str
+    """When it was started; empty where that is not known."""
+    state: str
+    """`done`, `growing`, `stopped` or `broken`."""
+    problem: str
+    """What is wrong with a broken run."""
+    eval_sets: tuple[str, ...]
+    cases: int
+    models: tuple[ModelFigures, ...]
+    suite_stats: tuple[SuiteStats, ...]
+
+
+class RunDetail(RunEntry, frozen=True, kw_only=True):
+    """A run with what it was asked to do."""
+
+    ended_at: str | None
+    samples: int | None
+    k: tuple[int, ...]
+    rule: str
+    seed: int | None
+    parameters: dict[str, Any]
+    system: str
+    versions: dict[str, str]
+    version: str
+    """Another one as soon as the run has grown or changed."""
+    problems: tuple[str, ...]
+    """What could not be read of it."""
+
+
+class RunsPage(Answered, frozen=True, kw_only=True):
+    """Some of the runs, the newest first."""
+
+    items: tuple[RunEntry, ...]
+    next_cursor: str | None
+    """What gets the next page; None on the last."""
+    total: int
+
+
+class Classification(Answered, frozen=True, kw_only=True):
+    """What a result was classified as."""
+
+    primary: str
+    details: dict[str, Any]
+
+
+class Scores(Answered, frozen=True, kw_only=True):
+    """What a result scores."""
+
+    accuracy: int
+    """1 for a pass, 0 for all else."""
+
+
+class RunResult(Answered, frozen=True, kw_only=True):
+    """One judged attempt, as results are exchanged between tools."""
+
+    case_id: str
+    suite_id: str
+    run_id: str
+    model_id: str
+    timestamp_utc: str
+    attempt: int
+    raw_response: str | None
+    error: str | None
+    classification: Classification
+    scores: Scores
+    finish_reason: str = "stop"
+    """Why the model stopped."""
+
+
+class ResultsPage(Answered, frozen=True, kw_only=True):
+    """Some of the judged attempts: cases in order, then models, then numbers."""
+
+    items: tuple[RunResult, ...]
+    next_cursor: str | None
+
+
+class AttemptEntry(Answered, frozen=True, kw_only=True):
+    """One attempt without its texts."""
+
+    case_id: str
+    model_id: str
+    attempt: int
+    outcome: str
+    """`correct`, `wrong`, or `missing` when it is not known which."""
+    score: float | None
+    label: str
+    reason: str
+    finish_reason: str
+    latency_seconds: float | None
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    timestamp_utc: str
+
+
+class AttemptsPage(Answered, frozen=True, kw_only=True):
+    """Some of the attempts: cases in order, then models, then numbers."""
+
+    items: tuple[AttemptEntry, ...]
+    next_cursor: str | None
+    total: int
+
+
+class Judged(Answered, frozen=True, kw_only=True):
+    """What one judge said of an attempt."""
+
+    judge: str
+    repeat: int
+    score: float | None
+    passed: bool | None
+    unusable: str
+    """Why it said nothing that can be used."""
+
+
+class AttemptDetail(AttemptEntry, frozen=True, kw_only=True):
+    """One attempt with all that is known about it."""
+
+    messages: tuple[Message, ...]
+    """What was asked."""
+    answer: Answer | None
+    verifier: str
+    found: Finding | None
+    failure_stage: str
+    failure: str
+    judgments: tuple[Judged, ...]
+
+
+class CaseCounts(Answered, frozen=True, kw_only=True):
+    """How one model did at a case."""
+
+    model_id: str
+    attempts: int
+    correct: int
+    missing: int
+
+
+class CaseInRun(Answered, frozen=True, kw_only=True):
+    """How a case came out in one run."""
+
+    run_id: str
+    timestamp_utc: str
+    models: tuple[CaseCounts, ...]
+
+
+class CaseDetail(Answered, frozen=True, kw_only=True):
+    """A case as its newest run asked it, and how it came out."""
+
+    case_id: str
+    case: Case | None
+    """None on a page whose runs do not have it."""
+    runs: tuple[CaseInRun, ...]
+    searched: int
+    """Runs that were looked through for this page."""
+    next_cursor: str | None
+
+
+class CaseChange(Answered, frozen=True, kw_only=True):
+    """One case under one model, before and after."""
+
+    case_id: str
+    model_id: str
+    state: str
+    """`got worse`, `suspect`, `lower`, `higher` or `same`."""
+    baseline_attempts: int
+    baseline_passes: int
+    current_attempts: int
+    current_passes: int
+    delta: float
+    p: float | None
+
+
+class ComparisonPage(Answered, frozen=True, kw_only=True):
+    """What a gate says of two runs or models, and some of the cases, culprits first."""
+
+    baseline: str
+    current: str
+    verdict: str
+    decision: Decision
+    warnings: tuple[str, ...]
+    new_cases: tuple[str, ...]
+    removed_cases: tuple[str, ...]
+    tests_changed: tuple[str, ...]
+    items: tuple[CaseChange, ...]
+    next_cursor: str | None
+    total: int

@@ -1,0 +1,243 @@
+"""The runs that pages and programs ask about, with what was worked out of them kept as long as they do not change."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.errors import InputError, SteelyardError, nearest
+from steelyard.reports.figures import named
+from steelyard.store import Fenced
+from steelyard.viewer import compare_runs, reply_search
+from steelyard.viewer.cache import Kept
+from steelyard.viewer.matrix import Table
+from steelyard.viewer.query_params import Refused
+from steelyard.viewer.run_view import uncollected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from steelyard.analysis.summary import Headline, Summary
+    from steelyard.reports.charts.svg import Drawing
+    from steelyard.tiers.analysis import Analysis
+    from steelyard.viewer.run_list import Library, Listed, Listing
+    from steelyard.viewer.run_view import Opened
+
+LARGEST_ANALYSED = 64 << 20
+"""Bytes of the journals of a run whose tiers are analysed on a page: the analysis holds their texts in memory."""
+
+PAUSES = 10
+"""How many times as long as it took to add up a growing run it is not added up again."""
+
+
+class Earlier(NamedTuple):
+    """The same eval set under the same model, at some time."""
+
+    run: Listed
+    headline: Headline
+
+
+class Side(NamedTuple):
+    """One side of a comparison: a run, or one model of it."""
+
+    opened: Opened
+    model: str
+    """As `RUN@MODEL` names it; empty for all models."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.opened.name}@{self.model}" if self.model else self.opened.name
+
+
+class Drawn(NamedTuple):
+    """A chart as it stands on a page."""
+
+    title: str
+    subtitle: str
+    drawing: Drawing
+
+
+class _Taken(NamedTuple):
+    """A summary of a run that grows, and until when it will do."""
+
+    summary: Summary
+    until: float
+
+
+class Shelf:
+    """All that requests share; safe to be used by several threads."""
+
+    def __init__(self, library: Library, clock: Callable[[], float] = time.monotonic) -> None:
+        self._library = library
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Event] = {}
+        self._summaries: dict[str, _Taken] = {}
+        self._tables: Kept[Table] = Kept(4)
+        self._searches: Kept[frozenset[int]] = Kept(32)
+        self._comparisons: Kept[compare_runs.Compared] = Kept(4)
+        self._analyses: Kept[Analysis] = Kept(2)
+        self._charts: Kept[list[Drawn]] = Kept(2)
+
+    def listing(self) -> Listing:
+        """All runs, the newest first."""
+        return self._library.listed()
+
+    def run(self, name: str) -> Opened:
+        """The run of this name as it is now."""
+        try:
+            return self._library.open(name)
+        except SteelyardError as error:
+            if any(listed.name == name for listed in self.listing().runs):
+                # where the folder lies is nobody's business but its owner's
+                raise Refused(409, str(error).replace(f"{self._library.root}/", "")) from None
+            raise Refused(404, f'no run "{name[:100]}" here') from None
+
+    def is_read(self, name: str, patience: float) -> bool:
+        """Whether a run has been read, or is so within these seconds; it is read on if it is not."""
+        if self._library.is_open(name):
+            return True
+        with self._lock:
+            done = self._opening.get(name)
+            if done is None:
+                done = self._opening[name] = threading.Event()
+                # nobody waits for it when the viewer ends
+                threading.Thread(target=self._read, args=(name, done), daemon=True).start()
+        if not done.wait(patience):
+            return False
+        with self._lock:
+            self._opening.pop(name, None)
+        return True
+
+    def _read(self, name: str, done: threading.Event) -> None:
+        # what is wrong with it is told to whoever opens it next
+        with suppress(Exception):
+            self._library.open(name)
+        done.set()
+
+    def summary(self, opened: Opened) -> Summary:
+        """What a run adds up to; of a growing one what it did a little while ago, where adding up takes its time."""
+        with self._lock:
+            taken = self._summaries.get(opened.name) if opened.is_growing else None
+            if taken is not None and self._clock() < taken.until:
+                return taken.summary
+        began = self._clock()
+        summary = opened.summary()
+        ended = self._clock()
+        with self._lock:
+            self._summaries.pop(opened.name, None)
+            if opened.is_growing:
+                self._summaries[opened.name] = _Taken(summary, ended + PAUSES * (ended - began))
+        return summary
+
+    def table(self, opened: Opened) -> Table:
+        """The matrix of a run."""
+
+        def add_up() -> Table:
+            with uncollected():
+                return Table(opened.cases, len(opened.seats), opened.rows)
+
+        return self._tables.get((opened.name, opened.version), add_up)
+
+    def said(self, opened: Opened, text: str) -> frozenset[int]:
+        """The rows whose replies hold a text."""
+        key = opened.name, opened.version, text.casefold()
+        return self._searches.get(key, lambda: reply_search.places(opened, text))
+
+    def side(self, name: str) -> Side:
+        """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is none."""
+        names = {listed.name for listed in self.listing().runs}
+        parts = name.split("@")
+        # a folder's name may hold the sign that parts it from a model
+        for count in range(len(parts), 0, -1):
+            run, model = "@".join(parts[:count]), "@".join(parts[count:])
+            if run in names:
+                opened = self.run(run)
+                known = [named(seat.model, seat.tier) for seat in opened.seats]
+                if model and model not in known:
+                    raise Refused(404, f'{run}: no model "{model[:100]}" ({nearest(model[:80], known)})')
+                return Side(opened, model)
+        raise Refused(404, f'no run "{name[:100]}" here')
+
+    def compared(self, baseline: Side, current: Side, *, alpha: float, margin: float) -> compare_runs.Compared:
+        """What changed from one side to the other."""
+        sides = [(side.name, side.opened.version) for side in (baseline, current)]
+
+        def work_out() -> compare_runs.Compared:
+            old, new = (compare_runs.side(side.opened, side.model) for side in (baseline, current))
+            return compare_runs.compared(old, new, alpha=alpha, margin=margin)
+
+        try:
+            return self._comparisons.get((*sides, alpha, margin), work_out)
+        except InputError as error:
+            raise Refused(409, str(error)) from None
+
+    def analysis(self, opened: Opened) -> Analysis:
+        """What the tiers of a run come to, or its models where it has none."""
+
+        def work_out() -> Analysis:
+            from steelyard.engine.results import tier_runs
+
+            stored = Fenced(opened.folder)
+            size = sum(path.stat().st_size for path in stored.journals())
+            if size > LARGEST_ANALYSED:
+                raise Refused(
+                    409, f"this run is too large to be analysed on a page; use: steelyard tiers {nearby(opened.folder)}"
+                )
+            return tier_runs.analysis(tier_runs.compared(stored))
+
+        try:
+            return self._analyses.get((opened.name, opened.version), work_out)
+        except SteelyardError as error:
+            raise Refused(409, str(error)) from None
+
+    def charts(self, opened: Opened) -> list[Drawn]:
+        """The charts of a run's tiers, as parts of a page; none where the package that draws them is missing."""
+
+        def draw() -> list[Drawn]:
+            from steelyard.reports.charts.run import Chart
+            from steelyard.reports.charts.svg import inline
+            from steelyard.reports.charts.tiers import charts, rendered
+
+            found = []
+            for name, spec in charts(self.analysis(opened)).items():
+                chart = Chart(name, spec, (), ())
+                try:
+                    svg = rendered(chart.bare, "svg")
+                except InputError:
+                    return []
+                drawing = inline(svg, f"chart-{name}", chart.title, chart.description)
+                found.append(Drawn(chart.title, chart.subtitle, drawing))
+            return found
+
+        return self._charts.get((opened.name, opened.version), draw)
+
+
+def nearby(folder: Path) -> str:
+    """A folder as somebody would type it who stands where the viewer was started."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
+
+
+def eval_sets(listed: Listed) -> tuple[str, ...]:
+    """The names of the files that the cases of a run came from."""
+    return tuple(PurePath(file.path).name for file in listed.info.eval_sets) if listed.info else ()
+
+
+def histories(runs: Sequence[Listed]) -> dict[tuple[tuple[str, ...], str], list[Earlier]]:
+    """By eval set and model all runs that came to their end, the oldest first; `runs` come newest first.
+
+    What a run has so far is of other cases than all of it: held against others it would say nothing.
+    """
+    found: dict[tuple[tuple[str, ...], str], list[Earlier]] = {}
+    for run in reversed(runs):
+        for headline in run.models:
+            if run.state == "done" and eval_sets(run) and headline.pass_at_1 is not None:
+                key = eval_sets(run), named(headline.model, headline.tier)
+                found.setdefault(key, []).append(Earlier(run, headline))
+    return found

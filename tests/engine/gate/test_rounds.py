@@ -1,0 +1,259 @@
+"""Runs that ask in rounds, until a gate can decide."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import Case, Means, Settings, run, store
+from steelyard.engine.gate.gate import gate
+from steelyard.engine.gate.rounds import Decided, decided, run_until_decided
+from steelyard.engine.gate.sides import bless
+from steelyard.engine.run import resume
+from steelyard.errors import InputError
+from steelyard.records import Until
+from steelyard.store import Stored
+from support.facts import facts
+
+CASES = [Case(id=f"case-{number:02}", prompt=f"question {number}", target="right") for number in range(40)]
+MODEL = """
+
+RATE = {rate!r}
+WRONG = {wrong!r}
+
+def ask(prompt, attempt):
+    if {log!r}:
+        with open({log!r}, "a") as file:
+            file.write(attempt.case.id + "\\n")
+    if attempt.case.id in WRONG:
+        return "wrong" if attempt.number in WRONG[attempt.case.id] else "right"
+    # each attempt has a chance of its own, the same whenever it is asked
+    return "right" if int(attempt.key[:8], 16) / 2**32 < RATE else "wrong"
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def model(name: str, rate: float, wrong: Mapping[str, Container[int]] = {}) -> str:
+    """A model that answers rightly so often, and some cases wrongly at these attempts."""
+    Path(f"{name}.py").write_text(MODEL.format(rate=rate, wrong=wrong, log=f"{name}.log"))
+    return f"python:{name}.py:ask"
+
+
+NOISE = {f"case-3{digit}": range(1 + digit % 2, 31, 2) for digit in range(6)}
+"""Wrong at every second attempt, so that a few more wrong ones elsewhere do not stand out in the suite as a whole."""
+
+
+def baseline(rate: float, wrong: Mapping[str, Container[int]] = {}) -> None:
+    """A baseline `main` of 30 attempts per case."""
+    run(CASES, models=model("before", rate, wrong), samples=30, output="base", means=means())
+    bless(["base"], "main")
+
+
+def means(**options: Any) -> Means:
+    return Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={}, **options)
+
+
+def until_decided(
+    models: str, told: list[str] | None = None, *, most: int = 20, output: str = "run", **options: Any
+) -> Decided:
+    return run_until_decided(
+        CASES,
+        until=Until(baseline="main", most=most),
+        models=[models],
+        means=means(**options),
+        tell=(told if told is not None else []).append,
+        base_url="",
+        output=output,
+    )
+
+
+def asked(name: str) -> int:
+    return len(Path(f"{name}.log").read_text().splitlines())
+
+
+def verdict(done: Decided) -> str:
+    assert done.gated is not None
+    return done.gated.decision.verdict
+
+
+def test_an_unchanged_model_is_cleared_after_few_attempts() -> None:
+    baseline(0.97)
+    told: list[str] = []
+    done = until_decided(model("same", 0.97), told)
+    assert verdict(done) == "not regressed"
+    looks = store.looks(done.run.folder)
+    assert [look.attempts for look in looks][:3] == [1, 2, 3]
+    assert done.run.info.samples is not None
+    assert done.run.info.samples < 20
+    assert done.asked == asked("same") == len(facts(done.run.folder).replies)
+    assert done.planned == 20 * len(CASES)
+    assert done.saved > 0.5
+    assert told[0].startswith("1 attempt per case: cannot tell yet, a drop of up to ")
+    assert sum(look.spent for look in looks) <= 0.05
+    assert sum(look.cleared_spent for look in looks) <= 0.05
+
+
+def test_a_model_that_got_much_worse_is_found_at_once() -> None:
+    baseline(0.97)
+    done = until_decided(model("worse", 0.5))
+    assert verdict(done) == "regressed"
+    assert done.asked <= 2 * len(CASES)
+    assert done.run.complete
+
+
+def test_a_case_that_looks_worse_gets_all_attempts_before_the_suite_is_cleared() -> None:
+    baseline(1.0, NOISE)
+    told: list[str] = []
+    # two wrong ones of the first five or more may be chance; twelve of twenty are not
+    done = until_decided(model("broken", 1.0, {**NOISE, "case-07": [1, 5, *range(11, 21)]}), told)
+    assert verdict(done) == "regressed"
+    assert done.gated is not None
+    (only,) = done.gated.decision.models
+    assert [change.case for change in only.confirmed] == ["case-07"]
+    assert any("look worse than before; they get 20 attempts" in line for line in told)
+    counts = {case.id: 0 for case in CASES}
+    for reply in facts(done.run.folder).replies:
+        counts[reply.case] += 1
+    assert counts.pop("case-07") == 20
+    assert set(counts.values()) == {done.run.info.samples}
+
+
+def test_a_case_that_was_only_unlucky_is_cleared_by_further_attempts_which_count_in_no_mean() -> None:
+    baseline(1.0, NOISE)
+    done = until_decided(model("unlucky", 1.0, {**NOISE, "case-07": [1, 5]}))
+    assert verdict(done) == "not regressed"
+    assert list(done.run.info.more.values()) == [{"case-07": 20}]
+    assert done.gated is not None
+    _, new = next(pair for pair in done.gated.pairing.models[0].cases if pair[1].case == "case-07")
+    assert new.attempts == done.run.info.samples
+    assert new.further_attempts == 20 - new.attempts
+    assert any("1 case that looked worse than before got more attempts" in each for each in done.run.summary.warnings)
+    bless([str(done.run.folder)], "next")
+    again = gate("next", "base")
+    assert {old.attempts for old, _ in again.pairing.models[0].cases} == {new.attempts}
+
+
+def test_asking_the_gate_about_such_a_run_is_the_same_look() -> None:
+    baseline(0.97)
+    done = until_decided(model("same", 0.97))
+    looks = store.looks(done.run.folder)
+    assert gate("main", "run").decision == done.gated.decision if done.gated else False
+    assert store.looks(done.run.folder) == looks
+
+
+def test_what_cannot_be_decided_ends_with_all_attempts_and_says_so() -> None:
+    baseline(0.5)
+    done = until_decided(model("unsure", 0.5), most=3)
+    assert verdict(done) == "cannot tell"
+    assert done.asked == done.planned == 3 * len(CASES)
+    assert store.looks(done.run.folder)[-1].final_level == pytest.approx(0.0125)
+
+
+def test_rounds_that_came_to_their_end_leave_nothing_for_another_look() -> None:
+    baseline(0.5)
+    done = until_decided(model("unsure", 0.5), most=2)
+    resume(done.run.folder, samples=4, means=means())
+    with pytest.raises(
+        InputError, match=r"2 looks at this run have used up its error rate of 0\.05; decide by a new run"
+    ):
+        gate("main", "run")
+
+
+def test_looking_during_the_rounds_takes_from_what_they_may_spend() -> None:
+    baseline(0.5)
+    done = until_decided(model("unsure", 0.5), most=3)
+    told = store.looks(done.run.folder)
+    (done.run.folder / "looks.jsonl").unlink()
+    gate("main", "run")
+    assert verdict(decided(done.run, means=means(), tell=print)) == "cannot tell"
+    assert sum(look.spent for look in store.looks(done.run.folder)) < sum(look.spent for look in told)
+
+
+def test_recorded_replies_are_looked_at_in_rounds_as_well() -> None:
+    baseline(0.97)
+    done = until_decided("replay:base/attempts.jsonl", most=50)
+    assert verdict(done) == "not regressed"
+    assert done.planned == 30 * len(CASES)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        ("no baseline", 'no run "main"'),
+        ("other cases", "has none of these cases with these tests"),
+        ("no attempts", "--max-samples must be 1 or more"),
+    ],
+)
+def test_what_can_never_be_decided_is_refused_before_anything_is_asked(problem: str, said: str) -> None:
+    if problem != "no baseline":
+        baseline(0.97)
+    cases = (
+        [Case(id=case.id, prompt=case.prompt, target="other") for case in CASES] if problem == "other cases" else CASES
+    )
+    with pytest.raises(InputError, match=said):
+        run_until_decided(
+            cases,
+            until=Until(baseline="main", most=0 if problem == "no attempts" else 20),
+            models=[model("new", 1.0)],
+            means=means(),
+            tell=print,
+            base_url="",
+            output="run",
+        )
+    assert not Path("run").exists()
+    assert not Path("new.log").exists()
+
+
+def test_a_run_of_another_kind_is_not_decided() -> None:
+    done = run(CASES, models=model("plain", 1.0), samples=1, output="run", means=means())
+    with pytest.raises(InputError, match="was not asked to stop when decided"):
+        decided(done, means=means(), tell=print)
+
+
+def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() -> None:
+    baseline(0.9)
+    slow = model("slow", 0.9)
+    text = Path("slow.py").read_text().replace("    if attempt", "    __import__('time').sleep(0.01)\n    if attempt")
+    Path("slow.py").write_text(text)
+    lines = ["[eval_set]", 'id = "s"', 'name = "s"']
+    for case in CASES:
+        lines += ["[[cases]]", f'id = "{case.id}"', 'name = "c"', f'prompt = "{case.prompt}"', 'target = "right"']
+    Path("evals.toml").write_text("\n".join(lines))
+    # the baseline has to know these cases by the tests that the file gives them
+    run("evals.toml", models="python:before.py:ask", samples=30, output="base2", means=means())
+    bless(["base2"], "main")
+    begin = ["run", "evals.toml", "-m", slow, "--baseline", "main", "--until-decided", "--output", "run"]
+    chance = random.Random(3)
+    journal = Path("run/attempts.jsonl")
+    for kill in range(6):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "steelyard.cli", *(["resume", "run"] if journal.exists() else begin)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        reached = (journal.stat().st_size if journal.exists() else 0) + chance.randint(1, 40_000)
+        while kill < 5 and process.poll() is None:
+            if journal.exists() and journal.stat().st_size >= reached:
+                process.kill()
+            time.sleep(0.005)
+        process.wait()
+    assert process.returncode == 0
+    keys = [reply.key for reply in facts(Path("run")).replies]
+    assert len(keys) == len(set(keys))
+    looks = store.looks(Path("run"))
+    assert looks[-1].verdict in ("not regressed", "cannot tell")
+    assert len({look.data for look in looks}) == len(looks)
+    assert sum(look.spent for look in looks) <= 0.05 + 1e-12
+    assert sum(look.cleared_spent for look in looks) <= 0.05 + 1e-12
+    assert Stored(Path("run")).info.until is not None
