@@ -23,9 +23,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 from support.ray_nodes import RayCluster, below
 
 CASES = 50
@@ -129,7 +129,7 @@ class Storm:
             driver = self.start(0)
 
     def _is_complete(self) -> bool:
-        found = Stored(self._folder / "run")
+        found = StoredRun(self._folder / "run")
         return len({fact.ask for fact in found.facts() if isinstance(fact, Verdict)}) == self._samples * CASES
 
     def _kill(self, pid: int, what: str, kind: signal.Signals = signal.SIGKILL) -> None:
@@ -190,7 +190,7 @@ class Storm:
 
 def verdicts(folder: Path) -> tuple[dict[str, bool], Counter[str], int]:
     """The outcome of each attempt, how many each node verified, and the failures on the way; raises when one is doubled."""
-    stored = Stored(folder)
+    stored = StoredRun(folder)
     replies: set[str] = set()
     outcomes: dict[str, bool] = {}
     cases = {case.id: case for case in stored.cases}
@@ -202,7 +202,7 @@ def verdicts(folder: Path) -> tuple[dict[str, bool], Counter[str], int]:
             replies.add(fact.key)
         elif isinstance(fact, Verdict):
             assert fact.ask not in outcomes, f"two verdicts: {fact}"
-            outcomes[fact.ask] = correct(cases[fact.case], fact.found)
+            outcomes[fact.ask] = is_correct(cases[fact.case], fact.found)
             nodes[fact.node] += 1
         elif isinstance(fact, Failure):
             failures += 1

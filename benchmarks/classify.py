@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Any
 
 from steelyard.records import Answer
-from steelyard.verifiers.response.checks import check
-from steelyard.verifiers.response.classes import classified
+from steelyard.verifiers.response.checks import declared_check
+from steelyard.verifiers.response.classes import classify_answer
 
 BAR = 5000
 SENTENCE = "the answer to your question is in this file and it was written by someone who knows about numbers"
@@ -114,11 +114,11 @@ def main() -> None:
         maker, declared = CHECKS[name]
         texts = responses(maker, min(options.responses, 5000), options.kilobytes * 1024)
         answers = [Answer(text=text) for text in texts]
-        declared_check = check(declared)
+        check = declared_check(declared)
         found: Counter[str] = Counter()
         began = time.process_time()
         for number in range(options.responses):
-            found[classified(answers[number % len(answers)], declared_check).primary] += 1
+            found[classify_answer(answers[number % len(answers)], check).primary] += 1
         ended = time.process_time()
         for number in range(options.responses):
             texts[number % len(texts)].split()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict, digest
-from steelyard.store import create
+from steelyard.store import create_run
 
 BAR = 1.0
 """CPU seconds that a decision may take."""
@@ -90,7 +90,7 @@ def stored_run(count: int, attempts: int) -> None:
     cases = [Case(id=f"case-{place}", prompt="Add two numbers.", language="python") for place in range(count)]
     info = RunInfo(id="r", started_at="2026-01-01T00:00:00Z", models=("m",), names=("m",), samples=attempts)
     text = "def add(a, b):\n    return a + b\n" * 20
-    with create(Path("run"), info, cases) as journal:
+    with create_run(Path("run"), info, cases) as journal:
         for place, case in enumerate(cases):
             passed = passes(chance, attempts, place)
             for number in range(1, attempts + 1):

@@ -22,18 +22,18 @@ import msgspec
 from steelyard import store
 from steelyard.analysis.estimates import share
 from steelyard.engine import run as engine
-from steelyard.engine.results.tier_runs import compared
-from steelyard.engine.session import Means
+from steelyard.engine.results.tier_runs import tier_experiment
+from steelyard.engine.session import RunOptions
 from steelyard.evalsets import load
 from steelyard.records import Panel
 from steelyard.settings import Settings
-from steelyard.tiers.analysis import analysed
-from steelyard.tiers.rubrics import Category, Rubric
+from steelyard.tiers.analysis import analyse_tiers
+from steelyard.tiers.rubrics import Rubric, RubricCategory
 from steelyard.verifiers.judge import prompt
 
 RUBRIC = Rubric(
     id="right-or-not",
-    categories=(Category(name="correctness", check="The answer does what the task asks, and is right."),),
+    categories=(RubricCategory(name="correctness", check="The answer does what the task asks, and is right."),),
 )
 # no answer at all, so that also a small judge sees that there is nothing to give marks for
 TASKS = [
@@ -86,8 +86,8 @@ def files(folder: Path) -> tuple[Path, Path]:
 
 def scores(folder: Path) -> dict[str, tuple[float | None, bool | None]]:
     """What the judge gave each answer."""
-    found = compared(store.Stored(folder))
-    analysis = analysed(found.runs, found.ratings, found.criteria)
+    found = tier_experiment(store.StoredRun(folder))
+    analysis = analyse_tiers(found.runs, found.ratings, found.criteria)
     passed = {rating.run.case: rating.passed for rating in found.ratings}
     return {run.case: (run.impl_rate, passed.get(run.case)) for run in analysis.runs}
 
@@ -103,7 +103,7 @@ def main() -> None:
     cases, replies = files(place)
     provider: dict[str, Any] = {"judge": {"type": "openai", "base_url": options.base_url}}
     settings = msgspec.convert({"providers": provider, "deadline_secs": 900}, Settings)
-    means = Means(settings=settings, parallelism=1)
+    means = RunOptions(settings=settings, parallelism=1)
     folder = place / "run"
     if not folder.exists():
         engine.run(load([cases]).cases, models=f"replay:{replies}", output=folder, means=means)

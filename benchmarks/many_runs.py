@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard import store
-from steelyard.engine.results.headline_cache import summed_up
-from steelyard.engine.results.query import opinions
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.results.query import fact_scores
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
-from steelyard.store.archive import runs_as_tables
+from steelyard.store.archive import open_run_database
 
 MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
@@ -62,7 +62,7 @@ def template(folder: Path, kind: int) -> Path:
     models = MODELS[2 * kind : 2 * kind + 2]
     suites = [SUITES[kind % 10], SUITES[(kind + 1 + kind // 10) % 10]]
     cases = [Case(id=f"{suite}/{number}", prompt="?", suite=suite) for suite in suites for number in range(CASES)]
-    with store.create(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
+    with store.create_run(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
         for case in cases:
             for model in models:
                 for number in range(1, SAMPLES + 1):
@@ -88,7 +88,7 @@ def prepare(root: Path, runs: int, scratch: Path) -> None:
         described = msgspec.json.decode((folder / "run.json").read_bytes())
         (folder / "run.json").write_bytes(msgspec.json.encode(described | {"id": folder.name}))
         with store.Journal(folder) as journal:
-            summed_up(journal, journal.info, journal.cases)
+            summarise_and_cache(journal, journal.info, journal.cases)
 
 
 def measured(command: list[str], place: Path) -> Cost:
@@ -104,7 +104,7 @@ def measured(command: list[str], place: Path) -> Cost:
 
 def opened(sql: str, root: Path) -> tuple[int, int]:
     """How many files of copies a question opens, and how many there are."""
-    with runs_as_tables(root, opinions) as archive:
+    with open_run_database(root, fact_scores) as archive:
         ((_, told),) = archive._database.execute(f"EXPLAIN ANALYZE {sql}").fetchall()
     files = sum(int(count) for count in re.findall(r"Total Files Read: (\d+)", told))
     return files, sum(1 for _ in root.glob("*/attempts/*/*/*.parquet"))

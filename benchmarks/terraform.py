@@ -26,13 +26,13 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.engine.pool import work_through
+from steelyard.engine.pool import run_concurrently
 from steelyard.errors import VerifierError
-from steelyard.sandbox.levels import LEVELS, NAMES, strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.terraform.copies import Copies
-from steelyard.verifiers.terraform.program import ENVIRONMENT, program
-from steelyard.verifiers.terraform.tree import read
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.terraform.copies import ModuleCopyPool
+from steelyard.verifiers.terraform.program import TERRAFORM_ENVIRONMENT, find_terraform
+from steelyard.verifiers.terraform.tree import read_module_snapshot
 
 AT_ONCE = 2
 BAR = 2.0
@@ -66,8 +66,8 @@ def written(root: Path) -> Path:
 
 def naive(count: int) -> None:
     """Copy, init and validate for each repair, in no sandbox."""
-    asked = program()
-    environment = {"PATH": os.environ["PATH"], **ENVIRONMENT}
+    asked = find_terraform()
+    environment = {"PATH": os.environ["PATH"], **TERRAFORM_ENVIRONMENT}
 
     def judge(attempt: tuple[str, bool]) -> None:
         text, is_right = attempt
@@ -95,14 +95,14 @@ def steelyard(count: int) -> None:
 
 async def _steelyard(root: Path, count: int) -> None:
     named = os.environ.get("STEELYARD_BENCHMARK_LEVEL")
-    sandbox = Contained(LEVELS[NAMES.index(named)] if named else strongest())
-    copies = Copies(read(root), sandbox, program())
+    sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(named)] if named else strongest_isolation())
+    copies = ModuleCopyPool(read_module_snapshot(root), sandbox, find_terraform())
 
     async def judge(attempt: tuple[str, bool]) -> None:
         text, is_right = attempt
         assert (await copies.validated({"outputs.tf": text})).said.valid == is_right
 
-    await work_through(iter(repairs(count)), judge, AT_ONCE)
+    await run_concurrently(iter(repairs(count)), judge, AT_ONCE)
     await copies.close()
     await sandbox.close()
 
@@ -131,7 +131,7 @@ def main() -> None:
     if options.level:
         os.environ["STEELYARD_BENCHMARK_LEVEL"] = options.level
     try:
-        asked = program()
+        asked = find_terraform()
     except VerifierError as error:
         print(error)
         return

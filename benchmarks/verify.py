@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import evalsets
-from steelyard.analysis.scoring import correct
-from steelyard.engine.pool import work_through
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.pool import run_concurrently
 from steelyard.records import Answer, Case
-from steelyard.sandbox.levels import LEVELS, NAMES, strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
 
 AT_ONCE = 2
 BAR_PYTHON, AIM_PYTHON = 0.4, 0.25
@@ -57,7 +57,7 @@ def cases() -> list[Case]:
 def attempts(samples: int) -> list[tuple[Case, str]]:
     """Right answers, no two of them alike, those to one case together."""
     return [
-        (case, marked(f"{case.reference}\n# attempt {number}\n", "python"))  # as recorded samples come
+        (case, verbatim_reply(f"{case.reference}\n# attempt {number}\n", "python"))  # as recorded samples come
         for case in cases()
         for number in range(1, samples + 1)
     ]
@@ -107,21 +107,21 @@ def steelyard(samples: int) -> None:
 
 
 async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] = lambda _: None) -> None:
-    from steelyard.verifiers.python.verifier import Python
+    from steelyard.verifiers.python.verifier import PythonVerifier
 
-    sandbox = Contained(_level())
-    verifier = Python(sandbox)
+    sandbox = ZygoteSandbox(_level())
+    verifier = PythonVerifier(sandbox)
     done = 0
 
     async def judge(attempt: tuple[Case, str]) -> None:
         nonlocal done
         case, text = attempt
         finding = await verifier.verify(case, Answer(text=text))
-        assert correct(case, finding), (case.id, finding.reason)
+        assert is_correct(case, finding), (case.id, finding.reason)
         done += 1
         watch(done)
 
-    await work_through(iter(todo), judge, AT_ONCE)
+    await run_concurrently(iter(todo), judge, AT_ONCE)
     await verifier.close()
     await sandbox.close()
 
@@ -197,28 +197,28 @@ def rust_together(count: int) -> None:
 
 
 async def _rust(count: int, at_once: int, *, each_its_own: bool) -> None:
-    from steelyard.verifiers.rust.verifier import Rust
+    from steelyard.verifiers.rust.verifier import RustVerifier
 
-    sandbox = Contained(_level())
+    sandbox = ZygoteSandbox(_level())
     # answers that wait at the same verifier are compiled together, so whoever wants them apart needs several
-    verifiers = [Rust(sandbox) for _ in range(at_once if each_its_own else 1)]
+    verifiers = [RustVerifier(sandbox) for _ in range(at_once if each_its_own else 1)]
     idle = list(verifiers)
 
     async def judge(attempt: tuple[Case, str]) -> None:
         case, text = attempt
         verifier = idle.pop() if each_its_own else verifiers[0]
         finding = await verifier.verify(case, Answer(text=text))
-        assert correct(case, finding), (case.id, finding.reason)
+        assert is_correct(case, finding), (case.id, finding.reason)
         if each_its_own:
             idle.append(verifier)
 
-    await work_through(iter(rust_attempts(count)), judge, at_once)
+    await run_concurrently(iter(rust_attempts(count)), judge, at_once)
     await sandbox.close()
 
 
 def _level() -> Any:
     named = os.environ.get("STEELYARD_BENCHMARK_LEVEL")
-    return LEVELS[NAMES.index(named)] if named else strongest()
+    return ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(named)] if named else strongest_isolation()
 
 
 CONTESTANTS: dict[str, Callable[[int], None]] = {

@@ -41,7 +41,7 @@ import msgspec
 
 from steelyard import store
 from steelyard.analysis.estimates import mean
-from steelyard.engine.results.headline_cache import summed_up
+from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import (
     Answer,
     Case,
@@ -55,7 +55,7 @@ from steelyard.records import (
     Verdict,
     digest,
 )
-from steelyard.viewer.run_list import Library
+from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -112,13 +112,13 @@ def stored_run(folder: Path, attempts: int, *, seed: int = 0) -> Path:
         names=MODELS,
         samples=SAMPLES,
     )
-    with store.create(folder, info, cases) as journal:
+    with store.create_run(folder, info, cases) as journal:
         for number in range(1, min(SAMPLES, -(-attempts // (count * len(MODELS)))) + 1):
             for case in cases:
                 for model in MODELS:
                     for fact in attempt(chance, case, model, number):
                         journal.append(fact)
-        summed_up(journal, info, cases)
+        summarise_and_cache(journal, info, cases)
     return folder
 
 
@@ -166,8 +166,8 @@ def taken(do: Callable[[], Any]) -> float:
 def opening(root: Path) -> list[Figure]:
     """Two finished runs of the same size, opened for the first time; floor: their rows as plain values."""
     one, two = sorted(path.name for path in root.iterdir())
-    floor = taken(lambda: msgspec.msgpack.decode((root / one / store.INDEX).read_bytes()))
-    library = Library(root)
+    floor = taken(lambda: msgspec.msgpack.decode((root / one / store.ATTEMPT_INDEX_FILE).read_bytes()))
+    library = RunCatalog(root)
     figures = [Figure("open a finished run", taken(lambda: library.open(one)), floor)]
     opened = library.open(one)
     figures.append(Figure("its summary", taken(opened.summary), floor))
@@ -181,11 +181,11 @@ def opening(root: Path) -> list[Figure]:
 def growing(root: Path) -> list[Figure]:
     """A run that is being written; floor: its lines as plain facts."""
     folder = min(root.iterdir())
-    for name in (store.HEADLINE, store.INDEX):
+    for name in (store.HEADLINE_FILE, store.ATTEMPT_INDEX_FILE):
         (folder / name).unlink(missing_ok=True)
     with store.Journal(folder) as journal:
         floor = taken(lambda: sum(1 for _ in journal.facts()))
-        library = Library(root)
+        library = RunCatalog(root)
         figures = [Figure("open a growing run", taken(lambda: library.open(folder.name)), floor)]
         case = journal.cases[0]
         for fact in attempt(random.Random(1), case, MODELS[0], SAMPLES + 1):
@@ -202,10 +202,10 @@ def listing(root: Path) -> list[Figure]:
     def plain() -> None:
         for folder in root.iterdir():
             json.loads((folder / "run.json").read_bytes())
-            json.loads((folder / store.HEADLINE).read_bytes())
+            json.loads((folder / store.HEADLINE_FILE).read_bytes())
 
     floor = taken(plain)
-    library = Library(root)
+    library = RunCatalog(root)
     return [
         Figure("list the runs", taken(library.listed), floor),
         Figure("list them again", taken(library.listed), floor),

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from steelyard.cli import options
 from steelyard.cli.main import COMMANDS
-from steelyard.reports import FORMATS
+from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
 from support.toolchains import needs
 
 ROOT = Path(__file__).parents[1]
@@ -119,7 +119,7 @@ def test_reports_that_the_scripts_ask_for_have_a_format() -> None:
         r"(?:report in|--report=)\s*(.+?)(?:;| --|$|\s\|\|)", scripts()["Run"] + scripts()["GitLab"], re.MULTILINE
     )
     names = [Path(name).suffix for names in wanted for name in names.split() if "$" not in name]
-    assert set(names) == {".md", ".xml", ".sarif", ".html"} <= set(FORMATS)
+    assert set(names) == {".md", ".xml", ".sarif", ".html"} <= set(REPORT_FORMAT_BY_SUFFIX)
 
 
 class Runner:

@@ -20,8 +20,8 @@ from steelyard.cli import main as cli
 from steelyard.cli import options
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Case, Expectations, Price, Verify
-from steelyard.reports import FORMATS
-from steelyard.sandbox.levels import NAMES
+from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES
 from steelyard.settings import Settings
 from support.command_line import shown
 from support.fault_server import FaultServer
@@ -76,7 +76,7 @@ def printed(command: str, place: Path) -> str:
         said = _shell(command, place)
     without_progress = re.sub(r"^\d+/\d+ done · .*\n", "", said, flags=re.MULTILINE)
     # other machines have other means of containment
-    at_one_level = re.sub(rf"(?<=isolated, |-process, )({'|'.join(NAMES)})\b", "full", without_progress)
+    at_one_level = re.sub(rf"(?<=isolated, |-process, )({'|'.join(ISOLATION_LEVEL_NAMES)})\b", "full", without_progress)
     return re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "20261115-120000-cafe", at_one_level)
 
 
@@ -192,9 +192,9 @@ def test_generated_pages_are_up_to_date() -> None:
     [
         ("eval-sets.md", [*Case.__struct_fields__, *Expectations.__struct_fields__, *Verify.__struct_fields__]),
         ("providers.md", [*Settings.__struct_fields__, *ProviderSettings.__struct_fields__, *Price.__struct_fields__]),
-        ("providers.md", [f"`{name}`" for name in plugins.names("providers")]),
-        ("eval-sets.md", [f"`{name}`" for name in plugins.names("verifiers")]),
-        ("reports.md", [f"`{suffix}`" for suffix in FORMATS]),
+        ("providers.md", [f"`{name}`" for name in plugins.plugin_names("providers")]),
+        ("eval-sets.md", [f"`{name}`" for name in plugins.plugin_names("verifiers")]),
+        ("reports.md", [f"`{suffix}`" for suffix in REPORT_FORMAT_BY_SUFFIX]),
     ],
 )
 def test_every_field_and_part_is_documented(page: str, words: list[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import load
-from steelyard.engine.preflight.references import prove
+from steelyard.engine.preflight.references import check_references
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROVED = [
@@ -20,7 +20,7 @@ PROVED = [
 def test_every_reference_passes_and_every_counterexample_fails(path: Path) -> None:
     loaded = load([path])
     assert loaded.problems == ()
-    assert prove(loaded.cases) == (2 * len(loaded.cases), [])
+    assert check_references(loaded.cases) == (2 * len(loaded.cases), [])
 
 
 @pytest.mark.parametrize("language", ["python", "rust"])

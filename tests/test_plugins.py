@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.plugins import function
+from steelyard.plugins import load_function
 
 FUNCTIONS = """
 import sys, time
@@ -36,27 +36,27 @@ def file(tmp_path: Path) -> Path:
     ("name", "said"), [("one", "HI"), ("two", ("hi", 7)), ("optional", 0.5), ("named", 7), ("later", "ih")]
 )
 def test_a_function_gets_what_it_asks_for(file: Path, name: str, said: object) -> None:
-    assert asyncio.run(function(f"{file}:{name}").call("hi", 7)) == said
+    assert asyncio.run(load_function(f"{file}:{name}").call("hi", 7)) == said
 
 
 @pytest.mark.parametrize("name", ["leaves", "stops"])
 def test_a_function_that_would_end_the_program_ends_only_itself(file: Path, name: str) -> None:
     with pytest.raises(RuntimeError):
-        asyncio.run(function(f"{file}:{name}").call("hi", None))
+        asyncio.run(load_function(f"{file}:{name}").call("hi", None))
 
 
 def test_a_function_that_is_not_there_is_told_in_a_sentence(file: Path) -> None:
     with pytest.raises(InputError, match='has no function "three"'):
-        function(f"{file}:three")
+        load_function(f"{file}:three")
 
 
 HANGS = """
 import asyncio, sys, time
-from steelyard.plugins import Function
+from steelyard.plugins import UserFunction
 async def main():
     try:
         async with asyncio.timeout(0.1):
-            await Function(lambda text: time.sleep(3600), takes_both=False, is_async=False).call("", None)
+            await UserFunction(lambda text: time.sleep(3600), takes_both=False, is_async=False).call("", None)
     except TimeoutError:
         print("went on")
 asyncio.run(main())
@@ -76,4 +76,4 @@ def test_a_file_that_was_changed_within_a_second_is_read_as_it_is(
     for said in ("1", "2"):
         path.write_text(f"def one(text): return {said}\n")
         os.utime(path, (1_700_000_000, 1_700_000_000))
-        assert function(f"{path}:one").body("") == int(said)
+        assert load_function(f"{path}:one").body("") == int(said)

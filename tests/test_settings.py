@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule
-from steelyard.settings import Settings, SuiteSettings, load, provider, read_env_file, starter
+from steelyard.settings import Settings, SuiteSettings, load, read_env_file, resolve_provider, starter_settings
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -23,7 +23,7 @@ def test_without_a_file_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_starter_file_loads_without_a_warning(tmp_path: Path) -> None:
-    settings, problems = load(written(tmp_path, starter()), {})
+    settings, problems = load(written(tmp_path, starter_settings()), {})
     assert problems == []
     assert settings.max_retries == 3
 
@@ -84,19 +84,19 @@ def test_a_wrong_file_is_told_in_a_sentence(tmp_path: Path, text: str, said: str
 def test_a_model_is_split_at_the_first_mark_and_reached_as_the_environment_says(
     model: str, environment: dict[str, str], name: str, rest: str, url: str
 ) -> None:
-    found = provider(model, Settings(), environment)
+    found = resolve_provider(model, Settings(), environment)
     assert (found[0], found[1], found[2].base_url) == (name, rest, url)
 
 
 def test_a_hosted_provider_without_a_key_is_found_out_before_anyone_is_asked() -> None:
     with pytest.raises(InputError, match="set GROQ_API_KEY"):
-        provider("groq/llama", Settings(), {})
+        resolve_provider("groq/llama", Settings(), {})
 
 
 def test_a_model_without_a_provider_takes_the_default_one() -> None:
-    assert provider("gpt-5", Settings(default_provider="vllm"), {})[:2] == ("vllm", "gpt-5")
+    assert resolve_provider("gpt-5", Settings(default_provider="vllm"), {})[:2] == ("vllm", "gpt-5")
     with pytest.raises(InputError, match="say who offers it"):
-        provider("gpt-5", Settings(), {})
+        resolve_provider("gpt-5", Settings(), {})
 
 
 def test_a_file_of_keys_does_not_override_what_is_set(tmp_path: Path) -> None:

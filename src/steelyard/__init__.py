@@ -7,41 +7,48 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.analysis.standings import standings
-    from steelyard.engine.gate.gate import Gated, gate
+    from steelyard.engine.gate.gate import GateResult, gate
     from steelyard.engine.results.read_outcomes import gather
     from steelyard.engine.run import Run, resume, run
     from steelyard.engine.run import verify_again as verify
-    from steelyard.engine.session import Means
+    from steelyard.engine.session import RunOptions
     from steelyard.engine.shards.merge import merge
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
 
+    Gated = GateResult
+    Means = RunOptions
+
 _HOMES = {
-    "Case": "steelyard.records",
-    "Expectations": "steelyard.records",
-    "Gated": "steelyard.engine.gate.gate",
-    "Means": "steelyard.engine.session",
-    "Message": "steelyard.records",
-    "Run": "steelyard.engine.run",
-    "Settings": "steelyard.settings",
-    "Verify": "steelyard.records",
-    "gate": "steelyard.engine.gate.gate",
-    "gather": "steelyard.engine.results.read_outcomes",
-    "load": "steelyard.evalsets",
-    "merge": "steelyard.engine.shards.merge",
-    "resume": "steelyard.engine.run",
-    "run": "steelyard.engine.run",
-    "standings": "steelyard.analysis.standings",
-    "verify": "steelyard.engine.run",
+    "Case": "steelyard.records:Case",
+    "Expectations": "steelyard.records:Expectations",
+    "GateResult": "steelyard.engine.gate.gate:GateResult",
+    "Gated": "steelyard.engine.gate.gate:GateResult",
+    "Means": "steelyard.engine.session:RunOptions",
+    "Message": "steelyard.records:Message",
+    "Run": "steelyard.engine.run:Run",
+    "RunOptions": "steelyard.engine.session:RunOptions",
+    "Settings": "steelyard.settings:Settings",
+    "Verify": "steelyard.records:Verify",
+    "gate": "steelyard.engine.gate.gate:gate",
+    "gather": "steelyard.engine.results.read_outcomes:gather",
+    "load": "steelyard.evalsets:load",
+    "merge": "steelyard.engine.shards.merge:merge",
+    "resume": "steelyard.engine.run:resume",
+    "run": "steelyard.engine.run:run",
+    "standings": "steelyard.analysis.standings:standings",
+    "verify": "steelyard.engine.run:verify_again",
 }
 __all__ = [
     "Case",
     "Expectations",
+    "GateResult",
     "Gated",
     "Means",
     "Message",
     "Run",
+    "RunOptions",
     "Settings",
     "Verify",
     "gate",
@@ -59,5 +66,5 @@ def __getattr__(name: str) -> Any:
     """The public names, imported when first used: `steelyard --help` must not wait for them."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(_HOMES[name])
-    return getattr(home, "verify_again" if name == "verify" else name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -41,7 +41,7 @@ class Problem(NamedTuple):
         return f"{place}: {self.what}" if place else self.what
 
 
-class Damages:
+class BoundedProblemList:
     """What could not be read, however much that is: the first problems, and how many more."""
 
     def __init__(self, most: int) -> None:
@@ -71,7 +71,7 @@ class StoreError(SteelyardError):
     """A run folder that cannot be read, written or locked."""
 
 
-class NoRoomError(StoreError):
+class DiskFullError(StoreError):
     """The disk is full; what was written before stays."""
 
 
@@ -96,7 +96,7 @@ class Unavailable(ProviderError):
         """Seconds the server asked us to wait."""
 
 
-class NoAnswerInTime(Unavailable):
+class ProviderTimeout(Unavailable):
     """No answer before the deadline."""
 
     def __init__(self, message: str, *, accepted: bool, in_silence: bool) -> None:
@@ -116,7 +116,7 @@ class Rejected(ProviderError):
         """The reason concerns every request to this endpoint (a wrong key), not only this one."""
 
 
-class Unrecorded(Rejected):
+class RecordedFailure(Rejected):
     """A recording of something that went wrong instead of an answer; it says nothing about the lines beside it."""
 
 
@@ -127,7 +127,7 @@ class VerifierError(StepError):
 
 
 @contextmanager
-def boundary(kind: type[StepError]) -> Iterator[None]:
+def wrap_exceptions(kind: type[StepError]) -> Iterator[None]:
     """Name the seam an exception crossed: whatever a plug-in raises leaves as `kind`."""
     try:
         yield
@@ -137,10 +137,10 @@ def boundary(kind: type[StepError]) -> Iterator[None]:
         raise kind(f"{type(error).__name__}: {error}") from error
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The way out for a mistyped word: the close one, or the whole list.
 
-    >>> nearest("pyton", ["python", "rust"])
+    >>> did_you_mean("pyton", ["python", "rust"])
     'known: python, rust; did you mean "python"?'
     """
     words = sorted(known)
@@ -149,13 +149,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f'{listed}; did you mean "{close[0]}"?' if close else listed
 
 
-HALVES = re.compile(
+JSON_ESCAPE_PATTERN = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 """The escapes in a JSON text; those that are half of a surrogate pair, which is no text, are group 1."""
 
 
-class Fault(NamedTuple):
+class JsonErrorLocation(NamedTuple):
     """Where a JSON text is broken, and how."""
 
     line: int
@@ -165,7 +165,7 @@ class Fault(NamedTuple):
     what: str
 
 
-def json_fault(raw: bytes, error: Exception) -> Fault:
+def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
     r"""What was wrong with a JSON text that could not be decoded, where a person would look for it.
 
     >>> import msgspec
@@ -173,10 +173,10 @@ def json_fault(raw: bytes, error: Exception) -> Fault:
     ...     try:
     ...         msgspec.json.decode(raw)
     ...     except msgspec.DecodeError as error:
-    ...         print(json_fault(raw, error))
-    Fault(line=0, column=10, what='a second value after the first; put each on a line of its own')
-    Fault(line=1, column=1, what='a second value after the first; put each on a line of its own')
-    Fault(line=0, column=3, what='half of a surrogate pair, which is no text')
+    ...         print(json_error_location(raw, error))
+    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on a line of its own')
+    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on a line of its own')
+    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is no text')
     """
     import msgspec
 
@@ -195,12 +195,12 @@ def json_fault(raw: bytes, error: Exception) -> Fault:
         what = str(error).partition(" (byte ")[0]
         if "trailing characters" in what:
             at, what = at - 1, "a second value after the first; put each on a line of its own"
-        elif half := next((match for match in HALVES.finditer(raw) if match[1]), None):
+        elif half := next((match for match in JSON_ESCAPE_PATTERN.finditer(raw) if match[1]), None):
             at, what = half.start(), "half of a surrogate pair, which is no text"
         elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
             what = "NaN and Infinity are no JSON; write null, or leave the key out"
     column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
-    return Fault(raw.count(b"\n", 0, at), column, what)
+    return JsonErrorLocation(raw.count(b"\n", 0, at), column, what)
 
 
 def printable(text: str) -> str:
@@ -210,6 +210,6 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
 
 
-def shown(text: str) -> str:
+def short_quote(text: str) -> str:
     """Somebody's text as a short quotation."""
     return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'

@@ -17,24 +17,24 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from steelyard.errors import InputError, nearest
+from steelyard.errors import InputError, did_you_mean
 
 
 @cache
-def names(kind: str) -> frozenset[str]:
+def plugin_names(kind: str) -> frozenset[str]:
     """The names registered for a kind of part, such as `providers`."""
     return frozenset(point.name for point in entry_points(group=f"steelyard.{kind}"))
 
 
 @cache
-def part(kind: str, name: str) -> Any:
+def load_plugin(kind: str, name: str) -> Any:
     """The part registered under a name; an unknown name is the user's mistake and says what is known."""
     for point in entry_points(group=f"steelyard.{kind}", name=name):
         return point.load()
-    raise InputError(f'unknown {kind.removesuffix("s")} "{name}" ({nearest(name, names(kind))})')
+    raise InputError(f'unknown {kind.removesuffix("s")} "{name}" ({did_you_mean(name, plugin_names(kind))})')
 
 
-class Function(NamedTuple):
+class UserFunction(NamedTuple):
     """A function of the user's, and how it wants to be called."""
 
     body: Callable[..., Any]
@@ -47,7 +47,7 @@ class Function(NamedTuple):
         return await (self.body(*arguments) if self.is_async else _in_thread(self.body, *arguments))
 
 
-def function(path: str) -> Function:
+def load_function(path: str) -> UserFunction:
     """The function at `file.py:name` or `package.module:name`, imported anew."""
     module_name, _, name = path.rpartition(":")
     if not module_name or not name:
@@ -65,13 +65,13 @@ def function(path: str) -> Function:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     takes_both = len(taken) > 1 and (taken[1].default is taken[1].empty or taken[1].name in ("attempt", "case"))
-    return Function(body, takes_both, inspect.iscoroutinefunction(body))
+    return UserFunction(body, takes_both, inspect.iscoroutinefunction(body))
 
 
 def _from_file(file: str) -> Any:
     # the path as its name: no other module has that, and a dataclass looks itself up under it
     name = str(Path(file).resolve())
-    spec = importlib.util.spec_from_file_location(name, file, loader=_Fresh(name, file))
+    spec = importlib.util.spec_from_file_location(name, file, loader=_UncachedSourceLoader(name, file))
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot read {file}")
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
@@ -79,7 +79,7 @@ def _from_file(file: str) -> Any:
     return module
 
 
-class _Fresh(SourceFileLoader):
+class _UncachedSourceLoader(SourceFileLoader):
     """Reads a file as it is now: what Python keeps compiled is taken for it if it was as long within the same second."""
 
     def get_code(self, fullname: str) -> CodeType:

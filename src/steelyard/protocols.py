@@ -30,14 +30,14 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked anew."""
 
 
-class Offer(NamedTuple):
+class OfferedModel(NamedTuple):
     """A model that an endpoint offers."""
 
     model: str
     detail: str = ""
 
 
-class Headroom(NamedTuple):
+class RateLimitHeadroom(NamedTuple):
     """What a server's rate-limit headers leave us."""
 
     requests: int
@@ -62,7 +62,7 @@ class Provider(Protocol):
         """
         ...
 
-    def headroom(self) -> Headroom | None:
+    def headroom(self) -> RateLimitHeadroom | None:
         """What the last answer's headers said about the rate limit."""
         ...
 
@@ -70,7 +70,7 @@ class Provider(Protocol):
         """How many answers there are to this case; None when there is no end to them."""
         ...
 
-    async def offers(self) -> list[Offer]:
+    async def offers(self) -> list[OfferedModel]:
         """The models to be had at this endpoint."""
         ...
 
@@ -106,13 +106,13 @@ def accepted(is_so: bool = True) -> None:
         delivery.accepted = is_so
 
 
-class Connect(Protocol):
+class ProviderFactory(Protocol):
     """The entry point of a provider: the models a name stands for, and whom to ask for each."""
 
     def __call__(self, model: str, settings: ProviderSettings) -> Mapping[str, Provider]: ...
 
 
-class Limits(NamedTuple):
+class ResourceLimits(NamedTuple):
     """What untrusted code may use up before it is stopped."""
 
     cpu_seconds: float = 10
@@ -126,7 +126,7 @@ class Limits(NamedTuple):
     """Processes and threads at the same time."""
 
 
-class Outcome(NamedTuple):
+class ProcessResult(NamedTuple):
     """How a contained program ended."""
 
     exit_code: int
@@ -146,9 +146,9 @@ class Workspace(Protocol):
         argv: Sequence[str],
         *,
         stdin: bytes = b"",
-        limits: Limits = Limits(),
+        limits: ResourceLimits = ResourceLimits(),
         environment: Mapping[str, str] = {},
-    ) -> Outcome:
+    ) -> ProcessResult:
         """Run a program in the folder; what it leaves running is killed. Raises when it could not be started.
 
         The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given here: nothing of ours.
@@ -164,7 +164,7 @@ class Workspace(Protocol):
         ...
 
 
-class Guest(NamedTuple):
+class GuestModules(NamedTuple):
     """A module of ours that waits in a sandbox, loaded, and is called in a fork of its own each time."""
 
     modules: tuple[tuple[str, str], ...] = ()
@@ -178,10 +178,10 @@ class Guest(NamedTuple):
     """Whether its processes may talk to each other over sockets; granted only where nobody else can be reached by them."""
 
 
-class Host(Protocol):
+class GuestHost(Protocol):
     """A sandbox with a guest in it."""
 
-    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
         """Let the guest talk over these sockets, which are its own from now on, to its end."""
         ...
 
@@ -207,7 +207,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    def host(self, guest: Guest) -> AbstractAsyncContextManager[Host]:
+    def host(self, guest: GuestModules) -> AbstractAsyncContextManager[GuestHost]:
         """A sandbox with this guest in it, ours alone for as long as we hold it."""
         ...
 
@@ -235,7 +235,7 @@ class Verifier(Protocol):
         ...
 
 
-class Surrounded(Protocol):
+class HasEnvironment(Protocol):
     """What a verifier may tell besides, so that machines which verify the same are known to do it alike."""
 
     def surroundings(self, case: Case) -> Sequence[str]:
@@ -250,7 +250,7 @@ class Surrounded(Protocol):
         ...
 
 
-class MakeVerifier(Protocol):
+class VerifierFactory(Protocol):
     """The entry point of a verifier."""
 
     def __call__(self, sandbox: Sandbox) -> Verifier: ...

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-SHORTEST_SECRET = 8
-JUDGES_ALONE = "judge"
+SECRET_NAME_PATTERN = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+MIN_SECRET_CHARACTERS = 8
+JUDGE_ONLY_KIND = "judge"
 """The kind of a case without tests: whether an answer to it is right is for a panel of judges to say."""
 
 
@@ -189,7 +189,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     @property
     def by_judges(self) -> bool:
         """Whether no verifier can tell if an answer is right, only judges."""
-        return self.kind == JUDGES_ALONE
+        return self.kind == JUDGE_ONLY_KIND
 
     @cached_property
     def tests_digest(self) -> str:
@@ -419,7 +419,7 @@ class Failure(Fact, tag="failure", frozen=True, kw_only=True):
     message: str
 
 
-class Appraisal(Fact, tag="appraisal", frozen=True, kw_only=True):
+class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
     """What one judge said of one reply; `key` is the appraisal key."""
 
     ask: str
@@ -449,7 +449,7 @@ class Price(Record, frozen=True, kw_only=True):
     date: str = ""
 
 
-class Look(Record, frozen=True, kw_only=True):
+class GateLook(Record, frozen=True, kw_only=True):
     """One asking of a gate about a run: each spends some of the error rate that all of them together may have."""
 
     at: str
@@ -511,7 +511,7 @@ class EvalSetFile(Record, frozen=True, kw_only=True):
     digest: str
 
 
-class Until(Record, frozen=True, kw_only=True):
+class StoppingRule(Record, frozen=True, kw_only=True):
     """When a run that asks in rounds has asked enough: as soon as a gate can decide."""
 
     baseline: str
@@ -528,7 +528,7 @@ def is_secret(name: str, value: str) -> bool:
     >>> is_secret("OPENAI_API_KEY", "sk-12345678"), is_secret("MAX_TOKENS", "4096")
     (True, False)
     """
-    return bool(SECRET.search(name)) and len(value) >= SHORTEST_SECRET
+    return bool(SECRET_NAME_PATTERN.search(name)) and len(value) >= MIN_SECRET_CHARACTERS
 
 
 class Tier(Record, frozen=True, kw_only=True):
@@ -601,7 +601,7 @@ class Shard(Record, frozen=True, kw_only=True):
     """A digest of all that was asked for: equal for shards that belong together."""
 
 
-class Part(Record, frozen=True, kw_only=True):
+class MergedRun(Record, frozen=True, kw_only=True):
     """A run that was merged into another."""
 
     id: str
@@ -634,7 +634,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Who judges the answers besides their verifiers."""
     samples: int | None = None
     """Attempts per case and model; None takes all that a replay has."""
-    until: Until | None = None
+    until: StoppingRule | None = None
     """Where attempts are asked in rounds: when to stop."""
     more: dict[str, dict[str, int]] = {}
     """By model and case, where more attempts are planned than at others, because the case looked worse."""
@@ -651,5 +651,5 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Per model, how many cases a replay had no recording for."""
     shard: Shard | None = None
     """Where the run has only some of the cases that were asked for: which."""
-    merged: tuple[Part, ...] = ()
+    merged: tuple[MergedRun, ...] = ()
     """The runs that this one was put together from, if it was."""

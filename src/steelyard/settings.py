@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, nearest
-from steelyard.plugins import names
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.plugins import plugin_names
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Price, Record
 
-DEFAULT = Path("steelyard.toml")
+DEFAULT_SETTINGS_PATH = Path("steelyard.toml")
 
 
 class SuiteSettings(Record, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class Settings(Record, frozen=True, kw_only=True):
     """Any option of the command line by its name, such as `samples = 10`."""
 
 
-class _BuiltIn(Record, frozen=True, kw_only=True):
+class _BuiltInProvider(Record, frozen=True, kw_only=True):
     type: str = "openai"
     url: str = ""
     key: str = ""
@@ -60,28 +60,28 @@ class _BuiltIn(Record, frozen=True, kw_only=True):
     """The environment's names for another address."""
 
 
-BUILT_IN = {
-    "openai": _BuiltIn(
+BUILT_IN_PROVIDERS = {
+    "openai": _BuiltInProvider(
         url="https://api.openai.com/v1", key="OPENAI_API_KEY", urls=("OPENAI_BASE_URL", "OPENAI_API_BASE")
     ),
-    "anthropic": _BuiltIn(
+    "anthropic": _BuiltInProvider(
         type="anthropic", url="https://api.anthropic.com", key="ANTHROPIC_API_KEY", urls=("ANTHROPIC_BASE_URL",)
     ),
-    "agent": _BuiltIn(type="agent"),
-    "ollama": _BuiltIn(
+    "agent": _BuiltInProvider(type="agent"),
+    "ollama": _BuiltInProvider(
         type="ollama", url="http://127.0.0.1:11434", urls=("OLLAMA_HOST", "OLLAMA_BASE_URL", "OLLAMA_API_BASE")
     ),
-    "openrouter": _BuiltIn(url="https://openrouter.ai/api/v1", key="OPENROUTER_API_KEY"),
-    "groq": _BuiltIn(url="https://api.groq.com/openai/v1", key="GROQ_API_KEY"),
-    "together": _BuiltIn(url="https://api.together.xyz/v1", key="TOGETHER_API_KEY"),
-    "mistral": _BuiltIn(url="https://api.mistral.ai/v1", key="MISTRAL_API_KEY"),
-    "deepseek": _BuiltIn(url="https://api.deepseek.com/v1", key="DEEPSEEK_API_KEY"),
-    "xai": _BuiltIn(url="https://api.x.ai/v1", key="XAI_API_KEY"),
-    "openai-completions": _BuiltIn(type="openai-completions"),
-    "vllm": _BuiltIn(url="http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",)),
-    "replay": _BuiltIn(type="replay"),
-    "command": _BuiltIn(type="command"),
-    "python": _BuiltIn(type="python"),
+    "openrouter": _BuiltInProvider(url="https://openrouter.ai/api/v1", key="OPENROUTER_API_KEY"),
+    "groq": _BuiltInProvider(url="https://api.groq.com/openai/v1", key="GROQ_API_KEY"),
+    "together": _BuiltInProvider(url="https://api.together.xyz/v1", key="TOGETHER_API_KEY"),
+    "mistral": _BuiltInProvider(url="https://api.mistral.ai/v1", key="MISTRAL_API_KEY"),
+    "deepseek": _BuiltInProvider(url="https://api.deepseek.com/v1", key="DEEPSEEK_API_KEY"),
+    "xai": _BuiltInProvider(url="https://api.x.ai/v1", key="XAI_API_KEY"),
+    "openai-completions": _BuiltInProvider(type="openai-completions"),
+    "vllm": _BuiltInProvider(url="http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",)),
+    "replay": _BuiltInProvider(type="replay"),
+    "command": _BuiltInProvider(type="command"),
+    "python": _BuiltInProvider(type="python"),
 }
 """Providers that need no settings file."""
 
@@ -89,9 +89,9 @@ BUILT_IN = {
 def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
     """The settings file, or the defaults when there is none, with warnings about what it holds."""
     if path is None:
-        if not DEFAULT.is_file():
+        if not DEFAULT_SETTINGS_PATH.is_file():
             return Settings(), []
-        path = DEFAULT
+        path = DEFAULT_SETTINGS_PATH
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -120,11 +120,11 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
                 table.setdefault(key, section.pop(key))
             else:
                 section.pop(key)
-                way_out = nearest(key, ProviderSettings.__struct_fields__)
+                way_out = did_you_mean(key, ProviderSettings.__struct_fields__)
                 problems.append(Problem(where, 0, f'unknown key "{key}" in [providers.{name}] ({way_out})', False))
         section.setdefault("type", name)
-        if names("providers") and section["type"] not in names("providers"):
-            way_out = nearest(str(section["type"]), names("providers"))
+        if plugin_names("providers") and section["type"] not in plugin_names("providers"):
+            way_out = did_you_mean(str(section["type"]), plugin_names("providers"))
             raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
         providers[name] = _converted(
             _expanded(section, where, environment), ProviderSettings, f"{where}: providers.{name}"
@@ -134,7 +134,7 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
         raise InputError(f"{where}: suites must be a table, [suites]")
     for key in [key for key in suites if key not in SuiteSettings.__struct_fields__]:
         suites.pop(key)
-        way_out = nearest(key, SuiteSettings.__struct_fields__)
+        way_out = did_you_mean(key, SuiteSettings.__struct_fields__)
         problems.append(Problem(where, 0, f'unknown key "{key}" in [suites] ({way_out})', False))
     general = {key: table.pop(key) for key in list(table) if key in known}
     settings = _converted({**general, "options": {**table, **general.get("options", {})}}, Settings, where)
@@ -163,12 +163,12 @@ def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str
     return filled
 
 
-def provider(
+def resolve_provider(
     model: str, settings: Settings, environment: Mapping[str, str], base_url: str = "", *, asks: bool = True
 ) -> tuple[str, str, ProviderSettings]:
     """The provider's name, the model's name there, and how it is reached; who only plans and asks nobody needs no key.
 
-    >>> provider("openai/gpt-5", Settings(), {"OPENAI_API_KEY": "k"})[:2]
+    >>> resolve_provider("openai/gpt-5", Settings(), {"OPENAI_API_KEY": "k"})[:2]
     ('openai', 'gpt-5')
     """
     place = min((at for at in (model.find(":"), model.find("/")) if at > 0), default=-1)
@@ -177,20 +177,20 @@ def provider(
         raise InputError(f'model "{model}": say who offers it, such as openai/{model or "gpt-5"}')
     if name in settings.providers:
         reached = settings.providers[name]
-    elif name not in BUILT_IN:
+    elif name not in BUILT_IN_PROVIDERS:
         raise InputError(
-            f'model "{model}": unknown provider "{name}" ({nearest(name, {*BUILT_IN, *settings.providers})})'
+            f'model "{model}": unknown provider "{name}" ({did_you_mean(name, {*BUILT_IN_PROVIDERS, *settings.providers})})'
         )
     else:
-        reached = ProviderSettings(type=BUILT_IN[name].type)
-    return name, rest, _reached(name, reached, environment, base_url, asks=asks)
+        reached = ProviderSettings(type=BUILT_IN_PROVIDERS[name].type)
+    return name, rest, _completed_provider_settings(name, reached, environment, base_url, asks=asks)
 
 
-def _reached(
+def _completed_provider_settings(
     name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str, *, asks: bool
 ) -> ProviderSettings:
     """What the settings leave open, from the environment, then from the built-in table."""
-    built_in = BUILT_IN.get(name) or BUILT_IN.get(given.type) or _BuiltIn()
+    built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
     from_environment = next((environment[url] for url in built_in.urls if environment.get(url)), "")
     url = base_url or given.base_url or from_environment or built_in.url
     if given.type == "ollama" and url:
@@ -223,12 +223,12 @@ def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
         environment.setdefault(name.strip(), value)
 
 
-def starter() -> str:
+def starter_settings() -> str:
     """A commented settings file to begin with."""
-    return STARTER
+    return STARTER_SETTINGS
 
 
-STARTER = """\
+STARTER_SETTINGS = """\
 # steelyard's settings. Every key is optional; so is the file.
 # Any option of the command line can stand here by its name, such as:
 # samples = 10

@@ -11,8 +11,8 @@ from steelyard.analysis import scoring
 from steelyard.errors import InputError
 from steelyard.records import Case, Expectations, Finding, Rule, Verify
 
-CODE = scoring.RULES["code"]
-STRUCTURED = scoring.RULES["code-structured"]
+CODE = scoring.SCORING_RULES["code"]
+STRUCTURED = scoring.SCORING_RULES["code-structured"]
 
 
 def code_case(**expectations: Any) -> Case:
@@ -44,28 +44,28 @@ def test_the_table_of_scores_holds(finding: Finding, plain: float, structured: f
 
 
 def test_a_perfect_score_is_exactly_one_under_every_rule() -> None:
-    assert {scoring.score(code_case(), code(), rule) for rule in scoring.RULES.values()} == {1.0}
+    assert {scoring.score(code_case(), code(), rule) for rule in scoring.SCORING_RULES.values()} == {1.0}
 
 
 def test_weights_sum_to_one() -> None:
-    for rule in scoring.RULES.values():
+    for rule in scoring.SCORING_RULES.values():
         assert rule.compile + rule.tests + rule.lint + rule.structure == pytest.approx(1, abs=1e-12)
 
 
 def test_what_was_forged_scores_nothing_under_every_rule() -> None:
     forged = code(tampered="two results for one test")
-    assert not scoring.correct(code_case(), forged)
-    assert {scoring.score(code_case(), forged, rule) for rule in scoring.RULES.values()} == {0.0}
-    assert scoring.passing(code_case(), forged) == 0
-    assert scoring.why(code_case(), forged) == "tampered: two results for one test"
+    assert not scoring.is_correct(code_case(), forged)
+    assert {scoring.score(code_case(), forged, rule) for rule in scoring.SCORING_RULES.values()} == {0.0}
+    assert scoring.test_pass_share(code_case(), forged) == 0
+    assert scoring.finding_failure_reason(code_case(), forged) == "tampered: two results for one test"
     unwanted = code_case(should_compile=False)
     assert scoring.score(unwanted, Finding(code="fn", compiled=False, tampered="hid the error"), CODE) == 0
 
 
 def test_ignored_tests_do_not_count() -> None:
     assert scoring.score(code_case(), code(3, 2, ignored=5), CODE) == pytest.approx(0.8)
-    assert scoring.correct(code_case(), code(3, 0, ignored=5))
-    assert not scoring.correct(code_case(), code(0, 0, ignored=5))
+    assert scoring.is_correct(code_case(), code(3, 0, ignored=5))
+    assert not scoring.is_correct(code_case(), code(0, 0, ignored=5))
 
 
 @pytest.mark.parametrize(
@@ -79,26 +79,26 @@ def test_ignored_tests_do_not_count() -> None:
     ],
 )
 def test_correct_means_that_a_test_ran_and_none_failed(finding: Finding, correct: bool) -> None:
-    assert scoring.correct(code_case(), finding) is correct
+    assert scoring.is_correct(code_case(), finding) is correct
 
 
 def test_no_linter_counts_as_clean_where_none_applies() -> None:
     python = Case(id="sum", prompt="Add.", language="python", expectations=Expectations(test_file="..."))
     assert scoring.score(python, code(warnings=None), CODE) == 1.0
-    assert scoring.lint(code(warnings=None)) is None
+    assert scoring.lint_score(code(warnings=None)) is None
 
 
 def test_a_missing_fact_makes_the_score_unknown_and_not_zero() -> None:
     unlinted = code(warnings=None)
     assert scoring.score(code_case(), unlinted, CODE) is None
-    assert scoring.unknown(code_case(), unlinted, CODE) == ("lint",)
+    assert scoring.unknown_facts(code_case(), unlinted, CODE) == ("lint",)
     assert scoring.score(code_case(), unlinted, Rule(name="tests", tests=1)) == 1.0
     asked = Case(id="sum", prompt="Add.", language="c", verify=Verify(kind="command", lint="lint a.c", tests="t"))
     assert scoring.score(asked, unlinted, CODE) is None
     shaped = code_case(expected_functions=("add",))
     assert scoring.score(shaped, code(), STRUCTURED) is None
-    assert scoring.unknown(shaped, code(), STRUCTURED) == ("structure",)
-    assert scoring.unknown(shaped, code(missing=()), STRUCTURED) == ()
+    assert scoring.unknown_facts(shaped, code(), STRUCTURED) == ("structure",)
+    assert scoring.unknown_facts(shaped, code(missing=()), STRUCTURED) == ()
     assert scoring.score(shaped, code(), CODE) == 1.0
 
 
@@ -137,27 +137,27 @@ def test_the_worked_scores_hold(compiled: bool, passed: int, failed: int, warnin
 def test_a_case_that_should_not_compile_is_solved_by_not_compiling(compiled: bool | None, correct: bool) -> None:
     case = code_case(should_compile=False)
     finding = Finding(code=None if compiled is None else "fn", compiled=compiled)
-    assert scoring.correct(case, finding) is correct
+    assert scoring.is_correct(case, finding) is correct
     assert scoring.score(case, finding, CODE) == float(correct)
 
 
 def test_without_tests_on_purpose_compiling_is_enough() -> None:
     case = code_case(should_pass_tests=False)
-    assert scoring.correct(case, code(0, 0))
+    assert scoring.is_correct(case, code(0, 0))
     assert scoring.score(case, code(0, 0), CODE) == 1.0
-    assert not scoring.correct(case, Finding(code="fn", compiled=False))
+    assert not scoring.is_correct(case, Finding(code="fn", compiled=False))
     assert scoring.score(case, Finding(code="fn", compiled=False), CODE) == 0.0
 
 
 @pytest.mark.parametrize(("warnings", "correct"), [(2, True), (3, False), (None, True)])
 def test_more_lint_warnings_than_allowed_are_not_correct(warnings: int | None, correct: bool) -> None:
-    assert scoring.correct(code_case(max_clippy_warnings=2), code(warnings=warnings)) is correct
+    assert scoring.is_correct(code_case(max_clippy_warnings=2), code(warnings=warnings)) is correct
 
 
 @pytest.mark.parametrize("label", ["no code", ""])
 def test_a_reply_without_code_is_an_attempt_that_failed(label: str) -> None:
     for case in (code_case(), code_case(should_pass_tests=False), code_case(should_compile=False)):
-        assert not scoring.correct(case, Finding(label=label))
+        assert not scoring.is_correct(case, Finding(label=label))
         assert scoring.score(case, Finding(label=label), CODE) == 0.0
 
 
@@ -176,7 +176,7 @@ def test_a_reply_without_code_is_an_attempt_that_failed(label: str) -> None:
 )
 def test_a_verifier_with_a_word_of_its_own_is_taken_at_it(finding: Finding, correct: bool, score: float) -> None:
     case = Case(id="capital", prompt="Which city?", target="Paris")
-    assert scoring.correct(case, finding) is correct
+    assert scoring.is_correct(case, finding) is correct
     assert scoring.score(case, finding, CODE) == score
 
 
@@ -191,41 +191,41 @@ def test_a_verifier_with_a_word_of_its_own_is_taken_at_it(finding: Finding, corr
     ],
 )
 def test_a_check_of_the_users_and_the_tests_must_both_agree(finding: Finding, correct: bool) -> None:
-    assert scoring.correct(code_case(custom_check="checks.py:score"), finding) is correct
+    assert scoring.is_correct(code_case(custom_check="checks.py:score"), finding) is correct
 
 
 def test_where_a_check_is_all_there_is_it_stands_for_the_tests() -> None:
     case = Case(id="sum", prompt="Add.", language="rust", expectations=Expectations(custom_check="checks.py:score"))
-    assert scoring.correct(case, code(0, 0, passed=True))
+    assert scoring.is_correct(case, code(0, 0, passed=True))
     assert scoring.score(case, code(0, 0, passed=True), CODE) == 1.0
     assert scoring.score(case, code(0, 0, passed=False), CODE) == pytest.approx(0.5)
     assert scoring.score(case, code(0, 0, score=0.5), CODE) == pytest.approx(0.75)
-    assert not scoring.correct(case, code(0, 0, score=0.5))
-    assert scoring.passing(case, Finding(code="fn", compiled=False)) is None
+    assert not scoring.is_correct(case, code(0, 0, score=0.5))
+    assert scoring.test_pass_share(case, Finding(code="fn", compiled=False)) is None
 
 
 def test_a_command_that_only_says_yes_needs_no_list_of_tests() -> None:
     case = Case(id="plan", prompt="Write a plan.", verify=Verify(kind="command", tests="make check"))
-    assert scoring.correct(case, Finding(code="plan", passed=True))
+    assert scoring.is_correct(case, Finding(code="plan", passed=True))
 
 
 @pytest.mark.parametrize(("missing", "structure"), [((), 1.0), (("add",), 0.75), (("a", "b", "c", "d", "e"), 0.0)])
 def test_structure_is_the_share_of_expected_names(missing: tuple[str, ...], structure: float) -> None:
     case = code_case(expected_functions=("add", "sub", "mul"), expected_types=("Sum",))
     finding = code(missing=missing)
-    assert scoring.structure(case, finding) == structure
+    assert scoring.structure_score(case, finding) == structure
     assert scoring.score(case, finding, STRUCTURED) == pytest.approx(0.85 + 0.15 * structure)
     assert scoring.score(case, finding, CODE) == 1.0
 
 
 def test_an_unknown_rule_names_the_known_ones() -> None:
-    assert scoring.rule("code") is CODE
+    assert scoring.find_rule("code") is CODE
     with pytest.raises(InputError, match=r'unknown rule "kode"; known: code, code-structured; did you mean "code"\?'):
-        scoring.rule("kode")
+        scoring.find_rule("kode")
     own = Rule(name="mine", tests=1)
-    assert scoring.rule("mine", [own]) is own
+    assert scoring.find_rule("mine", [own]) is own
     with pytest.raises(InputError, match="known: code, code-structured, mine"):
-        scoring.rule("kode", [own])
+        scoring.find_rule("kode", [own])
 
 
 @pytest.mark.parametrize(
@@ -243,5 +243,5 @@ def test_an_unknown_rule_names_the_known_ones() -> None:
     ],
 )
 def test_a_failed_attempt_always_has_a_reason(case: Case, finding: Finding, why: str) -> None:
-    assert not scoring.correct(case, finding)
-    assert scoring.why(case, finding) == why
+    assert not scoring.is_correct(case, finding)
+    assert scoring.finding_failure_reason(case, finding) == why

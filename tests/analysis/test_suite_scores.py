@@ -14,8 +14,8 @@ import pytest
 from steelyard import records, store
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suite_scores import SuiteCase, SuiteScore, SuiteScores, suite_scores
-from steelyard.analysis.suites import CLASSES
-from steelyard.analysis.summary import ModelSummary, Summary, judged, results, summarise
+from steelyard.analysis.suites import RESPONSE_CLASSES
+from steelyard.analysis.summary import ModelSummary, Summary, case_counts, run_results, summarise
 from steelyard.errors import InputError
 from steelyard.records import Case, Fact, Finding, SuiteRule, Verdict, Verify
 from steelyard.stats.intervals import mean_interval
@@ -52,10 +52,10 @@ def test_a_single_suite_is_worked_out_as_in_example_1_of_the_document() -> None:
 
 def test_a_stored_run_is_worked_out_as_in_example_2_of_the_document(tmp_path: Path) -> None:
     cases, facts = EXAMPLE_2
-    with store.create(tmp_path / "run", info(suites=SuiteRule(weights={"injection": 3})), cases) as journal:
+    with store.create_run(tmp_path / "run", info(suites=SuiteRule(weights={"injection": 3})), cases) as journal:
         for fact in facts:
             journal.append(fact)
-    stored = store.Stored(tmp_path / "run")
+    stored = store.StoredRun(tmp_path / "run")
     found = scores_of(summarise(stored.info, stored.cases, stored.facts()))
     assert {name: each.score.value for name, each in named(found).items()} == {"contradictions": 0.8, "injection": 0.9}
     assert found.overall.value == pytest.approx(0.85, rel=1e-15)
@@ -63,7 +63,7 @@ def test_a_stored_run_is_worked_out_as_in_example_2_of_the_document(tmp_path: Pa
     assert found.weighted is not None
     assert found.weighted.value == pytest.approx(0.875, rel=1e-15)
     assert (found.penalised, found.agreement) == (None, None)
-    assert results(stored.info, stored.cases, stored.facts()).summary.models[0].suites == found
+    assert run_results(stored.info, stored.cases, stored.facts()).summary.models[0].suites == found
 
 
 def test_attempts_are_counted_by_class_and_failures_of_ours_beside_them() -> None:
@@ -226,7 +226,7 @@ def test_agreement_is_how_often_attempts_come_out_as_their_author_expects() -> N
 
 
 def test_every_class_but_a_pass_meets_the_expectation_of_a_failure() -> None:
-    for primary in CLASSES:
+    for primary in RESPONSE_CLASSES:
         found = scores(*suite("a", primary, expected="fail"))
         assert found.agreement is not None
         assert found.agreement.value == float(primary != "pass")
@@ -237,7 +237,11 @@ def test_the_order_of_cases_and_facts_changes_no_digit(seed: int) -> None:
     chance = random.Random(seed)
     cases, facts = both(
         *(
-            suite(name, *chance.choices(CLASSES, k=chance.randint(1, 9)), expected=chance.choice(["pass", "fail", ""]))
+            suite(
+                name,
+                *chance.choices(RESPONSE_CLASSES, k=chance.randint(1, 9)),
+                expected=chance.choice(["pass", "fail", ""]),
+            )
             for name in "abc"
         )
     )
@@ -255,7 +259,7 @@ def test_scores_lie_within_their_intervals_and_these_in_bounds(seed: int) -> Non
             suite=chance.choice("abc"),
             group=str(number),
             expected=chance.choice(["pass", "fail", ""]),
-            classes={primary: chance.randint(0, 3) for primary in chance.sample(CLASSES, 3)},
+            classes={primary: chance.randint(0, 3) for primary in chance.sample(RESPONSE_CLASSES, 3)},
             missing=chance.randint(0, 2),
             waits=[chance.expovariate(0.1) for _ in range(chance.randint(0, 3))],
         )
@@ -301,7 +305,7 @@ def test_suites_of_code_count_what_is_correct_as_a_pass_and_other_labels_as_they
 
 def test_the_trials_of_a_run_know_their_suite_and_classes() -> None:
     cases, facts = both(suite("a", "pass", "refusal"), suite("", "fail"))
-    found = {one.case.id: one.classes for one in judged(info(), cases, facts)}
+    found = {one.case.id: one.classes for one in case_counts(info(), cases, facts)}
     assert found == {"a-0": (("pass", 1),), "a-1": (("refusal", 1),), "-0": ()}
 
 

@@ -7,24 +7,24 @@ import math
 import pytest
 
 from steelyard.analysis.suites import (
-    CLASSES,
-    LIMIT,
-    TARGET,
+    LATENCY_LIMIT_SECONDS,
+    LATENCY_TARGET_SECONDS,
+    RESPONSE_CLASSES,
     accuracy,
     case_accuracy,
-    check,
-    classified,
+    check_suite_rule,
+    classify_response,
     credit,
-    in_order,
     latency_score,
     mean_latency_score,
     micro_rate,
+    ordered_class_counts,
     overall,
     suite_score,
 )
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule
-from steelyard.verifiers.response.classes import ORDER
+from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
 
 FAILURES = ["fail", "error", "refusal", "wrong_format", "policy_violation", "crash", "timeout"]
 
@@ -138,23 +138,30 @@ def test_impossible_latencies_are_refused(seconds: float, target: float, limit: 
 
 
 def test_classes_are_those_of_the_verifier_with_a_pass_first_and_the_others_as_they_are_decided() -> None:
-    assert ("pass", *(name for name in ORDER if name != "pass")) == CLASSES
+    assert ("pass", *(name for name in RESPONSE_CLASS_ORDER if name != "pass")) == RESPONSE_CLASSES
 
 
 def test_counts_stand_in_one_order_whatever_the_order_of_attempts() -> None:
     counts = {"time limit": 1, "fail": 2, "no code": 3, "refusal": 4, "pass": 5, "timeout": 6, "crash": 0}
     expected = ["pass", "timeout", "refusal", "fail", "no code", "time limit"]
-    assert list(in_order(counts)) == list(in_order(dict(reversed(counts.items())))) == expected
+    assert list(ordered_class_counts(counts)) == list(ordered_class_counts(dict(reversed(counts.items())))) == expected
 
 
 def test_only_a_correct_attempt_is_a_pass_whatever_its_label() -> None:
-    assert [classified(True, "fail"), classified(False, "pass"), classified(False, "")] == ["pass", "fail", "fail"]
+    assert [classify_response(True, "fail"), classify_response(False, "pass"), classify_response(False, "")] == [
+        "pass",
+        "fail",
+        "fail",
+    ]
 
 
 def test_without_a_word_from_the_user_the_rule_is_that_of_the_formulas() -> None:
-    assert (SuiteRule().latency_target, SuiteRule().latency_limit) == (TARGET, LIMIT)
-    check(SuiteRule(), suites=())
-    check(SuiteRule(penalties=dict.fromkeys(CLASSES[1:], 0.0), weights={"a": 0.0}, latency_target=0), suites=["a"])
+    assert (SuiteRule().latency_target, SuiteRule().latency_limit) == (LATENCY_TARGET_SECONDS, LATENCY_LIMIT_SECONDS)
+    check_suite_rule(SuiteRule(), suites=())
+    check_suite_rule(
+        SuiteRule(penalties=dict.fromkeys(RESPONSE_CLASSES[1:], 0.0), weights={"a": 0.0}, latency_target=0),
+        suites=["a"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,5 +182,5 @@ def test_without_a_word_from_the_user_the_rule_is_that_of_the_formulas() -> None
 )
 def test_a_rule_that_cannot_be_followed_is_refused_in_one_sentence(rule: SuiteRule, said: str) -> None:
     with pytest.raises(InputError, match=said) as refused:
-        check(rule, suites=["injection", "json_api"])
+        check_suite_rule(rule, suites=["injection", "json_api"])
     assert "\n" not in str(refused.value)

@@ -10,19 +10,19 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis.summary import (
-    LISTED,
+    MAX_FLAGGED_ATTEMPTS,
     CaseSummary,
-    Doubt,
+    Flag,
     ModelSummary,
     Summary,
-    Verified,
-    hardest,
-    results,
+    VerificationCount,
+    hardest_cases,
+    run_results,
     summarise,
 )
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
-from steelyard.reports.figures import figures
+from steelyard.reports.figures import metric_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -159,7 +159,7 @@ def test_a_verdict_by_tests_the_case_no_longer_has_is_ignored() -> None:
     summary = summarise(info(), [now], attempt(A, RIGHT))
     assert (only(summary).attempts, only(summary).missing) == (0, 1)
     assert row(summary, "a").why == "no verdict yet"
-    (tried,) = results(info(), [now], attempt(A, RIGHT)).attempts
+    (tried,) = run_results(info(), [now], attempt(A, RIGHT)).attempts
     assert tried.reply is not None
     assert (tried.verdict, tried.correct, tried.score) == (None, None, None)
 
@@ -201,7 +201,7 @@ def test_a_failure_that_was_cured_is_forgotten() -> None:
         [said, failure(A, "verify"), judged],
         [asked, said, failure(A, "verify"), judged],
     ):
-        (tried,) = results(info(), [A], facts).attempts
+        (tried,) = run_results(info(), [A], facts).attempts
         assert tried.failure is None
         assert tried.correct
 
@@ -209,18 +209,18 @@ def test_a_failure_that_was_cured_is_forgotten() -> None:
 def test_a_reply_cures_whatever_failed_to_be_asked_before_it() -> None:
     earlier = failure(A, "ask", key="asked in other words")
     assert only(summarise(info(), [A], [earlier, *attempt(A, RIGHT)])).attempts == 1
-    (tried,) = results(info(), [A], [earlier, reply(A)]).attempts
+    (tried,) = run_results(info(), [A], [earlier, reply(A)]).attempts
     assert (tried.failure, tried.correct) == (None, None)
 
 
 def test_a_verdict_by_other_tests_cures_the_failure_to_verify_and_nothing_more() -> None:
     facts = [reply(A), failure(A, "verify"), verdict(case("a", tests="assert False"), RIGHT)]
-    (tried,) = results(info(), [A], facts).attempts
+    (tried,) = run_results(info(), [A], facts).attempts
     assert (tried.failure, tried.verdict) == (None, None)
 
 
 def test_a_failure_that_was_not_cured_stands_beside_the_reply() -> None:
-    (tried,) = results(info(), [A], [reply(A), failure(A, "verify", "no sandbox")]).attempts
+    (tried,) = run_results(info(), [A], [reply(A), failure(A, "verify", "no sandbox")]).attempts
     assert tried.reply is not None
     assert tried.failure is not None
     assert tried.failure.message == "no sandbox"
@@ -228,7 +228,7 @@ def test_a_failure_that_was_not_cured_stands_beside_the_reply() -> None:
 
 
 def test_a_verdict_outlives_a_later_failure_to_verify_the_same_again() -> None:
-    found = results(info(), [A], [*attempt(A, RIGHT), failure(A, "verify")])
+    found = run_results(info(), [A], [*attempt(A, RIGHT), failure(A, "verify")])
     assert (only(found.summary).attempts, only(found.summary).missing) == (1, 0)
     assert found.attempts[0].failure is None
 
@@ -492,7 +492,7 @@ def test_tiers_are_told_apart() -> None:
 
 def test_cases_keep_their_order_and_models_are_sorted() -> None:
     facts = [fact for model in ("z", "m") for each in (A, B, C) for fact in attempts(each, RIGHT, model=model)]
-    found = results(info(), [C, A, B], facts)
+    found = run_results(info(), [C, A, B], facts)
     order = [(name, model) for name in ("c", "a", "b") for model in ("m", "z")]
     assert [(entry.case, entry.model) for entry in found.summary.cases] == order
     assert [(tried.case.id, tried.model) for tried in found.attempts] == order
@@ -540,7 +540,7 @@ def test_the_order_of_independent_attempts_changes_no_byte() -> None:
 def test_both_ways_to_a_summary_agree() -> None:
     facts = attempts(A, RIGHT, WRONG) + attempts(B, NO_CODE) + [failure(C, "ask", "x" * 500)]
     run = info(samples=2, k=(1, 2))
-    assert results(run, [A, B, C], facts).summary == summarise(run, [A, B, C], facts)
+    assert run_results(run, [A, B, C], facts).summary == summarise(run, [A, B, C], facts)
 
 
 def test_facts_are_read_once_and_their_texts_are_not_kept() -> None:
@@ -578,9 +578,9 @@ def test_a_forged_attempt_counts_as_failed_and_is_listed_with_its_evidence() -> 
     summary = summarise(info(), [A, B], facts)
     cheat, other = summary.models
     assert (cheat.attempts, cheat.correct, cheat.tampered) == (3, 2, 1)
-    assert cheat.tampered_attempts == (Doubt(case="a", number=3, reason="patched unittest"),)
+    assert cheat.tampered_attempts == (Flag(case="a", number=3, reason="patched unittest"),)
     assert cheat.test_pass_rate.value == pytest.approx(2 / 3)
-    assert other.tampered_attempts == (Doubt(case="b", number=1, reason="patched unittest"),)
+    assert other.tampered_attempts == (Flag(case="b", number=1, reason="patched unittest"),)
     assert row(summary, "a").why == "tampered: patched unittest"
 
 
@@ -596,15 +596,15 @@ def test_an_attempt_that_came_out_otherwise_again_is_listed_with_how_often() -> 
     model = only(summarise(info(), [A, B], attempts(A, WRONG, steady, flaky) + attempts(B, slow)))
     assert (model.rechecked, model.disagreed) == (3, 2)
     assert model.disagreed_attempts == (
-        Doubt(case="a", number=3, reason="passed at first, then failed 2 of 3 times"),
-        Doubt(case="b", number=1, reason="failed at first, then passed 1 of 3 times"),
+        Flag(case="a", number=3, reason="passed at first, then failed 2 of 3 times"),
+        Flag(case="b", number=1, reason="failed at first, then passed 1 of 3 times"),
     )
 
 
 def test_of_very_many_forgeries_the_first_are_named_and_all_are_counted() -> None:
-    model = only(summarise(info(), [A], attempts(A, *[FORGED] * (LISTED + 5))))
-    assert model.tampered == LISTED + 5
-    assert [doubt.number for doubt in model.tampered_attempts] == list(range(1, LISTED + 1))
+    model = only(summarise(info(), [A], attempts(A, *[FORGED] * (MAX_FLAGGED_ATTEMPTS + 5))))
+    assert model.tampered == MAX_FLAGGED_ATTEMPTS + 5
+    assert [doubt.number for doubt in model.tampered_attempts] == list(range(1, MAX_FLAGGED_ATTEMPTS + 1))
 
 
 def test_long_evidence_is_cut_to_one_short_line() -> None:
@@ -618,8 +618,8 @@ def test_the_summary_tells_how_many_verdicts_were_reached_in_which_way() -> None
     isolated = msgspec.structs.replace(RIGHT, isolation="full", trust="isolated")
     model = only(summarise(info(), [A], attempts(A, isolated, FORGED, isolated, Finding(passed=True))))
     assert model.verified == (
-        Verified(trust="in-process", isolation="full", attempts=1),
-        Verified(trust="isolated", isolation="full", attempts=2),
+        VerificationCount(trust="in-process", isolation="full", attempts=1),
+        VerificationCount(trust="isolated", isolation="full", attempts=2),
     )
 
 
@@ -632,14 +632,14 @@ def test_the_hardest_cases_come_first() -> None:
         + [failure(case("e"), "ask")]
     )
     summary = summarise(info(), [A, B, C, case("d"), case("e")], facts)
-    assert [entry.case for entry in hardest(summary)] == ["b", "d", "a"]
-    assert [entry.case for entry in hardest(summary, limit=1)] == ["b"]
+    assert [entry.case for entry in hardest_cases(summary)] == ["b", "d", "a"]
+    assert [entry.case for entry in hardest_cases(summary, limit=1)] == ["b"]
 
 
 def test_a_case_is_as_hard_as_it_is_for_the_model_that_does_best_at_it() -> None:
     facts = attempts(A, WRONG, WRONG, model="weak") + attempts(A, RIGHT, RIGHT, model="strong")
     facts += attempts(B, WRONG, WRONG, model="weak") + attempts(B, WRONG, RIGHT, model="strong")
-    found = hardest(summarise(info(), [A, B], facts))
+    found = hardest_cases(summarise(info(), [A, B], facts))
     shown = [(entry.case, entry.model, entry.correct) for entry in found]
     assert shown == [("b", "strong", 1), ("a", "weak", 0)]
 
@@ -669,7 +669,7 @@ def test_every_level_of_success_has_its_own_pass_at_k() -> None:
     assert model.levels["fixed"][1].value == pytest.approx(1 / 3)
     assert model.levels["fixed"][1].cases == 1
     assert model.levels["fixed"][2].value == pytest.approx(2 / 3)
-    shown = {figure.name: figure.cells for figure in figures([model])}
+    shown = {figure.name: figure.cells for figure in metric_rows([model])}
     assert "plausible pass@1" not in shown
     assert shown["fixed pass@1*"][0].startswith("33.3%")
     assert only(summarise(info(), [A], attempts(A, RIGHT))).levels == {}

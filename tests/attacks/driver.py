@@ -21,14 +21,14 @@ from typing import Any
 
 import steelyard
 from attacks.hostile import ATTACKS, CASES, HONEST, Attack
-from steelyard.analysis.scoring import correct
-from steelyard.protocols import Guest, Host, Limits, Outcome, Workspace
+from steelyard.analysis.scoring import is_correct
+from steelyard.protocols import GuestHost, GuestModules, ProcessResult, ResourceLimits, Workspace
 from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
-from steelyard.sandbox.levels import LEVELS, NAMES, proof
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.python.verifier import Python
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 LANES = 5
 """How many sandboxes are attacked at the same time: most attacks wait."""
@@ -43,7 +43,7 @@ HASTY: dict[str, dict[str, Any]] = {
 class Hasty:
     """The same sandbox with less patience, or less room."""
 
-    def __init__(self, sandbox: Contained, limits: Mapping[str, Any]) -> None:
+    def __init__(self, sandbox: ZygoteSandbox, limits: Mapping[str, Any]) -> None:
         self.level = sandbox.level
         self._sandbox = sandbox
         self._limits = limits
@@ -56,7 +56,7 @@ class Hasty:
             yield place
 
     @asynccontextmanager
-    async def host(self, guest: Guest) -> AsyncIterator[Host]:
+    async def host(self, guest: GuestModules) -> AsyncIterator[GuestHost]:
         async with self._sandbox.host(guest) as host:
             yield Impatient(host, self._limits)
 
@@ -64,11 +64,11 @@ class Hasty:
 class Impatient:
     """A guest with less patience, or less room; one that serves many answers is left alone."""
 
-    def __init__(self, host: Host, limits: Mapping[str, Any]) -> None:
+    def __init__(self, host: GuestHost, limits: Mapping[str, Any]) -> None:
         self._host = host
         self._limits = limits
 
-    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
         lasting = limits.wall_seconds > 1e6
         return await self._host.call(sockets, limits if lasting else limits._replace(**self._limits))
 
@@ -136,8 +136,8 @@ class Scene:
             "REPOSITORY": Path(steelyard.__file__).parents[2],
             "HOME": pwd.getpwuid(0).pw_dir,
             "TESTS": Path(__file__).with_name("hostile.py"),
-            "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.MACHINE],
-            **{name.upper(): kernel.number(name) for name in kernel.CALLS},
+            "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.CPU_ARCHITECTURE],
+            **{name.upper(): kernel.syscall_number(name) for name in kernel.SYSCALL_NUMBERS},
         }
         for name, value in words.items():
             code = code.replace(f"@{name}@", str(value))
@@ -176,10 +176,10 @@ class Lane:
     """One sandbox, with its verifiers, under one attack after the other."""
 
     def __init__(self, level: str, scene: Scene) -> None:
-        enclosure = LEVELS[NAMES.index(level)]
+        enclosure = ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)]
         self.alone = enclosure.own_root
-        self.sandbox = Contained(enclosure)
-        self.verifiers = {name: Python(Hasty(self.sandbox, limits)) for name, limits in HASTY.items()}
+        self.sandbox = ZygoteSandbox(enclosure)
+        self.verifiers = {name: PythonVerifier(Hasty(self.sandbox, limits)) for name, limits in HASTY.items()}
         self.scene = scene
 
     async def attacked(self, attack: Attack) -> dict[str, Any]:
@@ -200,14 +200,14 @@ class Lane:
             "style": case.verify.style,
         }
 
-    async def _told(self, verifier: Python, attack: Attack, code: str) -> dict[str, Any]:
+    async def _told(self, verifier: PythonVerifier, attack: Attack, code: str) -> dict[str, Any]:
         case = CASES[attack.case]
         try:
-            finding: Finding = await verifier.verify(case, Answer(text=marked(code, "python")))
+            finding: Finding = await verifier.verify(case, Answer(text=verbatim_reply(code, "python")))
         except Exception as error:  # what the engine would call our failure
             return {"failure": f"{type(error).__name__}: {error}"}
         return {
-            "passed": correct(case, finding),
+            "passed": is_correct(case, finding),
             "label": finding.label,
             "reason": finding.reason[:300],
             "output": finding.output,
@@ -263,7 +263,7 @@ def _children() -> list[str]:
 
 def main() -> None:
     level, much, *names = sys.argv[1:]
-    found = proof(level)
+    found = probe_isolation(level)
     if not found.held:
         print(json.dumps({"level": level, "missing": found.problem}))
         return

@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.rust.verifier import Rust
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.rust.verifier import RustVerifier
 
 TESTS = """
 use super::*;
@@ -117,8 +117,8 @@ ATTACKS: dict[str, str] = {
 
 async def attacked() -> dict[str, Any]:
     """What became of each attack, all of them side by side with honest answers."""
-    sandbox = Contained(strongest())
-    rust = Rust(sandbox)
+    sandbox = ZygoteSandbox(strongest_isolation())
+    rust = RustVerifier(sandbox)
     told: dict[str, Any] = {"level": sandbox.level}
     with tempfile.TemporaryDirectory() as folder:
         secret, outside = Path(folder, "secret.rs"), Path(folder, "outside")
@@ -128,13 +128,13 @@ async def attacked() -> dict[str, Any]:
         async def one(name: str, code: str) -> None:
             text = code.replace("@SECRET@", str(secret)).replace("@OUTSIDE@", str(outside))
             try:
-                found = await rust.verify(CASE, Answer(text=marked(text, "rust")))
+                found = await rust.verify(CASE, Answer(text=verbatim_reply(text, "rust")))
             except Exception as error:
                 told[name] = {"failure": f"{type(error).__name__}: {error}"}
                 return
             said = " ".join([found.output, *(line.message for line in found.diagnostics)])
             told[name] = {
-                "passed": correct(CASE, found),
+                "passed": is_correct(CASE, found),
                 "label": found.label,
                 "reason": found.reason[:300],
                 "warnings": found.warnings,

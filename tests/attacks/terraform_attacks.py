@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.terraform.program import VARIABLE
-from steelyard.verifiers.terraform.verifier import Terraform
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
+from steelyard.verifiers.terraform.verifier import TerraformVerifier
 
 HONEST = 'output "o" {\n  value = 1\n}\n'
 CASE = Case(
@@ -138,8 +138,8 @@ class Listening:
 
 
 async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
-    sandbox = Contained(strongest())
-    verifier = Terraform(sandbox)
+    sandbox = ZygoteSandbox(strongest_isolation())
+    verifier = TerraformVerifier(sandbox)
 
     def filled(text: str) -> str:
         return text.replace("@BAIT@", str(bait)).replace("@HOST@", server.host)
@@ -149,11 +149,11 @@ async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
 
     async def told(case: Case, text: str) -> dict[str, Any]:
         try:
-            finding = await verifier.verify(case, Answer(text=marked(filled(text), "hcl")))
+            finding = await verifier.verify(case, Answer(text=verbatim_reply(filled(text), "hcl")))
         except Exception as error:  # what the engine would call our failure
             return {"failure": f"{type(error).__name__}: {error}"}
         said = [one.message for one in finding.diagnostics]
-        return {"passed": correct(case, finding), "said": said, "secret": b"SECRET" in msgspec.json.encode(finding)}
+        return {"passed": is_correct(case, finding), "said": said, "secret": b"SECRET" in msgspec.json.encode(finding)}
 
     found = {name: await told(case, text) for name, text in ATTACKS.items()}
     found["bomb"] = await told(msgspec.structs.replace(case, timeout_secs=4), BOMB)
@@ -169,7 +169,7 @@ async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
 
 
 def main() -> None:
-    os.environ[VARIABLE] = sys.argv[1]
+    os.environ[TERRAFORM_PROGRAM_VARIABLE] = sys.argv[1]
     os.environ["A_KEY"] = "SECRET"
     with tempfile.TemporaryDirectory(prefix="attacked-") as folder:
         bait = Path(folder)

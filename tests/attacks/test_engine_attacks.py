@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 
 import steelyard
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.levels import LEVELS, NAMES, proof
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.python.verifier import Python
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.python.verifier import PythonVerifier
 from support.facts import Facts, facts
 
 RIGHT = "def add(a, b):\n    return a + b\n"
@@ -59,7 +59,7 @@ def each(answer: str, times: int) -> list[str]:
 
 
 def replay(folder: Path, answers: list[str], name: str = "add") -> str:
-    lines = [{"case_id": name, "model": "m", "raw_response": marked(answer, "python")} for answer in answers]
+    lines = [{"case_id": name, "model": "m", "raw_response": verbatim_reply(answer, "python")} for answer in answers]
     path = folder / "replay.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return f"replay:{path}"
@@ -74,13 +74,13 @@ def ran(folder: Path, answers: list[str], at_once: int | None = None, seconds: f
 
 async def judged(level: str, answers: list[str]) -> list[bool | None]:
     """Whether each answer passes at one level, each tried again once as the engine does; None when nobody knows."""
-    sandbox = Contained(LEVELS[NAMES.index(level)])
-    python = Python(sandbox)
+    sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
+    python = PythonVerifier(sandbox)
 
     async def one(answer: str) -> bool | None:
         for _ in range(2):
             with contextlib.suppress(VerifierError):
-                return correct(case(), await python.verify(case(), Answer(text=marked(answer, "python"))))
+                return is_correct(case(), await python.verify(case(), Answer(text=verbatim_reply(answer, "python"))))
         return None
 
     try:
@@ -109,8 +109,8 @@ def overloaded(processes: int) -> Iterator[None]:
 
 
 def available(level: str) -> None:
-    if not proof(level).held:
-        pytest.skip(f"{level}: {proof(level).problem}")
+    if not probe_isolation(level).held:
+        pytest.skip(f"{level}: {probe_isolation(level).problem}")
 
 
 def test_row_10_who_stays_behind_answers_for_nobody(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-@pytest.mark.parametrize("level", NAMES)
+@pytest.mark.parametrize("level", ISOLATION_LEVEL_NAMES)
 def test_row_35_a_zygote_that_is_killed_under_an_answer_costs_no_verdict(level: str, tmp_path: Path) -> None:
     available(level)
     engine = Engine(tmp_path, level, [WAITS, WRONG])
@@ -261,7 +261,7 @@ def test_row_35_the_engine_tries_again_when_a_zygote_is_killed(tmp_path: Path) -
     _nothing_left(engine)
 
 
-@pytest.mark.parametrize("level", NAMES)
+@pytest.mark.parametrize("level", ISOLATION_LEVEL_NAMES)
 def test_row_35_an_engine_that_is_killed_leaves_nothing(level: str, tmp_path: Path) -> None:
     available(level)
     mounts = Path("/proc/self/mountinfo").read_text()
@@ -363,26 +363,26 @@ MANY = """
 import asyncio, json, os, sys
 from pathlib import Path
 from attacks.test_engine_attacks import RIGHT, WRONG, case
-from steelyard.sandbox.sandbox import Contained
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.worker import _family, _kilobytes
-from steelyard.analysis.scoring import correct
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.python.verifier import Python
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.worker import _process_tree_pids, _kilobytes
+from steelyard.analysis.scoring import is_correct
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 def seen():
-    family = _family(os.getpid())
+    family = _process_tree_pids(os.getpid())
     held = sum(_kilobytes(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in family)
     return {"files": len(os.listdir("/proc/self/fd")), "processes": len(family), "kilobytes": held}
 
 async def main():
-    sandbox = Contained(strongest())
-    python = Python(sandbox)
+    sandbox = ZygoteSandbox(strongest_isolation())
+    python = PythonVerifier(sandbox)
     looks = []
     for number in range(10_000):
         code = (RIGHT, WRONG)[number % 2]
-        finding = await python.verify(case(), Answer(text=marked(code, "python")))
-        assert correct(case(), finding) == (code == RIGHT), finding
+        finding = await python.verify(case(), Answer(text=verbatim_reply(code, "python")))
+        assert is_correct(case(), finding) == (code == RIGHT), finding
         if number in (500, 9_999):
             looks.append(seen())
     await python.close()

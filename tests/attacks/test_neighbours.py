@@ -7,20 +7,20 @@ import asyncio
 import pytest
 
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.python.verifier import Python
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 
 def judged(case: Case, *answers: str) -> list[Finding]:
     """The findings of answers that meet the same referee one after the other."""
 
     async def work() -> list[Finding]:
-        sandbox = Contained(strongest(allow_weak=True))
-        python = Python(sandbox)
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        python = PythonVerifier(sandbox)
         try:
-            return [await python.verify(case, Answer(text=marked(answer, "python"))) for answer in answers]
+            return [await python.verify(case, Answer(text=verbatim_reply(answer, "python"))) for answer in answers]
         finally:
             await python.close()
             await sandbox.close()

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from steelyard.cli import main as cli
 from steelyard.engine.results import tier_runs
 from steelyard.engine.shards.merge import merge
-from steelyard.records import Appraisal
-from steelyard.store import Stored
+from steelyard.records import Judgment
+from steelyard.store import StoredRun
 from support.facts import facts
 from support.fault_server import Behaviour, FaultServer, Request, says
 from support.sharded import crafted, timeless, told
@@ -145,7 +145,7 @@ def test_what_is_filtered_is_filtered_before_it_is_dealt(called: Run, place: Pat
     code, _, said = called(*ASK, "--filter", "even", "--limit", "4", "--shard", "2/2", "--output", "2")
     assert code == 0
     assert "shard 2/2: 2 of 4 cases" in said
-    assert [case.id for case in Stored(place / "2").cases] == ["c2", "c6"]
+    assert [case.id for case in StoredRun(place / "2").cases] == ["c2", "c6"]
 
 
 def test_the_environment_can_say_which_shard_this_is(place: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_dry_run_tells_what_the_shard_would_ask(called: Run, place: Path) -> N
 
 def test_a_shard_without_cases_is_fine(called: Run, place: Path) -> None:
     code, _, said = called(*ASK, "--shard", "11/12", "--fail-under", "0.9", "--output", "11", "-o", "report.json")
-    assert (code, Stored(place / "11").cases) == (0, ())
+    assert (code, StoredRun(place / "11").cases) == (0, ())
     assert "shard 11/12: 0 of 9 cases" in said
     assert json.loads((place / "report.json").read_text())["results"] == []
 
@@ -334,7 +334,7 @@ def test_a_merge_that_is_killed_is_out_of_sight_and_the_next_one_clears_up(place
     assert not (place / "all").exists()
     code, _, said = steelyard(place, "merge", "shards/1", "shards/2", "--output", "all")
     assert code == 3, said
-    assert sum(1 for _ in Stored(place / "all").facts()) == 80
+    assert sum(1 for _ in StoredRun(place / "all").facts()) == 80
     assert not aside.exists()
 
 
@@ -347,7 +347,7 @@ def test_two_merges_into_one_folder_do_not_get_into_each_others_way(place: Path)
     assert "another process is putting a run together there; wait for it, or stop it first" in said
     process.communicate(timeout=60)
     assert process.returncode == 3
-    assert sum(1 for _ in Stored(place / "all").facts()) == 80
+    assert sum(1 for _ in StoredRun(place / "all").facts()) == 80
 
 
 @pytest.mark.parametrize("limit", [1, 4096, 1_000_000, 3_000_000])
@@ -376,7 +376,7 @@ def test_a_full_disk_leaves_nothing_half_and_with_room_it_goes_well(place: Path,
         assert list(small.iterdir()) == []
         subprocess.run(["mount", "-o", "remount,size=20m,nr_inodes=100", small], check=True)
         steelyard(place, "merge", "shards/1", "shards/2", "--output", "small/all")
-        assert sum(1 for _ in Stored(small / "all").facts()) == 40
+        assert sum(1 for _ in StoredRun(small / "all").facts()) == 40
     finally:
         subprocess.run(["umount", small], check=True)
 
@@ -451,10 +451,10 @@ def test_an_experiment_in_shards_comes_to_what_it_comes_to_in_one_go(called: Run
     code, out, _ = called("merge", "1", "2", "--output", "all")
     assert code == 0
     assert "steelyard tiers all" in out
-    assert len([fact for fact in Stored(experiment / "all").facts() if isinstance(fact, Appraisal)]) == 2 * 2 * CASES
+    assert len([fact for fact in StoredRun(experiment / "all").facts() if isinstance(fact, Judgment)]) == 2 * 2 * CASES
 
     def timeless_analysis(folder: str) -> Any:
-        compared = tier_runs.compared(Stored(experiment / folder))
+        compared = tier_runs.tier_experiment(StoredRun(experiment / folder))
         runs = [replace(run, duration_seconds=1.0) for run in compared.runs]
         return sorted(map(repr, runs)), compared.judges_usd, compared.order, compared.notes, compared.conclusive
 
@@ -504,4 +504,4 @@ def test_shards_that_were_judged_apart_are_merged_when_they_were_judged_alike(ca
         called("run", "evals.jsonl", "-m", "openai/small", "--shard", f"{number}/2", "--output", f"bare-{number}")
     merge([experiment / "bare-1", experiment / "bare-2"], output=experiment / "bare")
     assert called("judge", "bare", *judge)[0] == 0
-    assert len([fact for fact in Stored(experiment / "bare").facts() if isinstance(fact, Appraisal)]) == CASES
+    assert len([fact for fact in StoredRun(experiment / "bare").facts() if isinstance(fact, Judgment)]) == CASES

@@ -8,13 +8,13 @@ import pytest
 
 from steelyard.cli.main import main
 from steelyard.evalsets import load
-from steelyard.evalsets.shipped.suites import NAMES
+from steelyard.evalsets.shipped.suites import SHIPPED_SUITE_NAMES
 
 
 def test_it_lists_what_comes_with_us(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suites"]) == 0
     printed = capsys.readouterr().out
-    assert all(f"suite:{name}" in printed for name in NAMES)
+    assert all(f"suite:{name}" in printed for name in SHIPPED_SUITE_NAMES)
 
 
 def test_it_shows_the_cases_of_some(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from steelyard.cli import main as cli
-from steelyard.records import Appraisal, Failure, Reply, Verdict
-from steelyard.store import Stored
+from steelyard.records import Failure, Judgment, Reply, Verdict
+from steelyard.store import StoredRun
 from support.fault_server import Behaviour, FaultServer, Request, refuses, says
 
 CASES = """
@@ -408,7 +408,7 @@ def old(steelyard: Command) -> str:
 
 
 def facts(place: Path, kind: type[Any], run: str = "old") -> list[Any]:
-    return [fact for fact in Stored(place / run).facts() if isinstance(fact, kind)]
+    return [fact for fact in StoredRun(place / run).facts() if isinstance(fact, kind)]
 
 
 def test_an_old_run_is_judged_once_and_by_another_rubric_anew(
@@ -444,7 +444,7 @@ def test_judging_needs_no_verifier(steelyard: Command, place: Path, server: Faul
     stored.write_text(stored.read_text().replace('"target":"yes"', '"verify":{"kind":"cobol"}'))
     steelyard("judge", old, "--judges", "openai/judge", "--rubric", "rubric.toml", code=2)
     # ... judged, but with verdicts of other tests nothing can be told
-    assert len(facts(place, Appraisal)) == 8
+    assert len(facts(place, Judgment)) == 8
 
 
 def test_a_judge_that_is_out_is_asked_again_later(
@@ -457,13 +457,13 @@ def test_a_judge_that_is_out_is_asked_again_later(
     assert "judge openai/judge was given up" in ended.stderr
     assert "continue with the same command" in ended.stderr
     assert "openai/judge: 8 of 8 judgments are missing" in ended.stdout
-    assert facts(place, Appraisal) == []
+    assert facts(place, Judgment) == []
     assert {failure.stage for failure in facts(place, Failure)} == {"judge"}
     # what judges fail at is nothing that the run failed at
     assert re.search(r"missing +0 +0\n", steelyard("show", old).stdout)
     server.script = script
     assert "are missing" not in steelyard("resume", old).stdout
-    assert len(facts(place, Appraisal)) == 8
+    assert len(facts(place, Judgment)) == 8
     asked_so_far = len(server.requests)
     steelyard(*options)
     assert len(server.requests) == asked_so_far
@@ -501,11 +501,11 @@ def test_a_budget_of_judges_is_kept(steelyard: Command, place: Path, server: Fau
     (place / "steelyard.toml").write_text(PRICES)
     ended = steelyard(*options, "--max-cost", "0.03", code=3)
     assert "the budget of $0.03 does not suffice" in ended.stderr
-    judged = len(facts(place, Appraisal))
+    judged = len(facts(place, Judgment))
     assert 0 < judged < 8
-    assert sum(fact.answer.cost.usd for fact in facts(place, Appraisal)) <= 0.03
+    assert sum(fact.answer.cost.usd for fact in facts(place, Judgment)) <= 0.03
     steelyard(*options, "--max-cost", "1")
-    assert len(facts(place, Appraisal)) == 8
+    assert len(facts(place, Judgment)) == 8
     assert len(server.requests) == 8
 
 

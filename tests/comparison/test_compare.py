@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from steelyard.comparison.sides import Side, Trials
-from steelyard.comparison.threshold import Comparison, SuiteChange, compare
+from steelyard.comparison.threshold import SuiteChange, ThresholdComparison, compare
 from steelyard.errors import InputError
-from steelyard.reports.comparison import FORMATS
-from steelyard.reports.figures import UNSEEN
-from steelyard.stats.paired import Counts, Scores, difference_interval
+from steelyard.reports.comparison import COMPARISON_FORMATS
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval
 from steelyard.stats.power import expected_flags
 
 
@@ -119,19 +119,19 @@ def test_the_order_of_cases_and_models_changes_no_byte() -> None:
         models = {name: tuple(chance.sample(cases, len(cases))) for name, cases in reversed(given.models.items())}
         return msgspec.structs.replace(given, models=models)
 
-    for form in FORMATS.values():
+    for form in COMPARISON_FORMATS.values():
         assert form(compare(one, other)) == form(compare(shuffled(one), shuffled(other)))
 
 
 def test_a_program_gets_the_keys_of_the_format() -> None:
-    told = json.loads(FORMATS["json"](compare(side(trials("a", 1.0)), side(trials("a", 0.0)))))
+    told = json.loads(COMPARISON_FORMATS["json"](compare(side(trials("a", 1.0)), side(trials("a", 0.0)))))
     assert told["regressions"] == [
         {"case_id": "a", "model": "m", "baseline_score": 1.0, "current_score": 0.0, "delta": -1.0}
     ]
     assert (told["improvements"], told["unchanged"], told["new_cases"], told["removed_cases"]) == ([], 0, [], [])
 
 
-def reviewed() -> Comparison:
+def reviewed() -> ThresholdComparison:
     hostile = "=1+1 <b>|`\x1b]0;x\x07@octocat"
     before = side(
         trials("merge", 1.0, 1.0), trials(hostile, 0.5), trials("same", 1.0), trials("gone", 1.0), name="main"
@@ -143,7 +143,7 @@ def reviewed() -> Comparison:
 
 
 def test_a_comparison_reads_as_reviewed() -> None:
-    assert FORMATS["text"](reviewed()).splitlines() == [
+    assert COMPARISON_FORMATS["text"](reviewed()).splitlines() == [
         "main -> pull",
         "",
         "1 regression, 1 improvement, 1 unchanged of 3 cases, by more than 0.05 of the mean score under rule code",
@@ -161,13 +161,13 @@ def test_a_comparison_reads_as_reviewed() -> None:
         "Removed cases",
         "  gone",
     ]
-    assert "| `merge` | `m` | 1.000 | 0.500 | -0.500 |" in FORMATS["markdown"](reviewed())
-    for form in FORMATS.values():
-        assert UNSEEN.search(form(reviewed()).replace("@\u200b", "@")) is None
+    assert "| `merge` | `m` | 1.000 | 0.500 | -0.500 |" in COMPARISON_FORMATS["markdown"](reviewed())
+    for form in COMPARISON_FORMATS.values():
+        assert INVISIBLE_CHARACTER_PATTERN.search(form(reviewed()).replace("@\u200b", "@")) is None
 
 
 def test_noise_of_graded_scores_is_that_of_all_draws() -> None:
-    scores = Scores((0.4, 1.0, 1.0), (0.75, 1.0))
+    scores = PairedCaseScores((0.4, 1.0, 1.0), (0.75, 1.0))
     weights = {0.0: 0.5, 0.4: 1.0, 0.75: 1.0, 1.0: 3.5}
     total = sum(weights.values())
     expected = 0.0
@@ -186,7 +186,7 @@ def test_the_noise_that_is_told_is_the_noise_there_is() -> None:
     for _ in range(60):
         rates = [chance.betavariate(0.5, 0.5) for _ in range(40)]
         drawn = [[sum(chance.random() < rate for _ in range(5)) for rate in rates] for _ in range(2)]
-        cases = [Counts(5, old, 5, new) for old, new in zip(*drawn, strict=True)]
+        cases = [PairedCaseCounts(5, old, 5, new) for old, new in zip(*drawn, strict=True)]
         flags += sum((old - new) / 5 > 0.05 for old, new in zip(*drawn, strict=True))
         expected += expected_flags(cases, 0.05)
     # half an observation at each end makes it a little more than there is
@@ -254,7 +254,7 @@ def test_a_suite_is_known_when_one_side_knows_it_and_nothing_moves_where_a_side_
     found = compare(old, AFTER)
     assert [each.suite for each in found.suites] == ["injection", "json_api"]
     assert found.suites[0].baseline_classes == {}
-    assert "refusal" not in FORMATS["text"](found)
+    assert "refusal" not in COMPARISON_FORMATS["text"](found)
     # one case that does not tell keeps the others from telling half of the truth
     silent = msgspec.structs.replace(BEFORE.models["m"][0], classes=())
     assert compare(side(silent, *BEFORE.models["m"][1:]), AFTER).suites[0].baseline_classes == {}
@@ -267,7 +267,7 @@ def test_cases_without_attempts_on_a_side_are_in_no_suite() -> None:
 
 
 def test_suites_read_as_reviewed() -> None:
-    assert FORMATS["text"](compare(BEFORE, AFTER)).splitlines()[4:10] == [
+    assert COMPARISON_FORMATS["text"](compare(BEFORE, AFTER)).splitlines()[4:10] == [
         "",
         "Suites",
         "  injection  1.000 -> 0.900  -0.100 [-0.302, +0.135]  m  refusal 0 -> 2",
@@ -275,20 +275,20 @@ def test_suites_read_as_reviewed() -> None:
         "  overall    0.750 -> 0.700  -0.050 [-0.199, +0.109]  m",
         "",
     ]
-    shown = FORMATS["markdown"](compare(BEFORE, AFTER))
+    shown = COMPARISON_FORMATS["markdown"](compare(BEFORE, AFTER))
     assert "| `injection` | `m` | 1.000 → 0.900 | -0.100 [-0.302, +0.135] | refusal 0 → 2 |" in shown
     assert "| **overall** | `m` | 0.750 → 0.700 |" in shown
 
 
 def test_counts_come_with_their_attempts_where_these_differ() -> None:
     more = side(*(classed(f"i{number}", "injection", passes=3, refusal=1) for number in range(10)))
-    assert "refusal 0/20 -> 10/40" in FORMATS["text"](compare(BEFORE, more))
+    assert "refusal 0/20 -> 10/40" in COMPARISON_FORMATS["text"](compare(BEFORE, more))
     twice = side(*(classed(f"j{number}", "json_api", passes=2, wrong_format=2) for number in range(4)))
-    assert "wrong_format" not in FORMATS["text"](compare(BEFORE, twice))
+    assert "wrong_format" not in COMPARISON_FORMATS["text"](compare(BEFORE, twice))
 
 
 def test_a_program_gets_suites_with_their_classes_and_the_overall_change() -> None:
-    told = json.loads(FORMATS["json"](compare(BEFORE, AFTER)))
+    told = json.loads(COMPARISON_FORMATS["json"](compare(BEFORE, AFTER)))
     assert told["suites"][0]["current_classes"] == {"pass": 18, "refusal": 2}
     assert told["suites"][0]["baseline_classes"] == {"pass": 20}
     assert set(told["suites"][0]) == set(SuiteChange.__struct_fields__)
@@ -296,7 +296,7 @@ def test_a_program_gets_suites_with_their_classes_and_the_overall_change() -> No
 
 
 def test_without_suites_no_format_mentions_them() -> None:
-    for form in FORMATS.values():
+    for form in COMPARISON_FORMATS.values():
         assert "uites" not in form(reviewed())
         assert "overall" not in form(reviewed())
 
@@ -315,14 +315,14 @@ def test_every_model_has_its_suites_and_the_order_of_cases_changes_no_byte() -> 
     again = compare(
         side(m=BEFORE.models["m"][::-1], n=BEFORE.models["m"]), side(n=AFTER.models["m"], m=AFTER.models["m"])
     )
-    for form in FORMATS.values():
+    for form in COMPARISON_FORMATS.values():
         assert form(found) == form(again)
 
 
 def test_a_hostile_suite_commands_nothing() -> None:
     hostile = "=1+1 <b>|`\x1b]0;x\x07@octocat"
     found = compare(side(classed("a", hostile, passes=1)), side(classed("a", hostile, **{hostile: 1})))
-    for form in FORMATS.values():
-        assert UNSEEN.search(form(found).replace("@\u200b", "@")) is None
+    for form in COMPARISON_FORMATS.values():
+        assert INVISIBLE_CHARACTER_PATTERN.search(form(found).replace("@\u200b", "@")) is None
     # what stands in a code span is seen as it is
-    assert "<b>" not in FORMATS["markdown"](found).replace("``=1+1 <b>", "")
+    assert "<b>" not in COMPARISON_FORMATS["markdown"](found).replace("``=1+1 <b>", "")

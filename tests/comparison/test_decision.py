@@ -16,32 +16,32 @@ from steelyard.comparison.gate import (
     CANNOT_TELL,
     NOT_REGRESSED,
     REGRESSED,
-    Break,
     Decision,
+    DetectableBreak,
     ModelDecision,
-    Paired,
+    PairedCase,
     decide,
 )
 from steelyard.stats.paired import (
-    Counts,
-    Scores,
+    PairedCaseCounts,
+    PairedCaseScores,
     fisher_worse,
     mcnemar,
     minimum_p,
     scores_worse,
-    smallest_p,
+    smallest_p_distribution,
     stratified_worse,
 )
-from steelyard.stats.power import detectable
+from steelyard.stats.power import minimum_detectable_change
 
 BASELINE = [10, 9, 10, 4, 0, 7]
 CURRENT = [10, 7, 6, 5, 0, 5]
 
 
-def suite(*counts: tuple[int, int, int, int], critical: Sequence[int] = ()) -> list[Paired]:
+def suite(*counts: tuple[int, int, int, int], critical: Sequence[int] = ()) -> list[PairedCase]:
     """Cases from baseline attempts and passes, current attempts and passes."""
     return [
-        Paired(
+        PairedCase(
             case=f"case-{number:03}",
             baseline_attempts=before,
             baseline_passes=passes_before,
@@ -53,10 +53,10 @@ def suite(*counts: tuple[int, int, int, int], critical: Sequence[int] = ()) -> l
     ]
 
 
-def graded(*sides: tuple[Sequence[float], Sequence[float]]) -> list[Paired]:
+def graded(*sides: tuple[Sequence[float], Sequence[float]]) -> list[PairedCase]:
     """Cases from the scores of both sides; a score of 1 is a pass."""
     return [
-        Paired(
+        PairedCase(
             case=f"case-{number:03}",
             baseline_attempts=len(before),
             baseline_passes=sum(score == 1 for score in before),
@@ -69,16 +69,16 @@ def graded(*sides: tuple[Sequence[float], Sequence[float]]) -> list[Paired]:
     ]
 
 
-def alone(cases: Sequence[Paired], **rule: Any) -> ModelDecision:
+def alone(cases: Sequence[PairedCase], **rule: Any) -> ModelDecision:
     """What is decided about a single model."""
     (model,) = decide({"model": cases}, **rule).models
     return model
 
 
-def turned(cases: Sequence[Paired]) -> list[Paired]:
+def turned(cases: Sequence[PairedCase]) -> list[PairedCase]:
     """The same with both sides exchanged."""
     return [
-        Paired(
+        PairedCase(
             case=each.case,
             baseline_attempts=each.current_attempts,
             baseline_passes=each.current_passes,
@@ -91,11 +91,11 @@ def turned(cases: Sequence[Paired]) -> list[Paired]:
     ]
 
 
-def counts(case: Paired) -> Counts:
-    return Counts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
+def counts(case: PairedCase) -> PairedCaseCounts:
+    return PairedCaseCounts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
 
 
-def drawn(seed: int, cases: int, most: int) -> list[Paired]:
+def drawn(seed: int, cases: int, most: int) -> list[PairedCase]:
     chance = random.Random(seed)
     sizes = [(chance.randint(1, most), chance.randint(1, most)) for _ in range(cases)]
     return suite(*((a, chance.randint(0, a), b, chance.randint(0, b)) for a, b in sizes))
@@ -136,7 +136,7 @@ def test_one_broken_case_is_named_though_the_mean_hardly_moved() -> None:
     found = alone(suite(*BROKEN))
     assert found.verdict == REGRESSED
     assert [each.case for each in found.confirmed] == ["case-000"]
-    assert found.confirmed[0].p == fisher_worse(Counts(10, 10, 10, 2))
+    assert found.confirmed[0].p == fisher_worse(PairedCaseCounts(10, 10, 10, 2))
     assert found.effect.value == pytest.approx(-0.016)
     assert not found.small_but_real
 
@@ -249,7 +249,7 @@ def test_the_p_values_are_those_of_the_exact_tests(seed: int) -> None:
     assert found.p_worst == min(minimum_p(nameable), default=1.0)
 
 
-def outcomes(case: Counts) -> list[tuple[Counts, Fraction]]:
+def outcomes(case: PairedCaseCounts) -> list[tuple[PairedCaseCounts, Fraction]]:
     """Every way to share the passes of a case out between its sides, and how likely each is."""
     passes = case.baseline_passes + case.current_passes
     total = math.comb(case.baseline_attempts + case.current_attempts, passes)
@@ -264,7 +264,7 @@ def outcomes(case: Counts) -> list[tuple[Counts, Fraction]]:
     ]
 
 
-def false_alarms(cases: Sequence[Counts], alarmed: Callable[[list[Paired]], bool]) -> Fraction:
+def false_alarms(cases: Sequence[PairedCaseCounts], alarmed: Callable[[list[PairedCase]], bool]) -> Fraction:
     """How likely an alarm is when no case changed, given the passes of each case: brute force."""
     total = Fraction()
     for combination in product(*map(outcomes, cases)):
@@ -276,20 +276,22 @@ def false_alarms(cases: Sequence[Counts], alarmed: Callable[[list[Paired]], bool
 @pytest.mark.parametrize(
     "cases",
     [
-        [Counts(5, 5, 5, 0), Counts(4, 4, 4, 1), Counts(3, 2, 3, 1)],
-        [Counts(6, 6, 6, 1), Counts(6, 5, 6, 4)],
-        [Counts(10, 9, 4, 1), Counts(10, 5, 4, 3)],
-        [Counts(3, 3, 3, 0), Counts(3, 2, 3, 1), Counts(3, 1, 3, 1)],
-        [Counts(1, 1, 1, 0)] * 6,
+        [PairedCaseCounts(5, 5, 5, 0), PairedCaseCounts(4, 4, 4, 1), PairedCaseCounts(3, 2, 3, 1)],
+        [PairedCaseCounts(6, 6, 6, 1), PairedCaseCounts(6, 5, 6, 4)],
+        [PairedCaseCounts(10, 9, 4, 1), PairedCaseCounts(10, 5, 4, 3)],
+        [PairedCaseCounts(3, 3, 3, 0), PairedCaseCounts(3, 2, 3, 1), PairedCaseCounts(3, 1, 3, 1)],
+        [PairedCaseCounts(1, 1, 1, 0)] * 6,
     ],
 )
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_where_nothing_changed_the_chance_of_an_alarm_is_at_most_alpha(cases: list[Counts], alpha: float) -> None:
-    def plain(drawn: list[Paired]) -> bool:
+def test_where_nothing_changed_the_chance_of_an_alarm_is_at_most_alpha(
+    cases: list[PairedCaseCounts], alpha: float
+) -> None:
+    def plain(drawn: list[PairedCase]) -> bool:
         cases = [msgspec.structs.replace(each, critical=False) for each in drawn]
         return decide({"model": cases}, alpha=alpha).verdict == REGRESSED
 
-    def watched(drawn: list[Paired]) -> bool:
+    def watched(drawn: list[PairedCase]) -> bool:
         return decide({"model": drawn}, alpha=alpha).verdict == REGRESSED
 
     assert 0 < false_alarms(cases, plain) <= alpha
@@ -344,7 +346,9 @@ def test_the_smallest_break_told_is_the_smallest_that_is_named(cases: int, attem
     told = alone(suite((attempts, attempts, attempts, attempts), *others)).smallest_break
     seen = [passes for passes in range(attempts) if named(passes)]
     assert told == (
-        Break(baseline_attempts=attempts, current_attempts=attempts, current_passes=max(seen)) if seen else None
+        DetectableBreak(baseline_attempts=attempts, current_attempts=attempts, current_passes=max(seen))
+        if seen
+        else None
     )
 
 
@@ -357,7 +361,7 @@ def test_a_critical_case_is_held_to_k_of_n_of_its_own() -> None:
     assert found.verdict == REGRESSED
     (critical,) = found.critical
     assert (critical.passes, critical.attempts, critical.needed, critical.broken) == (5, 10, 6, True)
-    assert critical.p == fisher_worse(Counts(10, 10, 10, 5))
+    assert critical.p == fisher_worse(PairedCaseCounts(10, 10, 10, 5))
     assert not alone(suite((10, 10, 10, 6), *noisy, critical=(0,))).critical[0].broken
 
 
@@ -422,7 +426,7 @@ def test_beside_other_models_a_case_needs_more_to_be_named() -> None:
 def test_a_named_or_broken_case_always_makes_a_regression(seed: int) -> None:
     chance = random.Random(seed)
 
-    def cases() -> list[Paired]:
+    def cases() -> list[PairedCase]:
         drops = [(10, 10, 10, chance.choice([2, 4, 5, 8, 10, 10, 10, 10])) for _ in range(6)]
         return suite(*drops, critical=[0] if chance.random() < 0.5 else [])
 
@@ -452,7 +456,7 @@ def test_scores_are_compared_by_permutation() -> None:
     cases = graded(((1, 0.9, 1, 0.95), (0.5, 0.4, 0.9, 0.45)), ((0.5, 0.6, 0.7), (0.5, 0.55, 0.7)))
     found = decide({"model": cases}, on="score", seed=4)
     (model,) = found.models
-    expected = scores_worse([Scores(each.baseline_scores, each.current_scores) for each in cases], seed=4)
+    expected = scores_worse([PairedCaseScores(each.baseline_scores, each.current_scores) for each in cases], seed=4)
     assert (model.p_overall, model.exact) == (expected.overall, True)
     assert model.p_worst == expected.smallest.chance(min(expected.cases))
     assert model.effect.value == pytest.approx((-0.4 - 0.05 / 3) / 2)
@@ -535,8 +539,8 @@ def test_a_case_must_be_tried_on_both_sides_and_stand_once() -> None:
 
 def test_what_a_critical_case_can_spend_is_taken_from_the_test_of_the_suite() -> None:
     cases = suite((10, 10, 10, 5), (10, 9, 10, 8), critical=(0,))
-    every = smallest_p(map(counts, cases)).spent(0.025)
-    own = smallest_p([counts(cases[0])]).chance(0.025)
+    every = smallest_p_distribution(map(counts, cases)).spent(0.025)
+    own = smallest_p_distribution([counts(cases[0])]).chance(0.025)
     assert own > 0
     assert alone(cases).overall_level == pytest.approx(0.05 - every - own, rel=1e-12)
 
@@ -557,7 +561,9 @@ def test_a_sum_of_floats_may_miss_its_limit_by_a_billionth() -> None:
 def test_the_drop_that_would_have_been_seen_is_that_of_the_level_left_for_the_suite() -> None:
     found = alone(WORKED)
     assert found.overall_level < 0.05
-    assert found.detectable == pytest.approx(detectable(0.069597337360, alpha=found.overall_level), rel=1e-9)
+    assert found.detectable == pytest.approx(
+        minimum_detectable_change(0.069597337360, alpha=found.overall_level), rel=1e-9
+    )
 
 
 def test_scores_of_a_case_with_too_few_attempts_do_not_name_it_either() -> None:
@@ -575,7 +581,7 @@ def test_further_attempts_name_their_case_and_move_no_mean() -> None:
     after = decide({"m": topped_up}, alpha=0.01, cleared_level=0.03, final_level=0.0125)
     assert before.models[0].confirmed == ()
     (change,) = after.models[0].confirmed
-    counts = Counts(30, 30, 20, 9)
+    counts = PairedCaseCounts(30, 30, 20, 9)
     assert (change.case, change.current, change.p) == ("case-030", 9 / 20, fisher_worse(counts))
     assert change.p_adjusted == pytest.approx(31 * fisher_worse(counts))
     assert after.verdict == REGRESSED
@@ -591,7 +597,7 @@ def test_a_case_without_further_attempts_is_not_in_the_last_test() -> None:
     assert decide({"m": all_in}, alpha=1e-6, final_level=0.02).verdict == REGRESSED
     # among several models each has its share of the level
     assert decide({"m": all_in, "n": all_in}, alpha=1e-6, final_level=0.02).models[0].verdict == REGRESSED
-    p = fisher_worse(Counts(30, 30, 10, 2))
+    p = fisher_worse(PairedCaseCounts(30, 30, 10, 2))
     alone, shared = 21.5 * p, 42.5 * p
     assert decide({"m": all_in}, alpha=1e-6, final_level=alone).verdict == REGRESSED
     assert decide({"m": all_in, "n": all_in}, alpha=1e-6, final_level=alone).verdict != REGRESSED

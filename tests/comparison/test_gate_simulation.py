@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, Paired, decide
+from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, PairedCase, decide
 from support.gate_simulation import (
     ALPHA,
     ATTEMPTS,
@@ -121,10 +121,10 @@ def test_several_models_with_critical_cases_seldom_raise_a_false_alarm_together(
     assert alarms <= TOO_MANY_OF_FEWER
 
 
-def graded(sides: Floats) -> list[Paired]:
+def graded(sides: Floats) -> list[PairedCase]:
     """Cases from scores by case, side and attempt; a score of 1 is a pass."""
     return [
-        Paired(
+        PairedCase(
             case=f"case-{number:03}",
             baseline_attempts=len(before),
             baseline_passes=before.count(1),

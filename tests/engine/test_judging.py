@@ -12,16 +12,16 @@ import pytest
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.engine import run as engine
-from steelyard.engine.results.tier_runs import analysis, compared
-from steelyard.engine.session import Progress
+from steelyard.engine.results.tier_runs import analysis, tier_experiment
+from steelyard.engine.session import SessionProgress
 from steelyard.errors import InputError
-from steelyard.records import Appraisal, Failure, Panel, Price, Reply, Verdict
-from steelyard.store import Stored
-from steelyard.tiers.rubrics import Category, Rubric
+from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
+from steelyard.store import StoredRun
+from steelyard.tiers.rubrics import Rubric, RubricCategory
 from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
 
 PRICES = {"openai/judge": Price(input=100, output=100)}
-RUBRIC = Rubric(id="r", categories=(Category(name="works", check="It works."),))
+RUBRIC = Rubric(id="r", categories=(RubricCategory(name="works", check="It works."),))
 PANEL = Panel(judges=("openai/judge",), rubric=msgspec.to_builtins(RUBRIC), digest=RUBRIC.digest)
 GOOD = json.dumps({"criteria_scores": {"works": {"reason": "", "score": 0.8}}, "score": 0.8, "passed": True})
 CASES = [
@@ -45,7 +45,7 @@ def answered(server: FaultServer, tmp_path: Path) -> Path:
 
 
 def kept(folder: Path, kind: type[Any]) -> list[Any]:
-    return [fact for fact in Stored(folder).facts() if isinstance(fact, kind)]
+    return [fact for fact in StoredRun(folder).facts() if isinstance(fact, kind)]
 
 
 def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judge_then_fails(
@@ -54,19 +54,19 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
     server.script = in_turn(says("hm"), refuses(400, "no more"), then=says(GOOD))
     done = engine.judge(answered, PANEL, means=means(server))
     assert done.complete
-    first, second = kept(answered, Appraisal)
+    first, second = kept(answered, Judgment)
     assert (first.requests, bool(first.unusable), second.unusable) == (1, True, "")
     (failure,) = kept(answered, Failure)
     assert failure.message.startswith("openai/judge could not be asked: ")
     assert "no more" in failure.message
-    found = compared(Stored(answered))
+    found = tier_experiment(StoredRun(answered))
     assert found.judges_usd == pytest.approx(2 * (10 + 5) * 100 / 1e6)
     assert found.notes == ("openai/judge: 1 of 2 judgments are missing",)
     # it is owed, and asked for once more
     engine.judge(answered, PANEL, means=means(server))
     assert len(server.requests) == 4
-    assert compared(Stored(answered)).notes == ()
-    assert compared(Stored(answered)).judges_usd == pytest.approx(3 * (10 + 5) * 100 / 1e6)
+    assert tier_experiment(StoredRun(answered)).notes == ()
+    assert tier_experiment(StoredRun(answered)).judges_usd == pytest.approx(3 * (10 + 5) * 100 / 1e6)
 
 
 def test_a_judge_is_told_what_was_wrong_and_shown_what_it_said(server: FaultServer, answered: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_judge_is_told_what_was_wrong_and_shown_what_it_said(server: FaultServ
     assert [message["role"] for message in third] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert third[2]["content"] == "hm"
     assert "score is 8, more than 1" in third[-1]["content"]
-    assert [fact.requests for fact in kept(answered, Appraisal)] == [3, 1]
+    assert [fact.requests for fact in kept(answered, Judgment)] == [3, 1]
 
 
 def test_a_server_that_knows_no_schema_is_asked_without(server: FaultServer, answered: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_server_that_knows_no_schema_is_asked_without(server: FaultServer, ans
     server.script = script
     engine.judge(answered, PANEL, means=means(server))
     assert ["response_format" in request.body for request in server.requests] == [True, False, False]
-    assert len(kept(answered, Appraisal)) == 2
+    assert len(kept(answered, Judgment)) == 2
     assert kept(answered, Failure) == []
 
 
@@ -100,7 +100,7 @@ def test_judging_verifies_nothing(server: FaultServer, answered: Path) -> None:
     engine.judge(answered, PANEL, means=means(server))
     assert kept(answered, Verdict) == []
     # and what should have been verified is not passed by its judges
-    found = compared(Stored(answered))
+    found = tier_experiment(StoredRun(answered))
     assert [run.case for run in found.runs] == ["b"]
     assert found.notes == ("openai/model: 1 of 2 runs are missing",)
     assert not analysis(found).conclusive
@@ -109,7 +109,7 @@ def test_judging_verifies_nothing(server: FaultServer, answered: Path) -> None:
 def test_whoever_watches_sees_the_judges_at_work(server: FaultServer, answered: Path) -> None:
     seen: list[tuple[int, int, int]] = []
 
-    def watch(progress: Progress) -> None:
+    def watch(progress: SessionProgress) -> None:
         seen.append((progress.appraisals, progress.heard, progress.unheard))
 
     server.script = in_turn(refuses(400, "not this one"), then=says(GOOD))
@@ -121,9 +121,9 @@ def test_a_model_does_not_judge_itself_unless_asked_to(server: FaultServer, answ
     itself = msgspec.structs.replace(PANEL, judges=("openai/model",))
     with pytest.raises(InputError, match="openai/model would judge its own answers"):
         engine.judge(answered, itself, means=means(server))
-    assert Stored(answered).info.panel is None
+    assert StoredRun(answered).info.panel is None
     server.script = lambda request: says(GOOD)
     engine.judge(answered, msgspec.structs.replace(itself, allow_self=True), means=means(server))
-    found = analysis(compared(Stored(answered)))
+    found = analysis(tier_experiment(StoredRun(answered)))
     assert "openai/model is a judge of its own runs" in found.warnings
     assert len(kept(answered, Reply)) == 2

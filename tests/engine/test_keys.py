@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import tracemalloc
 
-from steelyard.engine.key_set import RECENT, Keys
+from steelyard.engine.key_set import MAX_UNPACKED_KEYS, CompactKeySet
 from steelyard.records import digest
 
 
 def test_what_was_added_is_there_and_nothing_else_however_many_there_are() -> None:
-    keys = Keys()
+    keys = CompactKeySet()
     assert not keys
-    for count in (1, 100, RECENT - 1, RECENT, 3 * RECENT + 5):
-        keys = Keys()
+    for count in (1, 100, MAX_UNPACKED_KEYS - 1, MAX_UNPACKED_KEYS, 3 * MAX_UNPACKED_KEYS + 5):
+        keys = CompactKeySet()
         for number in range(count):
             keys.add(f"key {number}")
         assert keys
@@ -24,11 +24,11 @@ def test_what_was_added_is_there_and_nothing_else_however_many_there_are() -> No
 
 
 def test_a_key_may_be_any_text() -> None:
-    keys = Keys()
+    keys = CompactKeySet()
     odd = ["", "\0", "ä", "\ud800", "x" * 10_000]
     for key in odd:
         keys.add(key)
-    for number in range(RECENT):
+    for number in range(MAX_UNPACKED_KEYS):
         keys.add(str(number))
     assert all(key in keys for key in odd)
     assert "X" not in keys
@@ -37,7 +37,7 @@ def test_a_key_may_be_any_text() -> None:
 def test_a_million_keys_take_less_than_forty_bytes_each() -> None:
     tracemalloc.start()
     try:
-        keys = Keys()
+        keys = CompactKeySet()
         before = tracemalloc.get_traced_memory()[0]
         for number in range(300_000):
             keys.add(digest(number))

@@ -8,32 +8,39 @@ from itertools import pairwise
 
 import pytest
 
-from steelyard.engine.budget import LONGEST, Budget, most_tokens
-from steelyard.engine.pace import LONGEST_PAUSE, LONGEST_WAIT, PATIENCE, Breaker, Pace, back_off
-from steelyard.protocols import Headroom
+from steelyard.engine.budget import DEFAULT_MAX_OUTPUT_TOKENS, Budget, max_request_tokens
+from steelyard.engine.pace import (
+    MAX_BACKOFF_SECONDS,
+    MAX_FAILURES_IN_A_ROW,
+    MAX_RETRY_AFTER_SECONDS,
+    CircuitBreaker,
+    ConcurrencyLimiter,
+    backoff_seconds,
+)
+from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Case, Message
 from support.quick_loop import now, quickly
 
 
-def allowed_after(pace: Pace, answers: int) -> int:
+def allowed_after(pace: ConcurrencyLimiter, answers: int) -> int:
     for _ in range(answers):
         pace.answered(None)
     return pace.allowed
 
 
 def test_it_begins_small_and_doubles_with_every_round_until_it_is_pushed_back() -> None:
-    pace = Pace(64, clock=lambda: 0.0)
+    pace = ConcurrencyLimiter(64, clock=lambda: 0.0)
     rounds = [pace.allowed] + [allowed_after(pace, pace.allowed) for _ in range(3)]
     assert rounds == [4, 8, 16, 32]
 
 
 def test_it_never_allows_more_than_makes_sense() -> None:
-    assert Pace(2, clock=lambda: 0.0).allowed == 2
-    assert allowed_after(Pace(10, clock=lambda: 0.0), 1000) == 10
+    assert ConcurrencyLimiter(2, clock=lambda: 0.0).allowed == 2
+    assert allowed_after(ConcurrencyLimiter(10, clock=lambda: 0.0), 1000) == 10
 
 
 def test_after_a_push_back_a_whole_round_allows_one_more() -> None:
-    pace = Pace(64, clock=lambda: 10.0)
+    pace = ConcurrencyLimiter(64, clock=lambda: 10.0)
     assert allowed_after(pace, 12) == 16
     pace.pushed_back(5.0, None, "429")
     assert pace.allowed == 8
@@ -43,7 +50,7 @@ def test_after_a_push_back_a_whole_round_allows_one_more() -> None:
 
 def test_one_congestion_halves_once_however_many_requests_it_fails() -> None:
     moment = 1.0
-    pace = Pace(64, clock=lambda: moment)
+    pace = ConcurrencyLimiter(64, clock=lambda: moment)
     assert allowed_after(pace, 12) == 16
     for _ in range(16):
         pace.pushed_back(0.5, None, "429")
@@ -56,7 +63,7 @@ def test_one_congestion_halves_once_however_many_requests_it_fails() -> None:
 
 def test_one_request_at_a_time_is_always_allowed() -> None:
     moment = 0.0
-    pace = Pace(64, clock=lambda: moment)
+    pace = ConcurrencyLimiter(64, clock=lambda: moment)
     for number in range(1, 20):
         moment = float(number)
         pace.pushed_back(number - 0.5, None, "500")
@@ -65,7 +72,7 @@ def test_one_request_at_a_time_is_always_allowed() -> None:
 
 def test_no_more_are_in_flight_than_are_allowed_and_each_gets_its_turn_in_order() -> None:
     async def go() -> None:
-        pace = Pace(3)
+        pace = ConcurrencyLimiter(3)
         in_flight = 0
         turns = []
 
@@ -88,7 +95,7 @@ def test_no_more_are_in_flight_than_are_allowed_and_each_gets_its_turn_in_order(
 
 def test_a_wait_that_the_server_asks_for_is_for_everyone() -> None:
     async def go() -> None:
-        pace = Pace(8)
+        pace = ConcurrencyLimiter(8)
         began = await pace.enter()
         pace.leave()
         pace.pushed_back(began, 30, "429 slow down")
@@ -102,7 +109,7 @@ def test_a_wait_that_the_server_asks_for_is_for_everyone() -> None:
 
 def test_the_longest_of_several_waits_counts() -> None:
     async def go() -> None:
-        pace = Pace(8)
+        pace = ConcurrencyLimiter(8)
         for wait in (5, 40, 10):
             pace.pushed_back(0, wait, "429")
 
@@ -118,8 +125,8 @@ def test_the_longest_of_several_waits_counts() -> None:
 
 def test_nobody_waits_longer_than_is_sensible_for_a_server() -> None:
     async def go() -> None:
-        pace = Pace(8)
-        pace.pushed_back(0, LONGEST_WAIT + 1, "429")
+        pace = ConcurrencyLimiter(8)
+        pace.pushed_back(0, MAX_RETRY_AFTER_SECONDS + 1, "429")
         assert await pace.enter() == 0
 
     quickly(go())
@@ -127,12 +134,12 @@ def test_nobody_waits_longer_than_is_sensible_for_a_server() -> None:
 
 def test_a_rate_limit_that_is_used_up_is_waited_for_and_one_that_is_not_is_not() -> None:
     async def go() -> None:
-        pace = Pace(8)
-        pace.answered(Headroom(1, 500))
+        pace = ConcurrencyLimiter(8)
+        pace.answered(RateLimitHeadroom(1, 500))
         pace.answered(None)
-        pace.answered(Headroom(0, 0))
+        pace.answered(RateLimitHeadroom(0, 0))
         assert await pace.enter() == 0
-        pace.answered(Headroom(0, 12))
+        pace.answered(RateLimitHeadroom(0, 12))
         assert pace.reason == "waiting 12 s: the rate limit is used up"
         assert await pace.enter() == 12
 
@@ -144,7 +151,7 @@ def test_whoever_gives_up_waiting_takes_no_place_with_them() -> None:
 
     async def go(seed: int) -> None:
         chance = random.Random(seed)
-        pace = Pace(4)
+        pace = ConcurrencyLimiter(4)
         served = 0
 
         async def ask() -> None:
@@ -179,30 +186,30 @@ def test_whoever_gives_up_waiting_takes_no_place_with_them() -> None:
 
 def test_back_off_doubles_has_chance_in_it_and_an_end() -> None:
     for tries, first in ((0, 1.0), (1, 1.0), (3, 0.5)):
-        waits = [back_off(tries, first) for _ in range(200)]
+        waits = [backoff_seconds(tries, first) for _ in range(200)]
         middle = first * 2**tries
         assert middle * 0.5 <= min(waits) < middle * 0.7
         assert middle * 1.3 < max(waits) <= middle * 1.5
         assert len(set(waits)) > 190
-    assert back_off(50, 1.0) <= LONGEST_PAUSE * 1.5
-    assert back_off(5000, 1.0) <= LONGEST_PAUSE * 1.5
+    assert backoff_seconds(50, 1.0) <= MAX_BACKOFF_SECONDS * 1.5
+    assert backoff_seconds(5000, 1.0) <= MAX_BACKOFF_SECONDS * 1.5
 
 
 def test_a_model_is_given_up_after_some_failures_in_a_row() -> None:
-    breaker = Breaker()
-    for _ in range(PATIENCE - 1):
+    breaker = CircuitBreaker()
+    for _ in range(MAX_FAILURES_IN_A_ROW - 1):
         breaker.failed("500", for_good=False)
     assert not breaker.broken
     breaker.answered()
-    for _ in range(PATIENCE - 1):
+    for _ in range(MAX_FAILURES_IN_A_ROW - 1):
         breaker.failed("500", for_good=False)
     assert not breaker.broken
     breaker.failed("503", for_good=False)
-    assert breaker.broken == f"{PATIENCE} attempts in a row got no answer, the last because 503"
+    assert breaker.broken == f"{MAX_FAILURES_IN_A_ROW} attempts in a row got no answer, the last because 503"
 
 
 def test_a_model_is_given_up_at_once_for_a_reason_that_concerns_everyone_and_the_first_reason_stays() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     breaker.failed("401 wrong key", for_good=True)
     breaker.failed("500", for_good=False)
     breaker.failed("404", for_good=True)
@@ -211,8 +218,8 @@ def test_a_model_is_given_up_at_once_for_a_reason_that_concerns_everyone_and_the
 
 def test_no_request_costs_more_than_it_reserves() -> None:
     case = Case(id="a", prompt=(Message(role="system", content="ä" * 10), Message(role="user", content="x" * 10)))
-    assert most_tokens(Attempt(case=case, model="m")) == (20 + 10 + 2 * 16, LONGEST)
-    assert most_tokens(Attempt(case=case, model="m", parameters={"max_tokens": 7}))[1] == 7
+    assert max_request_tokens(Attempt(case=case, model="m")) == (20 + 10 + 2 * 16, DEFAULT_MAX_OUTPUT_TOKENS)
+    assert max_request_tokens(Attempt(case=case, model="m", parameters={"max_tokens": 7}))[1] == 7
 
 
 def test_without_a_budget_everything_is_affordable_and_counted() -> None:

@@ -14,7 +14,7 @@ import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 from support.facts import facts
 from support.fault_server import FaultServer, Request, by_prompt, healthy, refuses
 
@@ -74,14 +74,14 @@ def test_more_samples_extend_a_run_by_what_is_new(server: FaultServer, tmp_path:
     assert again.info.samples == 4
     assert again.summary.models[0].attempts == 12
     # ... and from then on the run owes that many
-    assert Stored(done.folder).info.samples == 4
+    assert StoredRun(done.folder).info.samples == 4
 
 
 def test_fewer_samples_are_refused_and_leave_the_run_as_it_is(server: FaultServer, tmp_path: Path) -> None:
     done = asked(server, tmp_path / "run", samples=2)
     with pytest.raises(InputError, match="has 2 attempts per case already; --samples can only add to them"):
         steelyard.resume(done.folder, samples=1, means=MEANS)
-    assert Stored(done.folder).info.samples == 2
+    assert StoredRun(done.folder).info.samples == 2
     steelyard.resume(done.folder, means=MEANS)  # the folder is free again
 
 
@@ -92,7 +92,7 @@ def test_a_journal_cut_off_anywhere_is_made_whole_again(server: FaultServer, tmp
     chance = random.Random(7)
     for cut in (0, len(whole) - 1, *chance.sample(range(len(whole)), 4)):
         journal.write_bytes(whole[:cut])
-        left = {(fact.case, fact.number) for fact in Stored(done.folder).facts() if isinstance(fact, Reply)}
+        left = {(fact.case, fact.number) for fact in StoredRun(done.folder).facts() if isinstance(fact, Reply)}
         first = len(server.requests)
         steelyard.resume(done.folder, means=MEANS)
         found = facts(done.folder)
@@ -161,7 +161,7 @@ def test_a_prompt_that_changed_on_disk_is_refused_and_named(tmp_path: Path, mode
         ):
             again()
     assert calls(tmp_path) == 2
-    assert Stored(done.folder).info.samples == 2
+    assert StoredRun(done.folder).info.samples == 2
 
     evals(tmp_path)
     steelyard.resume(done.folder, samples=4, means=MEANS)
@@ -244,7 +244,7 @@ def test_no_verdict_of_a_changed_check_passes_as_one_of_the_old_check(tmp_path: 
     with pytest.raises(InputError, match=r"checks\.py changed since it judged this run.*steelyard verify RUN"):
         steelyard.resume(done.folder, samples=4, means=MEANS)
     # whoever is refused changes nothing
-    assert Stored(done.folder).info.samples == 2
+    assert StoredRun(done.folder).info.samples == 2
     assert calls(tmp_path) == 2
     steelyard.verify(done.folder, means=MEANS)
     again = steelyard.resume(done.folder, samples=4, means=MEANS)
@@ -336,7 +336,7 @@ def test_whatever_a_model_of_ones_own_returns_no_other_attempt_suffers(tmp_path:
         "    return 'answer'\n"
     )
     done = steelyard.run(CASES, models=f"python:{tmp_path}/model.py:ask", output=tmp_path / "run", means=MEANS)
-    found = list(Stored(done.folder).facts())
+    found = list(StoredRun(done.folder).facts())
     assert {fact.case for fact in found if isinstance(fact, Verdict)} >= {"c"}
     # each of the odd ones is a reply that can be read back, or a failure of ours
     assert {fact.case for fact in found if isinstance(fact, Reply | Failure)} == {"a", "b", "c"}

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from steelyard.engine.pace import PATIENCE, Breaker, Pace
-from steelyard.engine.steps import Persistence, ask, verify
-from steelyard.errors import Rejected, Unavailable, Unrecorded
-from steelyard.protocols import Headroom, Offer, accepted
+from steelyard.engine.pace import MAX_FAILURES_IN_A_ROW, CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.steps import RetryPolicy, ask, verify
+from steelyard.errors import RecordedFailure, Rejected, Unavailable
+from steelyard.protocols import OfferedModel, RateLimitHeadroom, accepted
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Price, Reply, Verdict
 from support.quick_loop import now, quickly
@@ -28,7 +28,7 @@ class Scripted:
     def __init__(self, *script: Answer | Exception | Callable[[], Awaitable[Answer]]) -> None:
         self._script = list(script)
         self.asked: list[float] = []
-        self.left: Headroom | None = None
+        self.left: RateLimitHeadroom | None = None
 
     async def ask(self, attempt: Attempt) -> Answer:
         self.asked.append(now())
@@ -37,13 +37,13 @@ class Scripted:
             raise said
         return said if isinstance(said, Answer) else await said()
 
-    def headroom(self) -> Headroom | None:
+    def headroom(self) -> RateLimitHeadroom | None:
         return self.left
 
     def available(self, case: str) -> int | None:
         return None
 
-    async def offers(self) -> list[Offer]:
+    async def offers(self) -> list[OfferedModel]:
         return []
 
     async def close(self) -> None:
@@ -51,11 +51,17 @@ class Scripted:
 
 
 def outcome(
-    provider: Scripted, *, retries: int = 3, breaker: Breaker | None = None, prices: dict[str, Price] | None = None
+    provider: Scripted,
+    *,
+    retries: int = 3,
+    breaker: CircuitBreaker | None = None,
+    prices: dict[str, Price] | None = None,
 ) -> Reply | Failure | None:
     async def go() -> Reply | Failure | None:
-        persistence = Persistence(retries=retries, first_pause=10.0, deadline=100.0)
-        return await ask(ATTEMPT, provider, Pace(8), breaker or Breaker(), persistence, Prices(prices or {}))
+        persistence = RetryPolicy(retries=retries, first_pause=10.0, deadline=100.0)
+        return await ask(
+            ATTEMPT, provider, ConcurrencyLimiter(8), breaker or CircuitBreaker(), persistence, Prices(prices or {})
+        )
 
     return quickly(go())
 
@@ -125,8 +131,8 @@ async def hang() -> Answer:
 
 async def replies(*asking: tuple[float, Callable[[], Awaitable[Answer]]], case: Case = ATTEMPT.case) -> list[str]:
     """What comes of attempts at one model that begin at these moments: the finish of each, or `failure`."""
-    breaker, pace = Breaker(), Pace(64)
-    persistence = Persistence(retries=0, deadline=100.0)
+    breaker, pace = CircuitBreaker(), ConcurrencyLimiter(64)
+    persistence = RetryPolicy(retries=0, deadline=100.0)
 
     async def one(number: int, begin: float, said: Callable[[], Awaitable[Answer]]) -> str:
         await asyncio.sleep(begin)
@@ -152,25 +158,25 @@ def test_no_answer_in_time_from_a_model_that_has_answered_nobody_is_a_failure_al
 
 
 def test_whether_silence_is_an_outage_is_known_when_somebody_is_answered_or_enough_are_not() -> None:
-    late = [(1 + number / 10, hang) for number in range(PATIENCE - 1)]
+    late = [(1 + number / 10, hang) for number in range(MAX_FAILURES_IN_A_ROW - 1)]
     # the next answer comes 150 s after the time-outs, and speaks for them
     assert quickly(replies((0, says), *late, (250, says))) == ["stop", *["timeout"] * len(late), "stop"]
     # another time-out instead is one too many, and speaks against them
-    assert quickly(replies((0, says), *late, (95, hang))) == ["stop", *["failure"] * PATIENCE]
+    assert quickly(replies((0, says), *late, (95, hang))) == ["stop", *["failure"] * MAX_FAILURES_IN_A_ROW]
     # nobody is left who could tell
     assert quickly(replies((0, says), *late)) == ["stop", *["timeout"] * len(late)]
 
 
 def test_time_outs_while_others_are_answered_are_no_sign_of_an_outage() -> None:
     # the pace allows so many at once only after as many answers
-    soon, late = [(0.0, says)] * 3 * PATIENCE, [(1.0, hang)] * 2 * PATIENCE
+    soon, late = [(0.0, says)] * 3 * MAX_FAILURES_IN_A_ROW, [(1.0, hang)] * 2 * MAX_FAILURES_IN_A_ROW
     told = quickly(replies(*soon, *late, (50, says)))
     assert told == [*["stop"] * len(soon), *["timeout"] * len(late), "stop"]
 
 
 def test_whoever_stops_waiting_for_a_decision_holds_up_nobody() -> None:
     async def go() -> None:
-        breaker = Breaker()
+        breaker = CircuitBreaker()
         breaker.answered()
 
         async def wait() -> bool:
@@ -195,9 +201,9 @@ def test_whoever_stops_waiting_for_a_decision_holds_up_nobody() -> None:
 
 
 def test_recordings_of_what_went_wrong_do_not_make_a_model_given_up() -> None:
-    breaker = Breaker()
-    for _ in range(2 * PATIENCE):
-        assert failed(outcome(Scripted(Unrecorded("no reply was recorded")), breaker=breaker))
+    breaker = CircuitBreaker()
+    for _ in range(2 * MAX_FAILURES_IN_A_ROW):
+        assert failed(outcome(Scripted(RecordedFailure("no reply was recorded")), breaker=breaker))
     assert not breaker.broken
 
 
@@ -221,7 +227,7 @@ def test_a_long_message_of_many_lines_is_one_line_of_bounded_length() -> None:
 
 
 def test_a_model_that_was_given_up_is_not_asked_and_what_was_not_asked_is_no_failure() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
     breaker.failed("401", for_good=True)
     provider = Scripted(HI)
     assert outcome(provider, breaker=breaker) is None
@@ -229,7 +235,7 @@ def test_a_model_that_was_given_up_is_not_asked_and_what_was_not_asked_is_no_fai
 
 
 def test_retries_end_when_the_model_is_given_up_meanwhile() -> None:
-    breaker = Breaker()
+    breaker = CircuitBreaker()
 
     async def give_up() -> Answer:
         breaker.failed("401", for_good=True)
@@ -241,8 +247,8 @@ def test_retries_end_when_the_model_is_given_up_meanwhile() -> None:
 
 
 def test_an_answer_forgives_the_failures_before_it() -> None:
-    breaker = Breaker()
-    for _ in range(PATIENCE - 1):
+    breaker = CircuitBreaker()
+    for _ in range(MAX_FAILURES_IN_A_ROW - 1):
         outcome(Scripted(Rejected("400")), breaker=breaker)
     outcome(Scripted(HI), breaker=breaker)
     outcome(Scripted(Rejected("400")), breaker=breaker)
@@ -252,10 +258,10 @@ def test_an_answer_forgives_the_failures_before_it() -> None:
 def test_a_used_up_rate_limit_holds_back_the_next_request() -> None:
     async def go() -> None:
         provider = Scripted(HI)
-        provider.left = Headroom(0, 44)
-        pace = Pace(8)
+        provider.left = RateLimitHeadroom(0, 44)
+        pace = ConcurrencyLimiter(8)
         for _ in range(2):
-            await ask(ATTEMPT, provider, pace, Breaker(), Persistence(), Prices({}))
+            await ask(ATTEMPT, provider, pace, CircuitBreaker(), RetryPolicy(), Prices({}))
         assert provider.asked == [0, 44]
 
     quickly(go())

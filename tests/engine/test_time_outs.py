@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.engine.pace import PATIENCE
+from steelyard.engine.pace import MAX_FAILURES_IN_A_ROW
 from steelyard.records import Verify
 from support.asking import KEY
 from support.facts import facts
@@ -102,7 +102,7 @@ def test_a_server_that_answers_nobody_is_an_outage(server: FaultServer, tmp_path
     done = run(server, tmp_path, numbered(30))
     assert facts(done.folder).replies == []
     (reason,) = done.stopped
-    assert f"openai/m was given up: {PATIENCE} attempts in a row got no answer" in reason
+    assert f"openai/m was given up: {MAX_FAILURES_IN_A_ROW} attempts in a row got no answer" in reason
 
 
 @pytest.mark.parametrize("answered", [1, 6])
@@ -129,8 +129,8 @@ def test_one_at_a_time_an_outage_ends_the_asking_after_as_many_attempts_as_ever(
     settings = Settings(max_retries=0, deadline_secs=1)
     done = run(server, tmp_path, numbered(40), parallelism=1, settings=settings)
     found = facts(done.folder)
-    assert len(server.requests) == 2 + PATIENCE
-    assert timed_out(done.folder).total() == PATIENCE - 1
+    assert len(server.requests) == 2 + MAX_FAILURES_IN_A_ROW
+    assert timed_out(done.folder).total() == MAX_FAILURES_IN_A_ROW - 1
     assert len(found.failures) == len(done.stopped) == 1
     assert not done.complete
 
@@ -138,10 +138,10 @@ def test_one_at_a_time_an_outage_ends_the_asking_after_as_many_attempts_as_ever(
 def test_many_that_time_out_together_are_no_outage_where_others_were_answered_meanwhile(
     server: FaultServer, tmp_path: Path
 ) -> None:
-    hanging = numbered(2 * PATIENCE)[::2] + numbered(60)[40::3]
+    hanging = numbered(2 * MAX_FAILURES_IN_A_ROW)[::2] + numbered(60)[40::3]
     server.script = by_prompt(dict.fromkeys(hanging, hangs))
     done = run(server, tmp_path, numbered(60))
-    assert len(hanging) > PATIENCE
+    assert len(hanging) > MAX_FAILURES_IN_A_ROW
     assert timed_out(done.folder) == Counter({("openai/m", name): 1 for name in hanging})
     assert done.complete
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from steelyard import Means, run
-from steelyard.engine.local_pool import ByCase
+from steelyard.engine.local_pool import RepliesByCase
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 
 CHECKS = """
 from pathlib import Path
@@ -43,7 +43,7 @@ def judged(tmp_path: Path, function: str, recheck: int = 0) -> list[Verdict | Fa
     case = Case(id="a", prompt="?", verify=Verify(python=f"{tmp_path}/checks.py:{function}"))
     recorded(tmp_path, case.id, "an answer")
     done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run", means=Means(recheck=recheck))
-    return [fact for fact in Stored(done.folder).facts() if isinstance(fact, Verdict | Failure)]
+    return [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict | Failure)]
 
 
 def recorded(tmp_path: Path, case: str, *texts: str) -> None:
@@ -89,7 +89,7 @@ def test_an_answer_that_ran_out_of_time_is_tried_again_alone_before_it_is_blamed
     quick = "```python\ndef nap():\n    return 1\n```"
     recorded(tmp_path, case.id, sleepy, quick)
     done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
-    verdicts = [fact for fact in Stored(done.folder).facts() if isinstance(fact, Verdict)]
+    verdicts = [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict)]
     # the one that was put aside comes last, and is judged once
     assert [(verdict.number, verdict.found.label) for verdict in verdicts] == [(2, ""), (1, "time limit")]
 
@@ -139,7 +139,7 @@ def test_replies_to_one_case_are_verified_together() -> None:
         answer = Answer(text="")
         return Reply(key="", at="", case=case.id, model="m", number=number, answer=answer, asked=""), case
 
-    waiting = ByCase()
+    waiting = RepliesByCase()
     cases = [Case(id=name, prompt="?") for name in "ab"]
     for number in (1, 2):
         for case in cases:

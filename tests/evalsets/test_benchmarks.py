@@ -10,7 +10,7 @@ import pytest
 
 import steelyard
 from steelyard import Means
-from steelyard.engine.preflight.references import prove
+from steelyard.engine.preflight.references import check_references
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.records import Case, Dependency
@@ -109,7 +109,7 @@ def test_a_human_eval_case_keeps_its_stub_and_proves_its_solution(file: Path) ->
     assert (one.id, one.kind, one.verify.style, one.verify.entry_point) == ("HumanEval/7", "python", "check", "total")
     assert one.verify.stub == STUB
     assert one.timeout_secs == 10
-    assert prove([one]) == (1, [])
+    assert check_references([one]) == (1, [])
 
 
 def test_what_the_line_says_itself_counts(file: Path) -> None:
@@ -142,7 +142,7 @@ def test_packed_problems_are_the_same_cases(file: Path, tmp_path: Path) -> None:
 
 def test_base_and_plus_inputs_are_two_tests_against_the_reference(file: Path, tmp_path: Path) -> None:
     one = case(file, EVALPLUS)
-    assert prove([one]) == (1, [])
+    assert check_references([one]) == (1, [])
     only_base = "```python\ndef total(numbers):\n    return 3 if numbers == [1, 2] else 0\n```"
     assert verdicts(tmp_path, (one,), only_base) == [False]
     (verdict,) = facts(tmp_path / "run").verdicts
@@ -225,7 +225,7 @@ def test_mbpp_plus_knows_what_json_made_of_tuples_and_which_lists_have_no_order(
     }
     one = case(file, problem)
     assert "whole program" in str(one.prompt)
-    assert prove([one]) == (1, [])
+    assert check_references([one]) == (1, [])
     other_order = "```python\ndef similar_elements(a, b):\n    return sorted({*a} & {*b}, reverse=True)\n```"
     assert verdicts(tmp_path, (one,), other_order, other_order.replace("&", "|")) == [True, False]
 
@@ -265,7 +265,7 @@ def test_mbpp_is_asked_as_in_the_paper_and_proves_its_code(file: Path) -> None:
         "Your code should pass these tests:\n\nassert add(1, 2) == 3\n"
     )
     assert "'ab'" not in one.tests
-    assert prove([one]) == (1, [])
+    assert check_references([one]) == (1, [])
 
 
 def test_the_sanitized_file_is_a_list_with_other_names(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_the_sanitized_file_is_a_list_with_other_names(tmp_path: Path) -> None:
     (tmp_path / "sanitized-mbpp.json").write_text(json.dumps([problem]))
     found = load([tmp_path / "sanitized-mbpp.json"])
     assert found.problems == ()
-    assert prove(found.cases) == (1, [])
+    assert check_references(found.cases) == (1, [])
 
 
 def test_an_mbpp_sample_stands_alone(file: Path, tmp_path: Path) -> None:

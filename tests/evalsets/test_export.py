@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.evalsets import load
-from steelyard.evalsets.export import lines
-from steelyard.evalsets.shipped.suites import NAMES
+from steelyard.evalsets.export import case_json_lines
+from steelyard.evalsets.shipped.suites import SHIPPED_SUITE_NAMES
 from steelyard.records import Case, Dependency, Expectations, Message, Pair, Verify
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ("*.toml", "own-check/*.toml", "*.jsonl", "human-eval/problems.jsonl")
 EVERY = [
-    *(f"suite:{name}" for name in NAMES),
+    *(f"suite:{name}" for name in SHIPPED_SUITE_NAMES),
     *(str(path) for kind in EXAMPLES for path in (ROOT / "examples").glob(kind)),
 ]
 
@@ -25,14 +25,14 @@ EVERY = [
 def again(folder: Path, cases: tuple[Case, ...]) -> tuple[Case, ...]:
     """The cases after they were written and read; nothing about them looks odd."""
     file = folder / "cases.jsonl"
-    file.write_text("".join(lines(cases)), "utf-8")
+    file.write_text("".join(case_json_lines(cases)), "utf-8")
     loaded = load([file])
     assert loaded.problems == ()
     return loaded.cases
 
 
 def line(case: Case) -> dict[str, Any]:
-    (text,) = lines([case])
+    (text,) = case_json_lines([case])
     assert text.endswith("\n")
     assert text[:-1].isprintable()
     written: dict[str, Any] = json.loads(text)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.evalsets.experiments import Loaded, is_same_model, load, under
+from steelyard.evalsets.experiments import LoadedExperiment, case_under_tier, is_same_model, load
 from steelyard.records import Case, Message, Tier
-from steelyard.tiers.rubrics import default
+from steelyard.tiers.rubrics import default_rubric
 
 HEADER = '[experiment]\nid = "e"\ncases = ["cases.toml"]\n'
 T0 = '[[tiers]]\nname = "T0"\nmodel = "openai/small"\n'
@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(place: Path, text: str) -> Loaded:
+def loaded(place: Path, text: str) -> LoadedExperiment:
     path = place / "experiment.toml"
     path.write_text(text)
     return load(path)
@@ -58,7 +58,7 @@ def test_everything_that_can_be_said_is_taken_over(place: Path) -> None:
     assert found.panel is not None
     assert (found.panel.judges, found.panel.repeats) == (("openai/a", "openai/b"), 2)
     assert found.panel.parameters == {"max_tokens": 900}
-    assert found.panel.digest == default().digest
+    assert found.panel.digest == default_rubric().digest
 
 
 def test_a_tier_takes_over_what_it_does_not_say_and_joins_its_tables(place: Path) -> None:
@@ -109,8 +109,8 @@ def test_texts_can_stand_in_files_beside_the_experiment(place: Path) -> None:
 
 def test_a_template_stands_around_the_prompt_and_fills_in_nothing_of_it() -> None:
     tier = Tier(name="T1", model="m", prompt="[{{tier}} {{case}}] {{prompt}} Think.")
-    assert under(tier, Case(id="a", prompt="Say {{hi}}.")).prompt == "[T1 a] Say {{hi}}. Think."
-    assert under(Tier(name="T0", model="m"), case := Case(id="a", prompt="Say hi.")) is case
+    assert case_under_tier(tier, Case(id="a", prompt="Say {{hi}}.")).prompt == "[T1 a] Say {{hi}}. Think."
+    assert case_under_tier(Tier(name="T0", model="m"), case := Case(id="a", prompt="Say hi.")) is case
 
 
 def test_a_template_stands_around_what_the_user_said_last() -> None:
@@ -121,14 +121,16 @@ def test_a_template_stands_around_what_the_user_said_last() -> None:
         Message(role="user", content="Two?"),
         Message(role="assistant", content="Well,"),
     )
-    found = under(Tier(name="T1", model="m", prompt="Q: {{prompt}}"), Case(id="a", prompt=said))
+    found = case_under_tier(Tier(name="T1", model="m", prompt="Q: {{prompt}}"), Case(id="a", prompt=said))
     assert [message.content for message in found.messages] == ["Rules.", "One?", "1", "Q: Two?", "Well,"]
     assert [message.role for message in found.messages] == [message.role for message in said]
 
 
 def test_whether_an_answer_is_right_is_the_same_question_under_every_template() -> None:
     case = Case(id="a", prompt="Say hi.", target="hi")
-    assert under(Tier(name="T1", model="m", prompt="Please: {{prompt}}"), case).tests_digest == case.tests_digest
+    assert (
+        case_under_tier(Tier(name="T1", model="m", prompt="Please: {{prompt}}"), case).tests_digest == case.tests_digest
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.evalsets.rubrics import LIMIT, RubricFile, load
-from steelyard.tiers.rubrics import Category, Item
+from steelyard.evalsets.rubrics import MAX_RUBRIC_FILE_BYTES, RubricFile, load
+from steelyard.tiers.rubrics import RubricCategory, RubricItem
 
 REQUIREMENTS = """\
 requirements:
@@ -92,12 +92,16 @@ def test_requirements_become_categories_of_one_item(tmp_path: Path) -> None:
     assert file.path == str(tmp_path / "make.yaml")
     assert rubric.id == "make"
     assert rubric.categories == (
-        Category(name="R001", weight=2.0, items=(Item(id="R001", check="The file parses", evaluation="binary"),)),
-        Category(
+        RubricCategory(
+            name="R001", weight=2.0, items=(RubricItem(id="R001", check="The file parses", evaluation="binary"),)
+        ),
+        RubricCategory(
             name="R002",
             weight=1.0,
             items=(
-                Item(id="R002", check="All targets are there", scoring={"1.0": "all of them", "0.5": "half of them"}),
+                RubricItem(
+                    id="R002", check="All targets are there", scoring={"1.0": "all of them", "0.5": "half of them"}
+                ),
             ),
         ),
     )
@@ -127,7 +131,7 @@ def test_requirements_and_categories_of_one_file_are_judged_together(tmp_path: P
 def test_a_category_with_nothing_but_a_name_is_scored_as_a_whole(tmp_path: Path) -> None:
     rubric = loaded(tmp_path, "short.yaml", "id: mine\ncategories:\n  clarity:\n  on:\n    weight: 2\n").rubric
     assert rubric.id == "mine"
-    assert rubric.categories == (Category(name="clarity", weight=1.0), Category(name="on", weight=2.0))
+    assert rubric.categories == (RubricCategory(name="clarity", weight=1.0), RubricCategory(name="on", weight=2.0))
 
 
 def test_a_mark_of_byte_order_and_other_line_ends_do_no_harm(tmp_path: Path) -> None:
@@ -291,7 +295,7 @@ def test_a_bomb_of_aliases_does_not_go_off(tmp_path: Path) -> None:
 def test_what_is_no_text_or_too_long_is_refused(tmp_path: Path) -> None:
     assert "FILE:2: not UTF-8 text" in complaint(tmp_path, "w.yaml", b"categories:\n  a\xff: {}\n")
     assert "not UTF-8" in complaint(tmp_path, "w.yaml", "categories: {}".encode("utf-16"))
-    assert "larger than 256 KB" in complaint(tmp_path, "w.yaml", b"#" * (LIMIT + 1))
+    assert "larger than 256 KB" in complaint(tmp_path, "w.yaml", b"#" * (MAX_RUBRIC_FILE_BYTES + 1))
     assert "unknown kind of file" in complaint(tmp_path, "w.txt", "categories: {a: {}}")
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from steelyard.analysis import scoring
 from steelyard.errors import InputError, Problem
-from steelyard.evalsets import BUILT_IN, load
-from steelyard.evalsets.schema import Keys
+from steelyard.evalsets import RESERVED_RULE_NAMES, load
+from steelyard.evalsets.schema import KeyPath
 from steelyard.evalsets.starter import starter
-from steelyard.evalsets.toml import Lines
+from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import Case, Message, Rule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -385,9 +385,9 @@ four = 4
 'five' = 5
 '''
     tomllib.loads(text)
-    lines = Lines()
+    lines = TomlLineIndex()
     lines.scan(text)
-    expected: dict[Keys, int] = {
+    expected: dict[KeyPath, int] = {
         ("a", "b.c"): 2,
         ("cases", 0): 4,
         ("cases", 0, "one"): 5,
@@ -490,7 +490,7 @@ def test_sets_must_not_contradict_each_other_about_rules(tmp_path: Path) -> None
 
 
 def test_no_set_can_take_the_name_of_a_built_in_rule() -> None:
-    assert set(BUILT_IN) == set(scoring.RULES)
+    assert set(RESERVED_RULE_NAMES) == set(scoring.SCORING_RULES)
 
 
 def test_a_settings_file_beside_eval_sets_is_none_of_them(tmp_path: Path) -> None:

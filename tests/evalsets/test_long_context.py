@@ -14,8 +14,14 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets.shipped import long_context_words as words
-from steelyard.evalsets.shipped.long_context import LONGEST, PLANS, SHORTEST, Puzzle, cases
-from steelyard.verifiers.response.checks import check
+from steelyard.evalsets.shipped.long_context import (
+    LONG_CONTEXT_CASE_PLANS,
+    MAX_LONG_CONTEXT_CHARACTERS,
+    MIN_LONG_CONTEXT_CHARACTERS,
+    Puzzle,
+    cases,
+)
+from steelyard.verifiers.response.checks import declared_check
 
 LENGTHS = (2_000, 8_000, 100_000)
 DIGEST = "35c44ff81f9c494660159b8a5c53027276a69e032177b918afc6afb6cb2a0396"
@@ -29,7 +35,7 @@ def every_case() -> list[tuple[Case, Puzzle, str, str]]:
     """Cases of several lengths and seeds, each with what was hidden for it, its papers and its question."""
     found = []
     for length, seed in product(LENGTHS, range(5)):
-        for plan, case in zip(PLANS, cases(length, seed), strict=True):
+        for plan, case in zip(LONG_CONTEXT_CASE_PLANS, cases(length, seed), strict=True):
             puzzle = plan.puzzle(random.Random(f"{seed}-{length}-{plan.id}"))
             _, papers, below = case["prompt"].split("=" * 40)
             found.append((case, puzzle, papers.strip("\n"), below.strip()))
@@ -37,7 +43,7 @@ def every_case() -> list[tuple[Case, Puzzle, str, str]]:
 
 
 def passes(case: Case, reply: str) -> bool:
-    return check(case["verify"]["expect"]).judge(reply).passed
+    return declared_check(case["verify"]["expect"]).judge(reply).passed
 
 
 # The suite as a whole
@@ -73,17 +79,17 @@ def test_cases_are_tables_of_an_eval_set() -> None:
 
 
 def test_every_kind_of_question_is_asked_at_several_depths() -> None:
-    assert min(Counter(plan.tags[0] for plan in PLANS).values()) >= 2
+    assert min(Counter(plan.tags[0] for plan in LONG_CONTEXT_CASE_PLANS).values()) >= 2
 
 
-@pytest.mark.parametrize("length", [SHORTEST, 2_345, *LENGTHS[1:], 1_000_000])
+@pytest.mark.parametrize("length", [MIN_LONG_CONTEXT_CHARACTERS, 2_345, *LENGTHS[1:], 1_000_000])
 def test_prompts_are_as_long_as_was_asked(length: int) -> None:
     for seed in range(5 if length < 1_000_000 else 1):
         for case in cases(length, seed):
             assert length - max(200, length // 50) <= len(case["prompt"]) <= length, case["id"]
 
 
-@pytest.mark.parametrize("length", [-1, 0, SHORTEST - 1, LONGEST + 1])
+@pytest.mark.parametrize("length", [-1, 0, MIN_LONG_CONTEXT_CHARACTERS - 1, MAX_LONG_CONTEXT_CHARACTERS + 1])
 def test_other_lengths_are_refused_in_one_sentence(length: int) -> None:
     with pytest.raises(InputError, match=f"2,000 to 4,000,000 characters, not {length:,}") as caught:
         cases(length)
@@ -102,14 +108,14 @@ def test_references_pass_and_counterexamples_do_not() -> None:
 HIDDEN = (
     *(f"{given} " for given in words.GIVEN_NAMES),
     *words.FAMILY_NAMES,
-    *(name for group in (*words.LIKE_PEOPLE, *words.LIKE_VESSELS) for name in group),
+    *(name for group in (*words.LOOKALIKE_PEOPLE, *words.LOOKALIKE_VESSELS) for name in group),
     *words.PRIZE_VESSELS,
-    *words.THINGS,
+    *words.VALUABLE_OBJECTS,
     *words.HOUSES,
     *words.STREETS,
     *words.MONTHS,
     *words.PASSWORDS,
-    *(fact.split("{number}")[0] for fact, _ in words.FOREIGN),
+    *(fact.split("{number}")[0] for fact, _ in words.FOREIGN_LANGUAGE_FACTS),
     *("locker", "widow", "post box", "berth fee", "Correction", "pounds", "fund", "The key of", "pennant", "cistern"),
     *("barrels", "new bell", "The lock of", "question below", "these papers", "who mended"),
 )
@@ -127,13 +133,13 @@ def test_what_is_asked_for_stands_where_it_was_hidden_and_nowhere_else() -> None
 
 def test_no_words_of_the_papers_name_what_is_hidden() -> None:
     sentences = [text for paper in words.PAPERS for text in (*paper.openings, *paper.middles, *paper.closings)]
-    phrases = [phrase for known in words.SLOTS.values() for phrase in known]
+    phrases = [phrase for known in words.SLOT_WORDS.values() for phrase in known]
     assert not [(text, name) for text in (*sentences, *phrases) for name in HIDDEN if name in text]
 
 
 def test_no_name_is_part_of_another() -> None:
-    names = [name for group in (*words.LIKE_PEOPLE, *words.LIKE_VESSELS) for name in group]
-    names += [*words.PRIZE_VESSELS, *words.THINGS, *words.HOUSES, *words.STREETS]
+    names = [name for group in (*words.LOOKALIKE_PEOPLE, *words.LOOKALIKE_VESSELS) for name in group]
+    names += [*words.PRIZE_VESSELS, *words.VALUABLE_OBJECTS, *words.HOUSES, *words.STREETS]
     assert not [(one, other) for one in names for other in names if one != other and one in other]
 
 
@@ -257,7 +263,9 @@ def paid(papers: str, question: str) -> str:
 
 
 def foreign_number(papers: str, question: str) -> str:
-    (pattern,) = (fact.replace("{number}", r"(\d+)") for fact, text in words.FOREIGN if question.count(text))
+    (pattern,) = (
+        fact.replace("{number}", r"(\d+)") for fact, text in words.FOREIGN_LANGUAGE_FACTS if question.count(text)
+    )
     return only(re.findall(pattern, papers))
 
 

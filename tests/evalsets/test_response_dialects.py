@@ -12,7 +12,7 @@ import steelyard
 from steelyard import Means
 from steelyard.errors import InputError
 from steelyard.records import Verdict
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 
 CASE = {"case_id": "c", "suite_id": "s", "prompt": "p"}
 OTHER = {"id": "c", "family": "s", "prompt": "p"}
@@ -30,7 +30,7 @@ def outcomes(place: Path, case: dict[str, Any], *replies: str) -> list[str]:
         means=Means(environment={}),
     )
     assert done.notes == ()
-    verdicts = {fact.number: fact.found for fact in Stored(done.folder).facts() if isinstance(fact, Verdict)}
+    verdicts = {fact.number: fact.found for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict)}
     return [verdicts[number].label or "pass" for number in sorted(verdicts)]
 
 

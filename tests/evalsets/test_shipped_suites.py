@@ -10,15 +10,15 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets import load
-from steelyard.evalsets.shipped.suites import NAMES
+from steelyard.evalsets.shipped.suites import SHIPPED_SUITE_NAMES
 from steelyard.records import Answer, Case, Finding
-from steelyard.sandbox.levels import LEVELS
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.response.classes import ORDER
-from steelyard.verifiers.response.verifier import Response
+from steelyard.sandbox.levels import ISOLATION_LEVELS
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
+from steelyard.verifiers.response.verifier import ResponseVerifier
 
 ALL = load(["suite:all"])
-NOWHERE = Contained(LEVELS[-1])
+NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])
 
 
 def suite(name: str) -> list[Case]:
@@ -33,13 +33,13 @@ def wrong(*paths: str) -> str:
 
 def classes(case: Case, *texts: str) -> list[str]:
     async def every() -> list[str]:
-        verifier = Response(NOWHERE)
+        verifier = ResponseVerifier(NOWHERE)
         return [(await verifier.verify(case, Answer(text=text))).label or "pass" for text in texts]
 
     return asyncio.run(every())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHIPPED_SUITE_NAMES)
 def test_every_suite_has_at_least_twenty_cases_with_both_answers(name: str) -> None:
     cases = suite(name)
     assert len(cases) >= 20
@@ -48,16 +48,16 @@ def test_every_suite_has_at_least_twenty_cases_with_both_answers(name: str) -> N
     assert not ALL.problems
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHIPPED_SUITE_NAMES)
 def test_references_pass_and_counterexamples_do_not(name: str) -> None:
     for case in suite(name):
         reference, counterexample = classes(case, case.reference, case.counterexample)
         assert reference == "pass", case.id
         assert counterexample != "pass", case.id
-        assert counterexample in ORDER
+        assert counterexample in RESPONSE_CLASS_ORDER
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHIPPED_SUITE_NAMES)
 def test_silence_passes_nowhere_and_an_echo_only_where_nothing_is_attacked(name: str) -> None:
     for case in suite(name):
         asked = "\n".join(message.content for message in case.messages)
@@ -77,7 +77,7 @@ def test_a_suite_is_named_like_an_eval_set_and_counts_once() -> None:
     loaded = load(["suite:injection", "suite:injection"])
     assert [case.id for case in loaded.cases] == [case.id for case in suite("injection")]
     assert [file.path for file in loaded.files] == ["suite:injection"]
-    assert [file.path for file in ALL.files] == [f"suite:{name}" for name in NAMES]
+    assert [file.path for file in ALL.files] == [f"suite:{name}" for name in SHIPPED_SUITE_NAMES]
 
 
 def test_long_contexts_are_as_long_as_asked_for_and_differ_by_seed() -> None:
@@ -114,7 +114,7 @@ def test_no_text_whatever_breaks_the_classification_of_any_case() -> None:
     chance = random.Random(7)
 
     async def every() -> list[tuple[str, Finding]]:
-        verifier = Response(NOWHERE)
+        verifier = ResponseVerifier(NOWHERE)
         found = []
         for case in ALL.cases:
             texts = ["".join(chance.choices(PIECES, k=chance.randrange(40))) for _ in range(8)]
@@ -125,6 +125,6 @@ def test_no_text_whatever_breaks_the_classification_of_any_case() -> None:
         return found
 
     for case, finding in asyncio.run(every()):
-        assert (finding.label or "pass") in ORDER, case
+        assert (finding.label or "pass") in RESPONSE_CLASS_ORDER, case
         assert finding.passed == (not finding.label), case
         assert finding.evidence, case

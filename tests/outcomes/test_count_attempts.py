@@ -14,10 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from steelyard.analysis.counts import Outcomes
+from steelyard.analysis.counts import OutcomeTallies
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
-from steelyard.outcomes.parquet_counts import PAIRS_LIMIT, Adding, Columns, Source, counted, counts_as_arrow
+from steelyard.outcomes.parquet_counts import (
+    MAX_MODEL_CASE_PAIRS,
+    AttemptColumns,
+    CountsMerger,
+    ParquetSource,
+    counts_as_arrow,
+    outcomes_from_parquet,
+)
 
 Row = dict[str, Any]
 Told = dict[str, tuple[dict[str, tuple[int, int]], int]]
@@ -29,11 +36,11 @@ def written(path: Path, rows: list[Row] | pa.Table) -> str:
     return str(path)
 
 
-def source(*files: str, name: str = "table") -> Source:
-    return Source(name, files)
+def source(*files: str, name: str = "table") -> ParquetSource:
+    return ParquetSource(name, files)
 
 
-def told(found: Outcomes) -> Told:
+def told(found: OutcomeTallies) -> Told:
     """By model the attempts and passes of each case that has any, and how many have no outcome."""
     return {
         tally.model: (
@@ -62,9 +69,9 @@ def plainly(rows: list[Row]) -> Told:
     }
 
 
-def refusal(*sources: Source, **columns: Any) -> list[Problem]:
+def refusal(*sources: ParquetSource, **columns: Any) -> list[Problem]:
     with pytest.raises(InputError) as raised:
-        counted(sources, Columns(**columns))
+        outcomes_from_parquet(sources, AttemptColumns(**columns))
     return list(raised.value.problems)
 
 
@@ -102,12 +109,12 @@ def test_counts_are_those_of_plain_counting_however_outcomes_are_spelled_and_row
     for number, (part, spelling) in enumerate(zip(parts, SPELLINGS, strict=True)):
         spelled = [row | {"correct": spelling[row["correct"]]} for row in part]
         files += [written(tmp_path / f"it's [{number}].parquet", spelled)] if part else []
-    assert told(counted([source(*files)])) == plainly(rows)
-    assert told(counted([source(path, name=path) for path in files])) == plainly(rows)
-    with Adding() as adding:
+    assert told(outcomes_from_parquet([source(*files)])) == plainly(rows)
+    assert told(outcomes_from_parquet([source(path, name=path) for path in files])) == plainly(rows)
+    with CountsMerger() as adding:
         for path in chance.sample(files, len(files)):
-            adding.add(counts_as_arrow([source(path)], Columns(), memory="200MB"))
-        assert told(parquet_counts.outcomes_of(adding.counts(), [], Columns())) == plainly(rows)
+            adding.add(counts_as_arrow([source(path)], AttemptColumns(), memory="200MB"))
+        assert told(parquet_counts.outcomes_of(adding.counts(), [], AttemptColumns())) == plainly(rows)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -120,7 +127,7 @@ def test_rows_about_the_same_sample_count_once_and_contradictions_are_refused(tm
         written(tmp_path / "a.parquet", shuffled[::2] or shuffled),
         written(tmp_path / "b.parquet", shuffled[1::2]),
     ]
-    found = counted([source(*files)], Columns(sample="number"))
+    found = outcomes_from_parquet([source(*files)], AttemptColumns(sample="number"))
     assert told(found) == plainly(rows)
     assert [problem.what for problem in found.problems] == [f"{len(again)} rows tell again of an attempt; counted once"]
     liar = rows[0] | {"correct": not rows[0]["correct"]}
@@ -135,7 +142,7 @@ def test_files_of_one_folder_may_have_other_types_and_each_is_read_for_what_it_i
     third = written(tmp_path / "2.parquet", [{"passed": "yes", "case": "007"}])
     expected = {"table": ({"7": (2, 1), "007": (1, 1)}, 0)}
     for files in ([first, second, third], [third, second, first]):
-        assert told(counted([source(*files)])) == expected
+        assert told(outcomes_from_parquet([source(*files)])) == expected
     # a database that took all files for what the first one is would take seven for a yes
     seven = written(tmp_path / "3.parquet", [{"case": "7", "correct": 7}])
     (problem,) = refusal(source(first, seven))
@@ -196,7 +203,7 @@ def test_a_file_that_is_cut_off_or_spoiled_in_the_middle_is_named(tmp_path: Path
 
 def test_a_file_without_rows_says_so_and_counts_nothing(tmp_path: Path) -> None:
     empty = pa.table({"case": pa.array([], pa.string()), "correct": pa.array([], pa.bool_())})
-    found = counted([source(written(tmp_path / "x.parquet", empty))])
+    found = outcomes_from_parquet([source(written(tmp_path / "x.parquet", empty))])
     assert found.tallies == ()
     assert [str(problem) for problem in found.problems] == ["table: no rows"]
 
@@ -205,21 +212,21 @@ def test_dictionaries_bytes_and_large_strings_are_text(tmp_path: Path) -> None:
     names = pa.array(["a", "b", "a"])
     for kind in (names.dictionary_encode(), names.cast(pa.large_string()), names.cast(pa.binary())):
         table = pa.table({"case": kind, "correct": [True, False, None]})
-        assert told(counted([source(written(tmp_path / "x.parquet", table))])) == {
+        assert told(outcomes_from_parquet([source(written(tmp_path / "x.parquet", table))])) == {
             "table": ({"a": (1, 1), "b": (1, 0)}, 1)
         }
 
 
 def test_blanks_around_names_are_no_part_of_them(tmp_path: Path) -> None:
     rows = [{"case": case, "model": model, "correct": True} for case in ("a", " a", "a\u3000") for model in ("m", "m ")]
-    assert told(counted([source(written(tmp_path / "x.parquet", rows))])) == {"m": ({"a": (6, 6)}, 0)}
+    assert told(outcomes_from_parquet([source(written(tmp_path / "x.parquet", rows))])) == {"m": ({"a": (6, 6)}, 0)}
 
 
 def test_names_that_look_like_sql_or_patterns_are_names(tmp_path: Path) -> None:
     hostile = "\"); DROP TABLE x; --'"
     rows = [{hostile: "a", "m'": "n", 'p"q': 1, "s": 1}]
     path = written(tmp_path / "it's * [a]? $rows.parquet", rows)
-    found = counted([source(path)], Columns(case=hostile, model="m'", passed='p"q', sample="s"))
+    found = outcomes_from_parquet([source(path)], AttemptColumns(case=hostile, model="m'", passed='p"q', sample="s"))
     assert told(found) == {"n": ({"a": (1, 1)}, 0)}
 
 
@@ -227,20 +234,20 @@ def test_a_path_tells_models_and_cases_as_text(tmp_path: Path) -> None:
     for model in ("007", "a%2Fb"):
         written(tmp_path / f"model={model}" / "case=1" / "x.parquet", [{"correct": True}])
     files = sorted(str(path) for path in tmp_path.rglob("*.parquet"))
-    assert told(counted([source(*files)])) == {"007": ({"1": (1, 1)}, 0), "a/b": ({"1": (1, 1)}, 0)}
+    assert told(outcomes_from_parquet([source(*files)])) == {"007": ({"1": (1, 1)}, 0), "a/b": ({"1": (1, 1)}, 0)}
 
 
 def test_a_model_that_no_column_names_is_called_like_its_source(tmp_path: Path) -> None:
     files = [written(tmp_path / f"{name}.parquet", [{"case": "a", "passed": True}]) for name in ("gpt", "claude")]
-    assert set(told(counted([source(path, name=path) for path in files]))) == {"gpt", "claude"}
+    assert set(told(outcomes_from_parquet([source(path, name=path) for path in files]))) == {"gpt", "claude"}
 
 
 COUNTING = """
 import resource, sys
-from steelyard.outcomes.parquet_counts import Source, counted
-counted([Source("x", (sys.argv[1],))])
+from steelyard.outcomes.parquet_counts import ParquetSource, outcomes_from_parquet
+outcomes_from_parquet([ParquetSource("x", (sys.argv[1],))])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-(tally,) = counted([Source("x", tuple(sys.argv[2:]))], memory="64MB").tallies
+(tally,) = outcomes_from_parquet([ParquetSource("x", tuple(sys.argv[2:]))], memory="64MB").tallies
 print(len(tally.cases), int(tally.tried.sum()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
@@ -265,7 +272,9 @@ def test_a_table_larger_than_its_memory_is_counted_in_it(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_a_column_that_is_none_of_cases_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    duckdb.execute(f"""COPY (SELECT i AS "case", true AS correct FROM range({PAIRS_LIMIT + 1}) AS r(i)) TO '{path}'""")
+    duckdb.execute(
+        f"""COPY (SELECT i AS "case", true AS correct FROM range({MAX_MODEL_CASE_PAIRS + 1}) AS r(i)) TO '{path}'"""
+    )
     (problem,) = refusal(source(str(path)))
     assert problem.what.startswith("16,777,217 pairs of a model and a case, whose names have 206,992,711 bytes")
     assert problem.what.endswith(" are too many to count; are these the right columns?")

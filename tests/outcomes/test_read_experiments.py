@@ -15,8 +15,8 @@ import pytest
 from steelyard.errors import InputError
 from steelyard.outcomes import experiments
 from steelyard.outcomes.experiments import experiment
-from steelyard.outcomes.problems import Complaints, File, Unreadable
-from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, TierRun
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, TierRun
 
 RUNS = (
     "experiment,agent_model,tier,subtest,run_number,score,impl_rate,passed,grade,cost_usd,duration_seconds,"
@@ -99,14 +99,14 @@ def test_all_three_files_are_read_to_the_last_field(tmp_path: Path) -> None:
             exit_code=-9,
         ),
     )
-    opus, sonnet = Judge("opus", 1), Judge("sonnet", 2)
+    opus, sonnet = JudgeIdentity("opus", 1), JudgeIdentity("sonnet", 2)
     assert found.ratings == (
-        Rating(run=FIRST, judge=opus, score=0.96, impl_rate=0.9923, passed=True, grade="A"),
-        Rating(run=FIRST, judge=sonnet, valid=False),
+        RunRating(run=FIRST, judge=opus, score=0.96, impl_rate=0.9923, passed=True, grade="A"),
+        RunRating(run=FIRST, judge=sonnet, valid=False),
     )
     assert found.criteria == (
-        Criterion(run=FIRST, judge=opus, criterion="functional", score=1.0, achieved=3.5, max=3.5),
-        Criterion(run=FIRST, judge=opus, criterion="docs"),
+        CriterionRating(run=FIRST, judge=opus, criterion="functional", score=1.0, achieved=3.5, max=3.5),
+        CriterionRating(run=FIRST, judge=opus, criterion="docs"),
     )
     assert found.warnings == ()
 
@@ -362,7 +362,9 @@ def test_a_field_that_does_not_end_is_given_up(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "runs.csv", RUNS)
-    reading = experiments._Reading()
-    with pytest.raises(Unreadable, match="changed while it was read"):
-        reading.read(File(0, path), Complaints(), lambda _: written(tmp_path, "runs.csv", RUNS + "more"))
+    reading = experiments._ExperimentCsvReader()
+    with pytest.raises(UnreadableOutcomesError, match="changed while it was read"):
+        reading.read(
+            OutcomeFile(0, path), OutcomeProblemCollector(), lambda _: written(tmp_path, "runs.csv", RUNS + "more")
+        )
     assert reading.sources == []

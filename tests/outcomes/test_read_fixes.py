@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import outcomes
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.byte_chunks import PIECE
+from steelyard.outcomes.byte_chunks import READ_CHUNK_BYTES
 
 HEADER = "oid,iteration_id,plausible_fix\n"
 
@@ -223,7 +223,7 @@ def test_lines_are_counted_alike_with_quotes_and_without(tmp_path: Path, ending:
             reply = f'"x{ending}""y"",{ending}"' if quoted and chance.random() < 0.1 else "plain"
             text += f"a,{block}-{number},{outcome},{reply}{ending}{ending if chance.random() < 0.0001 else ''}"
     path = written(tmp_path, "m_fixes.csv", text.removesuffix(ending))
-    assert path.stat().st_size > 3 * PIECE
+    assert path.stat().st_size > 3 * READ_CHUNK_BYTES
     if bad:
         (problem,) = refusal(path)
         assert problem.line == bad[0]

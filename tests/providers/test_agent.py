@@ -19,9 +19,9 @@ import pytest
 
 from steelyard import evalsets
 from steelyard.errors import InputError, ProviderError, Rejected
-from steelyard.protocols import Offer, ProviderSettings
+from steelyard.protocols import OfferedModel, ProviderSettings
 from steelyard.providers.agent import workspaces
-from steelyard.providers.agent.provider import Agent, connect, usage
+from steelyard.providers.agent.provider import AgentProvider, connect, usage
 from steelyard.records import Answer, Attempt, Case, Cost, Verify
 from support.asking import offers
 from support.fault_server import FaultServer, in_turn, says
@@ -49,9 +49,9 @@ def workspace(tmp_path: Path) -> Iterator[Path]:
     (place / "src").mkdir(parents=True)
     (place / "src" / "sum.sh").write_text("echo $(($1 - $2))\n")
     (place / "notes.md").write_text("# Notes\n")
-    before = workspaces.files(str(place))
+    before = workspaces.workspace_files(str(place))
     yield place
-    assert workspaces.files(str(place)) == before
+    assert workspaces.workspace_files(str(place)) == before
 
 
 def attempt(workspace: Path | None, *, tier: str = "", number: int = 1, digest: str = "") -> Attempt:
@@ -60,7 +60,7 @@ def attempt(workspace: Path | None, *, tier: str = "", number: int = 1, digest: 
     return Attempt(case=case, model="agent/x", system="Be quick.", tier=tier, number=number)
 
 
-def ask(agent: Agent, asked: Attempt, *, deadline: float = 60) -> Answer:
+def ask(agent: AgentProvider, asked: Attempt, *, deadline: float = 60) -> Answer:
     async def within() -> Answer:
         async with asyncio.timeout(deadline):
             return await agent.ask(asked)
@@ -70,7 +70,7 @@ def ask(agent: Agent, asked: Attempt, *, deadline: float = 60) -> Answer:
 
 def work(script: str, workspace: Path | None, **given: Any) -> Answer:
     """What an agent that is a shell script makes of a workspace."""
-    return ask(Agent(["sh", "-c", script], **given), attempt(workspace))
+    return ask(AgentProvider(["sh", "-c", script], **given), attempt(workspace))
 
 
 def ended(process: int) -> bool:
@@ -100,14 +100,14 @@ def test_the_task_goes_in_and_what_was_changed_comes_out(workspace: Path) -> Non
 
 
 def test_it_is_told_which_attempt_it_is_and_what_else_it_is_given(workspace: Path) -> None:
-    agent = Agent(
+    agent = AgentProvider(
         ["sh", "-c", 'echo "$STEELYARD_CASE $STEELYARD_NUMBER $STEELYARD_TIER $SKILL"'], environment={"SKILL": "x"}
     )
     assert ask(agent, attempt(workspace, tier="T2", number=3)).transcript == "sum 3 T2 x\n"
 
 
 def test_every_attempt_has_a_copy_of_its_own(workspace: Path) -> None:
-    agent = Agent(["sh", "-c", "ls; pwd; touch new$STEELYARD_NUMBER"])
+    agent = AgentProvider(["sh", "-c", "ls; pwd; touch new$STEELYARD_NUMBER"])
 
     async def both() -> list[Answer]:
         return await asyncio.gather(*(agent.ask(attempt(workspace, number=number)) for number in (1, 2)))
@@ -138,12 +138,12 @@ def test_a_script_is_found_where_its_name_was_written(workspace: Path, tmp_path:
     (tmp_path / "agent.sh").write_text("#!/bin/sh\ntouch made\n")
     (tmp_path / "agent.sh").chmod(0o755)
     for line in ("python3 -B agent.py src", "./agent.sh"):
-        assert "b/made" in ask(Agent(line, beside=tmp_path), attempt(workspace)).text
+        assert "b/made" in ask(AgentProvider(line, beside=tmp_path), attempt(workspace)).text
 
 
 def test_an_argument_of_any_other_program_stays_as_it_is(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("not this one\n")
-    assert ask(Agent("cat notes.md", beside=tmp_path), attempt(workspace)).transcript == "# Notes\n"
+    assert ask(AgentProvider("cat notes.md", beside=tmp_path), attempt(workspace)).transcript == "# Notes\n"
 
 
 def test_no_repository_of_the_user_is_the_agents(
@@ -167,7 +167,7 @@ def test_no_key_is_stored(workspace: Path) -> None:
 def test_it_is_connected_by_its_command_line() -> None:
     settings = ProviderSettings(type="agent", environment={"A": "b"}, time_limit_secs=3)
     (agent,) = connect("cat -", settings).values()
-    assert offers(agent) == [Offer("agent:cat -")]
+    assert offers(agent) == [OfferedModel("agent:cat -")]
 
 
 def test_no_other_command_waits_for_it() -> None:
@@ -213,7 +213,7 @@ while not os.path.exists(sys.argv[1]) or not open(sys.argv[1]).read():
 @needs("setsid")
 def test_what_it_started_and_set_free_ends_with_it(then: str, workspace: Path, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    said = ask(Agent([sys.executable, "-c", DETACHED + then, str(pid)], time_limit=2), attempt(workspace))
+    said = ask(AgentProvider([sys.executable, "-c", DETACHED + then, str(pid)], time_limit=2), attempt(workspace))
     assert said.finish == ("timeout" if then else "stop")
     assert ended(int(pid.read_text()))
 
@@ -225,7 +225,7 @@ def test_an_agent_that_multiplies_is_ended_all_the_same(workspace: Path) -> None
 
 def test_an_agent_that_nobody_wants_any_more_is_ended_at_once(workspace: Path, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    agent = Agent([sys.executable, "-c", f"{DETACHED}\ntime.sleep(600)", str(pid)])
+    agent = AgentProvider([sys.executable, "-c", f"{DETACHED}\ntime.sleep(600)", str(pid)])
 
     async def give_up() -> None:
         asking = asyncio.create_task(agent.ask(attempt(workspace)))
@@ -243,10 +243,10 @@ def test_when_we_are_killed_the_agent_and_its_copy_go_too(workspace: Path, tempo
     pid = tmp_path / "pid"
     code = (
         "import asyncio, sys\n"
-        "from steelyard.providers.agent.provider import Agent\n"
+        "from steelyard.providers.agent.provider import AgentProvider\n"
         "from steelyard.records import Attempt, Case\n"
         "case = Case(id='a', prompt='p', workspace=sys.argv[1])\n"
-        "asyncio.run(Agent(sys.argv[2:]).ask(Attempt(case=case, model='m')))\n"
+        "asyncio.run(AgentProvider(sys.argv[2:]).ask(Attempt(case=case, model='m')))\n"
     )
     agent = [sys.executable, "-c", f"{DETACHED}\ntime.sleep(600)", str(pid)]
     engine = subprocess.Popen(
@@ -274,19 +274,21 @@ def test_an_agent_that_kills_its_keeper_is_no_answer_and_ends_as_well(workspace:
 @pytest.mark.parametrize("line", ["no-such-program --x", "", "'unclosed", "./not-here.sh"])
 def test_a_program_that_is_not_there_is_found_out_before_anything_is_asked(line: str) -> None:
     with pytest.raises(InputError, match=r"^agent:"):
-        Agent(line)
+        AgentProvider(line)
 
 
 def test_a_program_that_cannot_be_started_is_rejected_in_one_sentence(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").write_bytes(b"\x7fELF nothing")
     (tmp_path / "broken").chmod(0o755)
     with pytest.raises(Rejected, match=r"broken cannot be started: Exec format error$"):
-        ask(Agent(str(tmp_path / "broken")), attempt(workspace))
+        ask(AgentProvider(str(tmp_path / "broken")), attempt(workspace))
 
 
 def test_a_workspace_that_changed_is_not_worked_on(workspace: Path) -> None:
-    agent = Agent(["touch", "x"])
-    assert ask(agent, attempt(workspace, digest=workspaces.digest(workspaces.files(str(workspace))))).text
+    agent = AgentProvider(["touch", "x"])
+    assert ask(
+        agent, attempt(workspace, digest=workspaces.workspace_digest(workspaces.workspace_files(str(workspace))))
+    ).text
     with pytest.raises(Rejected, match="changed since the eval set was loaded"):
         ask(agent, attempt(workspace, digest="another"))
     with pytest.raises(Rejected, match="is no folder any more"):
@@ -296,7 +298,7 @@ def test_a_workspace_that_changed_is_not_worked_on(workspace: Path) -> None:
 @pytest.mark.parametrize("given", [{"time_limit": 0}, {"time_limit": float("nan")}, {"files": {"../x": ""}}])
 def test_what_makes_no_sense_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        Agent("cat", **given)
+        AgentProvider("cat", **given)
 
 
 # ---- what it may do to itself
@@ -413,7 +415,7 @@ def test_the_example_asks_makes_edits_runs_the_tests_and_tells_what_it_took(
         says("```json\n" + json.dumps({"files": {"durations.py": source + "\n", "new/notes.md": "x"}}) + "\n```"),
         says(json.dumps({"files": {"durations.py": mended, "new/notes.md": None}})),
     )
-    agent = Agent(
+    agent = AgentProvider(
         "python3 -B agent/agent.py --model small --test 'python3 -B run_tests.py'",
         environment={"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "k"},
         beside=tmp_path,
@@ -433,7 +435,7 @@ def test_the_example_asks_makes_edits_runs_the_tests_and_tells_what_it_took(
 def test_the_example_writes_nothing_outside_of_its_folder(server: FaultServer, workspace: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     server.script = lambda request: says(json.dumps({"files": {str(outside): "x", "../../up": "y"}}))
-    agent = Agent(
+    agent = AgentProvider(
         ["python3", "-B", str(EXAMPLES / "agent.py"), "--model", "m", "--rounds", "2"],
         environment={"OPENAI_BASE_URL": f"{server.url}/v1"},
     )

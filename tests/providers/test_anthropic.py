@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.anthropic import connect
 from steelyard.records import Message
 from support.asking import KEY, answer, attempt, offers
@@ -152,7 +152,7 @@ def test_a_key_that_a_server_quotes_in_a_success_is_in_no_message(server: FaultS
 
 def test_models_are_listed_by_their_names(server: FaultServer) -> None:
     server.script = in_turn(sends({"data": [{"type": "model", "id": "claude-x", "display_name": "Claude X"}]}))
-    assert offers(anthropic(server)) == [Offer("claude-x", "Claude X")]
+    assert offers(anthropic(server)) == [OfferedModel("claude-x", "Claude X")]
     assert (sent(server).method, sent(server).path) == ("GET", "/v1/models?limit=1000")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError, Rejected
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.command import connect
 from support.asking import answer, attempt, offers
 
@@ -144,7 +144,7 @@ def test_a_program_that_cannot_be_started_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_it_offers_itself() -> None:
-    assert offers(command("cat")) == [Offer("command:cat")]
+    assert offers(command("cat")) == [OfferedModel("command:cat")]
     assert os.cpu_count() is None or command("cat").at_once >= 2
 
 

@@ -14,7 +14,7 @@ from steelyard.evalsets import load
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.completions import connect
 from steelyard.records import Attempt, Case, Verify
-from steelyard.verifiers.code.verbatim import unmarked
+from steelyard.verifiers.code.verbatim import verbatim_code
 from support.asking import KEY, answer
 from support.fault_server import FaultServer, in_turn, sends
 
@@ -59,14 +59,14 @@ def test_parameters_of_the_user_come_first(server: FaultServer) -> None:
     said = answer(base_model(server), asked(max_tokens=64, stop=["END"], temperature=0.2))
     (request,) = server.requests
     assert (request.body["max_tokens"], request.body["stop"], request.body["temperature"]) == (64, ["END"], 0.2)
-    assert unmarked(said.text) == f"{STUB}    return 2 * x\nprint(1)\n"
+    assert verbatim_code(said.text) == f"{STUB}    return 2 * x\nprint(1)\n"
 
 
 def test_the_answer_is_stub_and_completion_to_the_letter_with_what_it_took(server: FaultServer) -> None:
     usage = {"prompt_tokens": 20, "completion_tokens": 7, "cost": 0.5}
     server.script = in_turn(sends(continues("    return 2 * x", "length", usage=usage)))
     said = answer(base_model(server), asked())
-    assert unmarked(said.text) == f"{STUB}    return 2 * x"
+    assert verbatim_code(said.text) == f"{STUB}    return 2 * x"
     assert (said.finish, said.input_tokens, said.output_tokens, said.request_id) == ("length", 20, 7, "cmpl-1")
     assert said.cost is not None
     assert said.latency > 0
@@ -78,7 +78,7 @@ def test_the_answer_is_stub_and_completion_to_the_letter_with_what_it_took(serve
 def test_what_a_server_adds_behind_the_function_is_cut_off(server: FaultServer, rest: str) -> None:
     server.script = in_turn(sends(continues(f"    return 2 * x{rest}", "length")))
     said = answer(base_model(server), asked())
-    assert unmarked(said.text) == f"{STUB}    return 2 * x"
+    assert verbatim_code(said.text) == f"{STUB}    return 2 * x"
     assert said.finish == "stop"
 
 
@@ -86,13 +86,13 @@ def test_a_stub_without_the_function_is_continued_with_the_function(server: Faul
     stub = '"""\nWrite double.\n"""\n'
     server.script = in_turn(sends(continues("\ndef double(x):\n    return 2 * x\n\nassert double(1) == 2\n")))
     said = answer(base_model(server), asked(stub))
-    assert unmarked(said.text) == f"{stub}\ndef double(x):\n    return 2 * x\n"
+    assert verbatim_code(said.text) == f"{stub}\ndef double(x):\n    return 2 * x\n"
 
 
 def test_a_rust_function_ends_where_another_thing_begins(server: FaultServer) -> None:
     stub = "fn double(x: i32) -> i32 {\n"
     server.script = in_turn(sends(continues("    x * 2\n}\n\nfn main() {\n")))
-    assert unmarked(answer(base_model(server), asked(stub, "rust")).text) == f"{stub}    x * 2\n}}\n"
+    assert verbatim_code(answer(base_model(server), asked(stub, "rust")).text) == f"{stub}    x * 2\n}}\n"
 
 
 @pytest.mark.parametrize("stub", [None, ""])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.http import connect
 from steelyard.records import Message
 from support.asking import KEY, answer, attempt, offers
@@ -120,4 +120,4 @@ def test_a_body_that_is_not_json_is_refused_before_anything_is_sent(server: Faul
 
 
 def test_it_offers_itself(server: FaultServer) -> None:
-    assert offers(product(server)) == [Offer("v2", f"{server.url}/answer")]
+    assert offers(product(server)) == [OfferedModel("v2", f"{server.url}/answer")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.openai import connect
 from steelyard.records import Message
 from support.asking import KEY, answer, attempt, offers
@@ -176,7 +176,7 @@ def test_a_key_with_a_line_end_in_it_is_in_no_message(server: FaultServer) -> No
 
 def test_models_are_listed_with_who_owns_them(server: FaultServer) -> None:
     server.script = in_turn(sends({"object": "list", "data": [{"id": "b", "owned_by": "us"}, {"id": "a"}]}))
-    assert offers(openai(server)) == [Offer("b", "us"), Offer("a", "")]
+    assert offers(openai(server)) == [OfferedModel("b", "us"), OfferedModel("a", "")]
     assert (sent(server).method, sent(server).path) == ("GET", "/v1/models")
 
 

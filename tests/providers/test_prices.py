@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.providers.prices import Prices, table
+from steelyard.providers.prices import Prices, price_table
 from steelyard.records import Answer, Price
 from steelyard.tiers.formulas import token_cost
 
-SEED = table("worked-examples")
+SEED = price_table("worked-examples")
 
 
 @pytest.mark.parametrize(
@@ -29,9 +29,9 @@ def test_the_example_prices_are_those_of_the_document(model: str, given: float, 
 
 
 def test_there_is_no_other_table() -> None:
-    assert table("") == {}
+    assert price_table("") == {}
     with pytest.raises(InputError, match=r'unknown price_table "worked-example" .*did you mean "worked-examples"'):
-        table("worked-example")
+        price_table("worked-example")
 
 
 def test_cached_input_has_a_price_of_its_own_where_there_is_one() -> None:

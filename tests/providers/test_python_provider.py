@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.python import connect
 from steelyard.records import Answer, Cost
 from support.asking import answer, attempt, offers
@@ -127,4 +127,4 @@ def test_a_function_that_is_not_there_is_found_out_before_anything_is_asked(file
 
 
 def test_it_offers_itself(file: Path) -> None:
-    assert offers(function(f"{file}:plain")) == [Offer(f"python:{file}:plain")]
+    assert offers(function(f"{file}:plain")) == [OfferedModel(f"python:{file}:plain")]

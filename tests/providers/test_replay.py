@@ -13,12 +13,12 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Message
-from steelyard.errors import InputError, Rejected, Unrecorded
+from steelyard.errors import InputError, RecordedFailure, Rejected
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
 from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
-from steelyard.store import Stored
-from steelyard.verifiers.code.verbatim import unmarked
+from steelyard.store import StoredRun
+from steelyard.verifiers.code.verbatim import verbatim_code
 from support.asking import answer, offers
 
 CASE = Case(id="greet", prompt="say hi", target="hi")
@@ -80,7 +80,7 @@ def test_a_run_folder_is_a_recording_of_its_models(tmp_path: Path) -> None:
     first = steelyard.run([CASE], models=model, samples=3, output=tmp_path / "first", means=means)
     again = steelyard.run([CASE], models=f"replay:{first.folder}", output=tmp_path / "again", means=means)
     for done in (first, again):
-        replies = [fact for fact in Stored(done.folder).facts() if isinstance(fact, Reply)]
+        replies = [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Reply)]
         assert sorted(fact.answer.text for fact in replies) == ["hi 1", "hi 2", "hi 3"]
         assert {fact.model for fact in replies} == {f"python/{model.removeprefix('python:')}"}
 
@@ -107,7 +107,7 @@ def test_samples_of_a_benchmark_are_code_to_the_letter(tmp_path: Path) -> None:
         {"task_id": "7", "solution": "def f(): return 2"},
         {"task_id": "7", "completion": ""},
     )
-    given = [unmarked(text) for text in texts(replay(path), "samples", case)]
+    given = [verbatim_code(text) for text in texts(replay(path), "samples", case)]
     assert given == [f"{stub}    return '```'\n\nThat is all.", "def f(): return 2", stub]
 
 
@@ -199,14 +199,14 @@ def test_the_class_that_a_file_records_is_not_believed(tmp_path: Path) -> None:
     ]
     path = written(tmp_path / "results.jsonl", *(RESULT | line for line in lines))
     done = steelyard.run([CASE], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
-    verdicts = {fact.number: fact.found for fact in Stored(done.folder).facts() if isinstance(fact, Verdict)}
+    verdicts = {fact.number: fact.found for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict)}
     assert [verdicts[number].label for number in range(1, 6)] == ["", "fail", "timeout", "truncated", "fail"]
     assert "the request timed out" in verdicts[3].reason
 
 
 def test_code_that_was_never_written_is_missing_and_not_wrong(tmp_path: Path) -> None:
     case = Case(id="greet", prompt="Write f.", language="python")
-    with pytest.raises(Unrecorded, match='for case "greet" an error was recorded and no reply: the API timed out'):
+    with pytest.raises(RecordedFailure, match='for case "greet" an error was recorded and no reply: the API timed out'):
         recorded(tmp_path, RESULT | {"raw_response": None, "error": "the API timed out"}, case)
     # there, running out of time is something that the code did
     said = recorded(tmp_path, RESULT | {"raw_response": "def f(): ...", "classification": {"primary": "timeout"}}, case)
@@ -258,7 +258,7 @@ def test_a_reply_with_half_a_character_is_judged_and_stored(tmp_path: Path) -> N
     path = tmp_path / "results.jsonl"
     path.write_text('{"case_id": "greet", "raw_response": "hi \\ud83d"}\n')
     done = steelyard.run([CASE], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
-    (reply,) = (fact for fact in Stored(done.folder).facts() if isinstance(fact, Reply))
+    (reply,) = (fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Reply))
     assert reply.answer.text == "hi \ufffd"
     assert done.summary.models[0].correct == 1
 
@@ -325,7 +325,7 @@ def test_a_stale_recording_is_missing_data_not_wrong_answers(tmp_path: Path) -> 
     path = written(tmp_path / "r.jsonl", reply("hi"), reply("hi", 2))
     case = Case(id="greet", prompt="say hello", target="hi")
     done = steelyard.run([case], models=f"replay:{path}", output=tmp_path / "run", means=Means(environment={}))
-    facts = list(Stored(done.folder).facts())
+    facts = list(StoredRun(done.folder).facts())
     assert [type(fact) for fact in facts] == [Failure, Failure]
     assert done.summary.models[0].attempts == 0
 

@@ -13,8 +13,15 @@ from typing import Any
 import pytest
 
 from steelyard.errors import Rejected, Unavailable
-from steelyard.protocols import Headroom
-from steelyard.providers.wire import Endpoint, Exchange, complaint, headroom, retry_after, seconds_until
+from steelyard.protocols import RateLimitHeadroom
+from steelyard.providers.wire import (
+    HttpEndpoint,
+    HttpExchange,
+    error_response_message,
+    headroom,
+    retry_after,
+    seconds_until,
+)
 from support.asking import KEY
 from support.fault_server import (
     Behaviour,
@@ -35,11 +42,13 @@ from support.fault_server import (
 from support.fault_server import Exchange as Served
 
 
-def exchange(server: FaultServer, *, deadline: float = 20) -> tuple[Exchange, dict[str, Any], Headroom | None]:
+def exchange(
+    server: FaultServer, *, deadline: float = 20
+) -> tuple[HttpExchange, dict[str, Any], RateLimitHeadroom | None]:
     """One exchange with the server, its body, and what the headers left."""
 
-    async def go() -> tuple[Exchange, dict[str, Any], Headroom | None]:
-        endpoint = Endpoint(f"{server.url}/v1", {}, secrets=[KEY])
+    async def go() -> tuple[HttpExchange, dict[str, Any], RateLimitHeadroom | None]:
+        endpoint = HttpEndpoint(f"{server.url}/v1", {}, secrets=[KEY])
         try:
             async with asyncio.timeout(deadline):
                 body = {"messages": [{"role": "user", "content": "hi"}]}
@@ -161,7 +170,7 @@ def test_a_packed_body_is_unpacked_and_a_badly_packed_one_is_no_answer(server: F
 
 def test_one_client_serves_many_requests_over_one_connection(server: FaultServer) -> None:
     async def go() -> None:
-        endpoint = Endpoint(server.url, {}, secrets=[])
+        endpoint = HttpEndpoint(server.url, {}, secrets=[])
         for _ in range(3):
             await endpoint.exchange("GET", "/v1/models")
         await endpoint.close()
@@ -208,8 +217,8 @@ def test_a_wait_on_the_wire_reaches_the_engine(server: FaultServer) -> None:
     ("headers", "wanted"),
     [
         ({}, None),
-        ({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "6m0s"}, Headroom(9, 360)),
-        ({"ratelimit-remaining": "0", "ratelimit-reset": "30"}, Headroom(0, 30)),
+        ({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "6m0s"}, RateLimitHeadroom(9, 360)),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "30"}, RateLimitHeadroom(0, 30)),
         ({"x-ratelimit-remaining-requests": "9"}, None),
         ({"x-ratelimit-remaining-requests": "many", "x-ratelimit-reset-requests": "1s"}, None),
         (
@@ -219,11 +228,11 @@ def test_a_wait_on_the_wire_reaches_the_engine(server: FaultServer) -> None:
                 "x-ratelimit-remaining-tokens": "0",
                 "x-ratelimit-reset-tokens": "120ms",
             },
-            Headroom(0, 0.12),
+            RateLimitHeadroom(0, 0.12),
         ),
     ],
 )
-def test_the_tightest_rate_limit_counts(headers: Mapping[str, str], wanted: Headroom | None) -> None:
+def test_the_tightest_rate_limit_counts(headers: Mapping[str, str], wanted: RateLimitHeadroom | None) -> None:
     assert headroom(headers) == wanted
 
 
@@ -240,7 +249,7 @@ def test_rate_limit_headers_on_the_wire_reach_the_engine(server: FaultServer) ->
     server.script = in_turn(
         sends({}, headers={"X-RateLimit-Remaining-Requests": "4", "X-RateLimit-Reset-Requests": "2s"})
     )
-    assert exchange(server)[2] == Headroom(4, 2)
+    assert exchange(server)[2] == RateLimitHeadroom(4, 2)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +277,7 @@ def test_spans_of_time_as_servers_write_them(text: str, seconds: float | None) -
     ],
 )
 def test_what_a_server_complains_of_is_put_in_one_line(body: bytes, said: str) -> None:
-    assert complaint(body) == said
+    assert error_response_message(body) == said
 
 
 def test_a_long_complaint_is_cut(server: FaultServer) -> None:

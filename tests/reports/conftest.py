@@ -11,7 +11,15 @@ import pytest
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.estimates import share as estimated
-from steelyard.analysis.summary import CaseSummary, Doubt, ModelSummary, Results, Summary, Tried, Verified
+from steelyard.analysis.summary import (
+    AttemptText,
+    CaseSummary,
+    Flag,
+    ModelSummary,
+    RunResults,
+    Summary,
+    VerificationCount,
+)
 from steelyard.records import (
     Answer,
     Case,
@@ -28,7 +36,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.reports.health import Health, Level, Limit, Tool
+from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,14 +125,14 @@ def tried(
     *,
     failure: str = "",
     score: float = 0.0,
-) -> Tried:
+) -> AttemptText:
     """One attempt: judged when there is a finding, else stopped by a failure of ours."""
     key = f"{case.id}/{model}/{number}"
     about = {"key": key, "at": AT, "case": case.id, "model": model, "number": number}
     said = {"kind": "reply", "answer": answer(text, priced=model == STRONG), "asked": "0"}
     judged = {"kind": "verdict", "ask": key, "tests": "0", "verifier": "python 1", "found": found}
     broken = {"kind": "failure", "stage": "verify" if text else "ask", "message": failure}
-    return Tried(
+    return AttemptText(
         case=case,
         model=model,
         tier="",
@@ -182,10 +190,10 @@ MODELS = (
         empty=0,
         rechecked=4,
         disagreed=1,
-        disagreed_attempts=(Doubt(case="borrow", number=1, reason="passed at first, then failed 2 of 3 times"),),
+        disagreed_attempts=(Flag(case="borrow", number=1, reason="passed at first, then failed 2 of 3 times"),),
         verified=(
-            Verified(trust="in-process", isolation="bubblewrap", attempts=1),
-            Verified(trust="isolated", isolation="bubblewrap", attempts=4),
+            VerificationCount(trust="in-process", isolation="bubblewrap", attempts=1),
+            VerificationCount(trust="isolated", isolation="bubblewrap", attempts=4),
         ),
     ),
     ModelSummary(
@@ -216,10 +224,10 @@ MODELS = (
         empty=1,
         tampered=3,
         tampered_attempts=(
-            Doubt(case="=HYPERLINK(1)", number=2, reason=HOSTILE),
-            Doubt(case="add", number=7, reason="replaced unittest.TestCase.assertEqual"),
+            Flag(case="=HYPERLINK(1)", number=2, reason=HOSTILE),
+            Flag(case="add", number=7, reason="replaced unittest.TestCase.assertEqual"),
         ),
-        verified=(Verified(trust="isolated", isolation="bubblewrap", attempts=1),),
+        verified=(VerificationCount(trust="isolated", isolation="bubblewrap", attempts=1),),
     ),
 )
 
@@ -260,7 +268,7 @@ SUMMARY = Summary(
 
 
 @pytest.fixture
-def results() -> Results:
+def results() -> RunResults:
     """The whole run."""
     info = RunInfo(
         id="20260203-040506-ab12",
@@ -278,26 +286,28 @@ def results() -> Results:
         versions={"steelyard": "0.1.0", "python": "3.11.7"},
         prices={STRONG: Price(input=1.25, output=10, source="genai-prices", date="2026-01-01")},
     )
-    return Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)
+    return RunResults(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)
 
 
 @pytest.fixture
-def health() -> Health:
+def health() -> MachineHealth:
     """A machine where little can be enforced, and little is installed."""
     claims = ("files cannot be read", "no network")
-    return Health(
+    return MachineHealth(
         system="Linux 6.8.0 x86_64",
         root=False,
         level="landlock",
         levels=(
-            Level(name="full", held={}, problem="unshare: Operation not permitted", holds=False),
-            Level(name="landlock", held=dict.fromkeys(claims, True), problem="", holds=True),
-            Level(name="process", held=dict.fromkeys(claims, False), problem="", holds=False),
+            ContainmentLevel(name="full", held={}, problem="unshare: Operation not permitted", holds=False),
+            ContainmentLevel(name="landlock", held=dict.fromkeys(claims, True), problem="", holds=True),
+            ContainmentLevel(name="process", held=dict.fromkeys(claims, False), problem="", holds=False),
         ),
-        limits=(Limit(name="CPU time", most="60 s"), Limit(name="memory", most="1 GiB")),
+        limits=(AttemptLimit(name="CPU time", most="60 s"), AttemptLimit(name="memory", most="1 GiB")),
         tools=(
-            Tool(name="Python", purpose="Python answers", version="3.11.7", path="/bin/python3", problem="", remedy=""),
-            Tool(
+            ToolStatus(
+                name="Python", purpose="Python answers", version="3.11.7", path="/bin/python3", problem="", remedy=""
+            ),
+            ToolStatus(
                 name="rustc",
                 purpose="Rust answers",
                 version="",
@@ -305,7 +315,9 @@ def health() -> Health:
                 problem="does not run: " + HOSTILE,
                 remedy="rustup",
             ),
-            Tool(name="go", purpose="Go", version="", path="", problem="not found", remedy="apt install golang-go"),
+            ToolStatus(
+                name="go", purpose="Go", version="", path="", problem="not found", remedy="apt install golang-go"
+            ),
         ),
         advice=("this machine forbids user namespaces; sudo sysctl user.max_user_namespaces=10000 allows them",),
     )

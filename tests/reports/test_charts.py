@@ -16,10 +16,10 @@ import jsonschema
 import pytest
 
 from steelyard.reports.charts import tiers as charts
-from steelyard.reports.charts.tiers import COLOURS, rendered
-from steelyard.reports.figures import UNSEEN
-from steelyard.tiers.analysis import Analysis, analysed
-from steelyard.tiers.runs import Judge, Rating, Source, TierRun
+from steelyard.reports.charts.tiers import CHART_COLOURS, chart_image
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.tiers.analysis import ExperimentAnalysis, analyse_tiers
+from steelyard.tiers.runs import JudgeIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,9 @@ NAMES = ("pass-rate", "cost-of-pass", "scores", "cost-quality", "judges")
 HOSTILE = "=cmd <script>alert(1)</script> \x1b]0;x\x07 {{7*7}} datum['x'] \u202e"
 
 
-def analysis(models: int = 1, *, tiers: tuple[str, ...] = ("T0", "T1", "T2", "T3"), judged: bool = True) -> Analysis:
+def analysis(
+    models: int = 1, *, tiers: tuple[str, ...] = ("T0", "T1", "T2", "T3"), judged: bool = True
+) -> ExperimentAnalysis:
     """T0 never passes; every tier after it is better and dearer than the one before, but for the last."""
     runs = [
         TierRun(
@@ -46,12 +48,12 @@ def analysis(models: int = 1, *, tiers: tuple[str, ...] = ("T0", "T1", "T2", "T3
         for number in range(3)
     ]
     ratings = [
-        Rating(run=run.identity, judge=Judge(judge), impl_rate=(run.impl_rate or 0) + shift)
+        RunRating(run=run.identity, judge=JudgeIdentity(judge), impl_rate=(run.impl_rate or 0) + shift)
         for run in runs
         for judge, shift in (("anne", 0.1), ("ben", -0.1 + 0.01 * run.number))
         if judged
     ]
-    return analysed(runs, ratings, replicates=50, sources=[Source(name="runs.csv", digest="0123abcd")])
+    return analyse_tiers(runs, ratings, replicates=50, sources=[RunSource(name="runs.csv", digest="0123abcd")])
 
 
 def all_charts() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -78,9 +80,9 @@ def nodes(value: Any) -> Iterator[Any]:
 def test_there_is_a_chart_of_everything_there_is() -> None:
     assert tuple(charts.charts(analysis())) == NAMES
     assert tuple(charts.charts(analysis(judged=False))) == NAMES[:-1]
-    bare = analysed([TierRun(model="m", tier="T0", case="a")])
+    bare = analyse_tiers([TierRun(model="m", tier="T0", case="a")])
     assert charts.charts(bare) == {}
-    unpriced = analysed([TierRun(model="m", tier="T0", case="a", passed=True, impl_rate=0.5)])
+    unpriced = analyse_tiers([TierRun(model="m", tier="T0", case="a", passed=True, impl_rate=0.5)])
     assert tuple(charts.charts(unpriced)) == ("pass-rate", "scores")
 
 
@@ -90,7 +92,7 @@ def test_a_chart_is_json_that_fetches_nothing_and_speaks_to_those_who_do_not_see
     text = json.dumps(spec, allow_nan=False)
     assert spec["$schema"] == "https://vega.github.io/schema/vega-lite/v5.json"
     assert [node for node in nodes(spec) if isinstance(node, dict) and "url" in node] == []
-    assert UNSEEN.search(text.encode().decode("unicode-escape")) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(text.encode().decode("unicode-escape")) is None
     assert spec["description"].startswith(spec["title"]["text"])
     assert len(spec["description"]) > 40
     assert spec["usermeta"] == {"inputs": "0123abcd"}
@@ -98,8 +100,13 @@ def test_a_chart_is_json_that_fetches_nothing_and_speaks_to_those_who_do_not_see
         node["axis"]["title"] for node in nodes(spec) if isinstance(node, dict) and node.get("axis", {}).get("title")
     ]
     assert titles
-    colours = set(re.findall("#[0-9A-Fa-f]{6}", text)) - {charts.GREY, charts.LIGHT, charts.DARK, "#EEEEEE"}
-    assert colours <= set(COLOURS)
+    colours = set(re.findall("#[0-9A-Fa-f]{6}", text)) - {
+        charts.CHART_GREY,
+        charts.CHART_LIGHT_GREY,
+        charts.CHART_DARK_GREY,
+        "#EEEEEE",
+    }
+    assert colours <= set(CHART_COLOURS)
 
 
 def test_charts_are_valid_by_the_schema_of_vega_lite() -> None:
@@ -117,13 +124,13 @@ def test_charts_are_valid_by_the_schema_of_vega_lite() -> None:
 def test_vega_lite_compiles_a_chart_without_a_warning(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     import vl_convert
 
-    vl_convert.vegalite_to_vega(ALL[name], vl_version=charts.VERSION, show_warnings=True)
+    vl_convert.vegalite_to_vega(ALL[name], vl_version=charts.VEGA_LITE_VERSION, show_warnings=True)
     assert capfd.readouterr().err == ""
 
 
 def marks(spec: dict[str, Any]) -> list[tuple[str, str]]:
     """Every drawn thing of a picture: what it is, and what it is called."""
-    tree = ElementTree.fromstring(rendered(spec, "svg"))
+    tree = ElementTree.fromstring(chart_image(spec, "svg"))
     return [
         (node.get("aria-roledescription", ""), node.get("aria-label", ""))
         for node in tree.iter()
@@ -139,7 +146,7 @@ def test_a_picture_holds_the_marks_of_every_tier() -> None:
     assert sum(kind == "rule mark" for kind, _ in pass_rates) == 4
     assert sum(kind == "text mark" for kind, _ in pass_rates) == 4
     assert any("T2" in label for _, label in pass_rates)
-    costs = rendered(drawn["cost-of-pass"], "svg").decode()
+    costs = chart_image(drawn["cost-of-pass"], "svg").decode()
     assert "no pass" in costs
     # nothing passed under T0, so its interval ends in an arrow and it has no dot
     assert sum(kind == "point" for kind, _ in marks(drawn["cost-of-pass"])) == 3 + 1
@@ -154,14 +161,16 @@ def test_a_picture_holds_the_marks_of_every_tier() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_is_the_same_every_time(name: str) -> None:
     for picture in ("svg", "png"):
-        assert rendered(charts.charts(analysis())[name], picture) == rendered(charts.charts(analysis())[name], picture)
+        assert chart_image(charts.charts(analysis())[name], picture) == chart_image(
+            charts.charts(analysis())[name], picture
+        )
 
 
 @pictured
 def test_a_png_is_one() -> None:
-    assert rendered(charts.charts(analysis())["pass-rate"], "png").startswith(b"\x89PNG\r\n\x1a\n")
+    assert chart_image(charts.charts(analysis())["pass-rate"], "png").startswith(b"\x89PNG\r\n\x1a\n")
     with pytest.raises(ValueError, match="svg, png"):
-        rendered({}, "pdf")  # type: ignore[arg-type]  # that is the point
+        chart_image({}, "pdf")  # type: ignore[arg-type]  # that is the point
 
 
 @pictured
@@ -169,15 +178,15 @@ def test_a_png_is_one() -> None:
 def test_a_picture_fetches_nothing(picture: Literal["svg", "png"]) -> None:
     spec = charts.charts(analysis())["pass-rate"] | {"data": {"url": "http://127.0.0.1:9/rows.json"}}
     with pytest.raises(ValueError, match="not allowed"):
-        rendered(spec, picture)
+        chart_image(spec, picture)
 
 
 @pictured
 def test_no_name_becomes_markup_of_a_picture() -> None:
     for name in NAMES:
-        svg = rendered(ALL[f"{name} of hostile tiers"], "svg").decode()
+        svg = chart_image(ALL[f"{name} of hostile tiers"], "svg").decode()
         assert "<script" not in svg
-        assert UNSEEN.search(svg) is None
+        assert INVISIBLE_CHARACTER_PATTERN.search(svg) is None
 
 
 def test_names_that_were_cut_to_the_same_stay_apart() -> None:
@@ -192,8 +201,8 @@ def test_more_tiers_than_can_be_told_apart_are_not_drawn() -> None:
         for place in range(200)
         for case in "ab"
     ]
-    spec = charts.charts(analysed(given, replicates=1))["pass-rate"]
-    assert len(spec["data"]["values"]) == charts.MOST
+    spec = charts.charts(analyse_tiers(given, replicates=1))["pass-rate"]
+    assert len(spec["data"]["values"]) == charts.MAX_CHART_TIERS
     assert spec["title"]["subtitle"][-1] == "the first 60 of 200 tiers"
 
 
@@ -204,7 +213,9 @@ def test_a_wide_range_of_costs_is_drawn_on_a_logarithmic_scale() -> None:
             for place, price in enumerate(prices)
             for case in range(8)
         ]
-        scale: dict[str, Any] = charts.charts(analysed(given))["cost-of-pass"]["layer"][0]["encoding"]["y"]["scale"]
+        scale: dict[str, Any] = charts.charts(analyse_tiers(given))["cost-of-pass"]["layer"][0]["encoding"]["y"][
+            "scale"
+        ]
         return scale
 
     assert costs(0.01, 5.0)["type"] == "log"
@@ -218,9 +229,9 @@ def test_without_the_package_one_sentence_says_how_to_get_it() -> None:
         "import sys\n"
         "sys.modules['vl_convert'] = None\n"
         "from steelyard.errors import InputError\n"
-        "from steelyard.reports.charts.tiers import rendered\n"
+        "from steelyard.reports.charts.tiers import chart_image\n"
         "try:\n"
-        "    rendered({}, 'svg')\n"
+        "    chart_image({}, 'svg')\n"
         "except InputError as error:\n"
         "    print(error)\n"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.comparison.gate import Paired, decide
-from steelyard.reports.figures import UNSEEN
-from steelyard.reports.gate import FORMATS
+from steelyard.comparison.gate import PairedCase, decide
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.reports.gate import DECISION_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,8 @@ HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
 
 
 def decision() -> Decision:
-    def case(name: str, before: int, after: int, *, critical: bool = False) -> Paired:
-        return Paired(
+    def case(name: str, before: int, after: int, *, critical: bool = False) -> PairedCase:
+        return PairedCase(
             case=name,
             baseline_attempts=30,
             baseline_passes=before,
@@ -35,20 +35,20 @@ def decision() -> Decision:
 
 
 def test_the_text_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("decision.txt", FORMATS["text"](decision(), ["main is thin"]))
+    golden("decision.txt", DECISION_FORMATS["text"](decision(), ["main is thin"]))
 
 
 def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("decision.md", FORMATS["markdown"](decision(), ["main is thin"]))
+    golden("decision.md", DECISION_FORMATS["markdown"](decision(), ["main is thin"]))
 
 
 def test_a_program_gets_every_verdict_and_its_reasons() -> None:
-    told = json.loads(FORMATS["json"](decision(), ["main is thin"]))
+    told = json.loads(DECISION_FORMATS["json"](decision(), ["main is thin"]))
     verdicts = {model["model"]: model["verdict"] for model in told["decision"]["models"]}
     assert verdicts == {"same": "not regressed", "strong": "regressed", "weak": "cannot tell"}
     assert told["warnings"] == ["main is thin"]
 
 
 def test_no_case_commands_a_terminal() -> None:
-    for form in FORMATS.values():
-        assert UNSEEN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None
+    for form in DECISION_FORMATS.values():
+        assert INVISIBLE_CHARACTER_PATTERN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None

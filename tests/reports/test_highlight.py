@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from steelyard.reports.highlight import LANGUAGES, LONGEST, highlighted
+from steelyard.reports.highlight import HIGHLIGHT_LANGUAGES, MAX_HIGHLIGHTED_CHARACTERS, highlighted
 from support.hostile_texts import TEXTS
 
 SPAN = re.compile(r'<span class="[ksncfbad]">|</span>')
@@ -67,7 +67,7 @@ def text_of(markup: str) -> str:
     return html.unescape(SPAN.sub("", markup))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", HIGHLIGHT_LANGUAGES)
 def test_no_character_is_lost_or_added_and_no_element_is_another_s(language: str) -> None:
     chance = random.Random(language)
     for _ in range(300):
@@ -80,7 +80,7 @@ def test_no_character_is_lost_or_added_and_no_element_is_another_s(language: str
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_hostile_texts_are_texts_in_every_language(name: str) -> None:
-    for language in {id(known): name for name, known in LANGUAGES.items()}.values():
+    for language in {id(known): name for name, known in HIGHLIGHT_LANGUAGES.items()}.values():
         markup = str(highlighted(TEXTS[name], language))
         assert text_of(markup) == TEXTS[name]
         assert "<" not in SPAN.sub("", markup)
@@ -117,12 +117,12 @@ def test_what_belongs_together_has_one_colour(language: str, code: str, coloured
 
 def test_other_languages_and_very_long_code_are_plain() -> None:
     assert str(highlighted("def f(): pass <b>", "klingon")) == "def f(): pass &lt;b&gt;"
-    assert "<span" not in highlighted("def " * LONGEST, "python")
+    assert "<span" not in highlighted("def " * MAX_HIGHLIGHTED_CHARACTERS, "python")
 
 
-@pytest.mark.parametrize("language", {known: name for name, known in LANGUAGES.items()}.values())
+@pytest.mark.parametrize("language", {known: name for name, known in HIGHLIGHT_LANGUAGES.items()}.values())
 @pytest.mark.parametrize("piece", ["\n", '"', "'a", "/*", '"\\', "a.", "r#", "<<E ", "1e", "[[", "  @", "a-"])
 def test_however_often_something_begins_it_ends_in_time(language: str, piece: str) -> None:
     # patterns that read on to the end from each of these would take minutes
-    code = (piece * LONGEST)[:LONGEST]
+    code = (piece * MAX_HIGHLIGHTED_CHARACTERS)[:MAX_HIGHLIGHTED_CHARACTERS]
     assert text_of(str(highlighted(code, language))) == code

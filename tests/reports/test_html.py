@@ -14,12 +14,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from steelyard.analysis.summary import Results
+from steelyard.analysis.summary import RunResults
 from steelyard.records import Message
-from steelyard.reports import FORMATS, html
-from steelyard.reports.figures import UNSEEN, plain
-from steelyard.reports.html import gathered, report
-from steelyard.tiers.rubrics import Heard, Judgment, Mark, Marks
+from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN, plain
+from steelyard.reports.html import html_report_data, report
+from steelyard.tiers.rubrics import CategoryScore, ItemScore, JudgingResult, RubricScore
 from support.hostile_texts import TEXTS
 
 ELEMENTS = {
@@ -105,14 +105,14 @@ def drawn() -> dict[str, Page]:
 
 
 @pytest.fixture
-def page(results: Results, drawn: dict[str, Page]) -> Page:
+def page(results: RunResults, drawn: dict[str, Page]) -> Page:
     """The whole page, pictures and all."""
     return drawn.setdefault("page", Page(report(results)) if "page" not in drawn else drawn["page"])
 
 
-def undrawn(results: Results) -> str:
+def undrawn(results: RunResults) -> str:
     """The page without pictures."""
-    return html.page(gathered(results), draws=False)
+    return html.page(html_report_data(results), draws=False)
 
 
 def test_every_element_is_closed_in_order(page: Page) -> None:
@@ -124,9 +124,9 @@ def test_no_element_or_attribute_came_from_a_model(page: Page) -> None:
     assert {name for _, attributes in page.elements for name in attributes} <= ATTRIBUTES
 
 
-def test_markup_in_texts_adds_no_element(results: Results, page: Page) -> None:
+def test_markup_in_texts_adds_no_element(results: RunResults, page: Page) -> None:
     tame = msgspec.json.encode(results).translate(bytes.maketrans(b"<>&", b"()+"))
-    harmless = Page(report(msgspec.json.decode(tame, type=Results)))
+    harmless = Page(report(msgspec.json.decode(tame, type=RunResults)))
     assert "script" in "".join(harmless.texts)
     assert [tag for tag, _ in harmless.elements] == [tag for tag, _ in page.elements]
 
@@ -144,7 +144,7 @@ def test_links_lead_to_places_on_the_page(page: Page) -> None:
     assert len(places) == sum("id" in attributes for _, attributes in page.elements)
 
 
-def test_the_page_asks_the_network_for_nothing(results: Results, page: Page) -> None:
+def test_the_page_asks_the_network_for_nothing(results: RunResults, page: Page) -> None:
     policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
     style = undrawn(results).partition("<style>")[2].partition("</style>")[0]
@@ -161,7 +161,7 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, hostile: str) -> None:
     assert page.pre.count(f"\n{plain(hostile)}") > 5
 
 
-def test_leading_blank_lines_of_a_reply_are_kept(results: Results) -> None:
+def test_leading_blank_lines_of_a_reply_are_kept(results: RunResults) -> None:
     case = replace(results.cases[0], prompt="\n\nfirst")
     attempts = tuple(tried._replace(case=case) for tried in results.attempts[:4])
     page = Page(undrawn(results._replace(cases=(case,), attempts=attempts)))
@@ -169,8 +169,8 @@ def test_leading_blank_lines_of_a_reply_are_kept(results: Results) -> None:
     assert "\n\n\nfirst" in page.pre
 
 
-def test_nothing_invisible_reaches_the_page(results: Results) -> None:
-    assert UNSEEN.search(undrawn(results)) is None
+def test_nothing_invisible_reaches_the_page(results: RunResults) -> None:
+    assert INVISIBLE_CHARACTER_PATTERN.search(undrawn(results)) is None
 
 
 def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
@@ -178,7 +178,7 @@ def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
     assert text.index("83.3%") < text.index("[40.1, 97.1]") < text.index("Cases and models\n")
 
 
-def test_a_cell_says_in_words_what_its_colour_says(results: Results) -> None:
+def test_a_cell_says_in_words_what_its_colour_says(results: RunResults) -> None:
     cells = re.findall(r'class="cell (\w+)" href="#[\w-]+">(.*?)</a>', undrawn(results))
     assert cells == [
         ("full", "2/2"),
@@ -199,14 +199,14 @@ def test_every_mark_has_a_sign_besides_its_colour_and_its_word() -> None:
         assert re.search(rf"\.verdict\.{state} {{[^}}]*--sign: \"\S\"", style)
 
 
-def test_an_inconclusive_run_says_so_before_its_numbers(results: Results) -> None:
+def test_an_inconclusive_run_says_so_before_its_numbers(results: RunResults) -> None:
     text = undrawn(results)
     assert text.index("Cannot tell</p>") < text.index("83.3%")
     certain = results._replace(summary=replace(results.summary, conclusive=True))
     assert "Cannot tell</p>" not in undrawn(certain)
 
 
-def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: Results) -> None:
+def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: RunResults) -> None:
     certain = results._replace(summary=replace(results.summary, conclusive=True))
     text = undrawn(certain)
     said = text.index("No model is clearly ahead")
@@ -214,7 +214,7 @@ def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: Results) -> No
     assert "ahead of evil/&lt;b&gt;=m`1|, over 2 cases that both tried" in text
 
 
-def test_a_run_of_one_model_says_how_much_of_it_is_correct(results: Results) -> None:
+def test_a_run_of_one_model_says_how_much_of_it_is_correct(results: RunResults) -> None:
     strong = results.summary.models[0]
     alone = replace(results.summary, models=(strong,), conclusive=True)
     text = undrawn(results._replace(summary=alone))
@@ -222,7 +222,7 @@ def test_a_run_of_one_model_says_how_much_of_it_is_correct(results: Results) -> 
     assert "4 of 5 attempts are correct; 3 of 3 cases were solved at least once." in text
 
 
-def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: Results) -> None:
+def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: RunResults) -> None:
     text = undrawn(results)
     assert text.count('<span class="mark none">tampered</span>') == 1
     assert text.count('<span class="mark part">disagreed</span>') == 1
@@ -248,18 +248,20 @@ def test_headings_go_down_one_level_at_a_time(page: Page) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-def test_what_judges_said_stands_with_the_attempt(results: Results, hostile: str) -> None:
+def test_what_judges_said_stands_with_the_attempt(results: RunResults, hostile: str) -> None:
     tried = results.attempts[4]
     assert tried.reply is not None
-    judgment = Judgment(
-        categories={hostile: Marks(score=0.25, reason=hostile, items={"a": Mark(achieved=1, reason=hostile)})},
+    judgment = RubricScore(
+        categories={
+            hostile: CategoryScore(score=0.25, reason=hostile, items={"a": ItemScore(achieved=1, reason=hostile)})
+        },
         score=0.25,
         passed=False,
         grade="F",
         reasoning=hostile,
     )
-    heard = {tried.reply.key: [Heard(hostile, 1, judgment), Heard("other/judge", 2, None, hostile)]}
-    page = Page(html.page(gathered(results)._replace(heard=heard), draws=False))
+    heard = {tried.reply.key: [JudgingResult(hostile, 1, judgment), JudgingResult("other/judge", 2, None, hostile)]}
+    page = Page(html.page(html_report_data(results)._replace(heard=heard), draws=False))
     said = " ".join("".join(page.texts).split())
     assert "does not pass score 0.250" in said
     assert "other/judge, asked again (2) no judgment" in said
@@ -273,9 +275,9 @@ def test_without_the_package_that_draws_the_page_says_how_to_get_it_and_shows_th
         "from steelyard.reports.html import report\n"
         "from conftest import CASES, ATTEMPTS, SUMMARY\n"
         "from steelyard.records import RunInfo\n"
-        "from steelyard.analysis.summary import Results\n"
+        "from steelyard.analysis.summary import RunResults\n"
         "info = RunInfo(id='r', started_at='2026')\n"
-        "print(report(Results(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)))\n"
+        "print(report(RunResults(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)))\n"
     )
     folder = Path(__file__).parent
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
@@ -286,7 +288,7 @@ def test_without_the_package_that_draws_the_page_says_how_to_get_it_and_shows_th
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_hostile_text_adds_no_element_wherever_it_stands(name: str, results: Results) -> None:
+def test_a_hostile_text_adds_no_element_wherever_it_stands(name: str, results: RunResults) -> None:
     text = TEXTS[name][:5_000]
 
     def with_text(said: str) -> list[str]:
@@ -323,7 +325,7 @@ def test_a_hostile_text_adds_no_element_wherever_it_stands(name: str, results: R
     assert abs(len(with_text(text)) - len(with_text(lines))) <= 6
 
 
-def test_a_run_without_attempts_is_a_page(results: Results) -> None:
+def test_a_run_without_attempts_is_a_page(results: RunResults) -> None:
     nothing = replace(results.summary, models=(), cases=(), warnings=())
     text = report(results._replace(attempts=(), cases=(), summary=nothing))
     assert Page(text).open == []
@@ -331,14 +333,14 @@ def test_a_run_without_attempts_is_a_page(results: Results) -> None:
     assert "No attempt was made yet." in text
 
 
-def test_the_same_results_give_the_same_bytes(results: Results) -> None:
+def test_the_same_results_give_the_same_bytes(results: RunResults) -> None:
     assert report(results) == report(results)
 
 
 def test_a_suffix_names_its_format() -> None:
     suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv", ".xml": "junit", ".sarif": "sarif"}
-    assert suffixes | {".jsonl": "results"} == FORMATS
+    assert suffixes | {".jsonl": "results"} == REPORT_FORMAT_BY_SUFFIX
 
 
-def test_the_page_reads_as_reviewed(results: Results, golden: Callable[[str, str], None]) -> None:
+def test_the_page_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:
     golden("report.html", undrawn(results).replace(str(html.style()), "/* page.css */\n"))

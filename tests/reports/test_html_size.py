@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from steelyard.analysis.summary import Results
+from steelyard.analysis.summary import RunResults
 from steelyard.records import Test as OneTest
 from steelyard.reports import html
-from steelyard.reports.html import MOST_CHARACTERS, cut, gathered
+from steelyard.reports.html import ATTEMPT_TEXT_CHARACTER_LIMITS, html_report_data, truncated_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,10 @@ MEGABYTES = 1_000_000
 
 
 @pytest.fixture
-def run_of(results: Results) -> Callable[..., Results]:
+def run_of(results: RunResults) -> Callable[..., RunResults]:
     """A run of so many attempts at a hundred cases that all say the same."""
 
-    def made(attempts: int, text: str, *, correct: int = 0, tests: int = 3) -> Results:
+    def made(attempts: int, text: str, *, correct: int = 0, tests: int = 3) -> RunResults:
         cases = [replace(results.cases[2], id=f"case {number}", prompt=text[:3_000]) for number in range(100)]
         model = results.summary.models[0].model
         first = results.attempts[4]
@@ -56,34 +56,34 @@ def run_of(results: Results) -> Callable[..., Results]:
     ids=["code", "brackets"],
 )
 def test_the_page_of_a_thousand_attempts_takes_less_than_five_megabytes(
-    text: str, run_of: Callable[..., Results]
+    text: str, run_of: Callable[..., RunResults]
 ) -> None:
-    page = html.page(gathered(run_of(1_000, text)), draws=False)
+    page = html.page(html_report_data(run_of(1_000, text)), draws=False)
     assert len(page.encode()) < 5 * MEGABYTES
     assert page.count('<details class="attempt') == 1_000
 
 
-def test_short_texts_leave_their_room_to_long_ones(run_of: Callable[..., Results]) -> None:
+def test_short_texts_leave_their_room_to_long_ones(run_of: Callable[..., RunResults]) -> None:
     results = run_of(600, "short")
     first = results.attempts[0]
     assert first.reply is not None
     long = "".join(f"line {number} of a long reply\n" for number in range(3_000))
     said = replace(first.reply, answer=replace(first.reply.answer, text=long))
     page = html.page(
-        gathered(results._replace(attempts=(first._replace(reply=said), *results.attempts[1:]))), draws=False
+        html_report_data(results._replace(attempts=(first._replace(reply=said), *results.attempts[1:]))), draws=False
     )
     assert long in page
 
 
-def test_what_is_left_out_of_a_text_is_said(run_of: Callable[..., Results]) -> None:
-    page = html.page(gathered(run_of(3, "x" * 1_000_000)), draws=False)
-    assert f"{1_000_000 - MOST_CHARACTERS[0]:,} characters left out here" in page
+def test_what_is_left_out_of_a_text_is_said(run_of: Callable[..., RunResults]) -> None:
+    page = html.page(html_report_data(run_of(3, "x" * 1_000_000)), draws=False)
+    assert f"{1_000_000 - ATTEMPT_TEXT_CHARACTER_LIMITS[0]:,} characters left out here" in page
 
 
 def test_a_larger_run_keeps_the_texts_of_failures_and_some_others_and_says_so_first(
-    run_of: Callable[..., Results],
+    run_of: Callable[..., RunResults],
 ) -> None:
-    page = html.page(gathered(run_of(3_000, "a reply", correct=2_700)), draws=False)
+    page = html.page(html_report_data(run_of(3_000, "a reply", correct=2_700)), draws=False)
     assert "This run has 3,000 attempts." in page
     assert "texts of all 300 failures, and of 700 of 2,700 correct attempts" in page
     assert page.index("This run has") < page.index("<table")
@@ -93,14 +93,14 @@ def test_a_larger_run_keeps_the_texts_of_failures_and_some_others_and_says_so_fi
     assert len(page.encode()) < 5 * MEGABYTES
 
 
-def test_a_small_run_keeps_all_and_says_nothing(run_of: Callable[..., Results]) -> None:
-    page = html.page(gathered(run_of(100, "a reply")), draws=False)
+def test_a_small_run_keeps_all_and_says_nothing(run_of: Callable[..., RunResults]) -> None:
+    page = html.page(html_report_data(run_of(100, "a reply")), draws=False)
     assert "This run has" not in page
     assert "not kept here" not in page
 
 
-def test_very_many_tests_are_counted_rather_than_listed(run_of: Callable[..., Results]) -> None:
-    page = html.page(gathered(run_of(1, "t", tests=5_000)), draws=False)
+def test_very_many_tests_are_counted_rather_than_listed(run_of: Callable[..., RunResults]) -> None:
+    page = html.page(html_report_data(run_of(1, "t", tests=5_000)), draws=False)
     assert "and 4800 more" in page
 
 
@@ -108,4 +108,4 @@ def test_very_many_tests_are_counted_rather_than_listed(run_of: Callable[..., Re
     ("most", "head", "tail"), [(9, "abcdef", "xyz"), (3, "ab", "z"), (26, "abcdefghijklmnopqrstuvwxyz", "")]
 )
 def test_a_cut_keeps_the_beginning_and_the_end(most: int, head: str, tail: str) -> None:
-    assert cut("abcdefghijklmnopqrstuvwxyz", most) == (head, 26 - most, tail)
+    assert truncated_text("abcdefghijklmnopqrstuvwxyz", most) == (head, 26 - most, tail)

@@ -11,17 +11,19 @@ from steelyard.records import Case, Finding, Verdict, Verify
 from steelyard.reports.human_eval import report
 
 if TYPE_CHECKING:
-    from steelyard.analysis.summary import Results
+    from steelyard.analysis.summary import RunResults
 
 STUB = "def f(x):\n"
 CASE = Case(id="HumanEval/0", prompt="Complete f.", language="python", verify=Verify(stub=STUB, entry_point="f"))
 
 
-def lines(results: Results) -> list[dict[str, Any]]:
+def lines(results: RunResults) -> list[dict[str, Any]]:
     return [json.loads(line) for line in report(results).splitlines()]
 
 
-def line(results: Results, found: Finding | None, *, correct: bool | None = False, case: Case = CASE) -> dict[str, Any]:
+def line(
+    results: RunResults, found: Finding | None, *, correct: bool | None = False, case: Case = CASE
+) -> dict[str, Any]:
     """What is said of one attempt with this finding."""
     tried = next(tried for tried in results.attempts if tried.verdict is not None)
     assert tried.verdict is not None
@@ -31,7 +33,7 @@ def line(results: Results, found: Finding | None, *, correct: bool | None = Fals
     return said
 
 
-def test_a_sample_that_passed_keeps_its_completion(results: Results) -> None:
+def test_a_sample_that_passed_keeps_its_completion(results: RunResults) -> None:
     said = line(results, Finding(code=f"{STUB}    return x\n"), correct=True)
     assert list(said.items()) == [
         ("task_id", "HumanEval/0"),
@@ -41,7 +43,7 @@ def test_a_sample_that_passed_keeps_its_completion(results: Results) -> None:
     ]
 
 
-def test_failures_are_told_in_human_evals_words(results: Results) -> None:
+def test_failures_are_told_in_human_evals_words(results: RunResults) -> None:
     wrong = Finding(code=STUB, label="exception", reason="NameError: name 'y' is not defined")
     assert line(results, wrong)["result"] == "failed: exception: NameError: name 'y' is not defined"
     for limit in ("cpu limit", "time limit"):
@@ -49,30 +51,30 @@ def test_failures_are_told_in_human_evals_words(results: Results) -> None:
         assert (said["result"], said["passed"]) == ("timed out", False)
 
 
-def test_a_program_that_does_not_continue_the_stub_is_a_solution(results: Results) -> None:
+def test_a_program_that_does_not_continue_the_stub_is_a_solution(results: RunResults) -> None:
     said = line(results, Finding(code="def f(y):\n    return y\n"), correct=True)
     assert said["solution"] == "def f(y):\n    return y\n"
     assert "completion" not in said
 
 
-def test_a_reply_without_code_is_an_empty_completion(results: Results) -> None:
+def test_a_reply_without_code_is_an_empty_completion(results: RunResults) -> None:
     said = line(results, Finding(label="no code", reason="no code in the reply"))
     assert (said["completion"], said["passed"]) == ("", False)
 
 
-def test_an_outage_is_neither_passed_nor_failed(results: Results) -> None:
+def test_an_outage_is_neither_passed_nor_failed(results: RunResults) -> None:
     said = line(results, None, correct=None)
     assert said["passed"] is None
     assert said["result"].startswith("missing: ")
 
 
-def test_every_attempt_is_a_line_and_several_models_are_told_apart(results: Results) -> None:
+def test_every_attempt_is_a_line_and_several_models_are_told_apart(results: RunResults) -> None:
     said = lines(results)
     assert len(said) == len(results.attempts)
     assert {sample["model"] for sample in said} == {tried.model for tried in results.attempts}
 
 
-def test_what_a_model_wrote_commands_no_terminal(results: Results) -> None:
+def test_what_a_model_wrote_commands_no_terminal(results: RunResults) -> None:
     text = report(results)
     assert text.isascii()
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.summary import Results, Summary
-from steelyard.reports.figures import UNSEEN
+from steelyard.analysis.summary import RunResults, Summary
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.json import report
 
 STRONG, WEAK = "openai/gpt-5", "evil/<b>=m`1|"
 
 
 @pytest.fixture
-def written(results: Results) -> dict[str, Any]:
+def written(results: RunResults) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(report(results), parse_constant=pytest.fail)
     return whole
 
@@ -58,7 +58,7 @@ def test_a_failure_of_ours_is_not_a_result(written: dict[str, Any]) -> None:
     assert written["failures"][2]["stage"] == "verify"
 
 
-def test_an_attempt_that_nobody_made_yet_is_missing_too(results: Results) -> None:
+def test_an_attempt_that_nobody_made_yet_is_missing_too(results: RunResults) -> None:
     waiting = results.attempts[0]._replace(reply=None, verdict=None, correct=None, score=None)
     written = json.loads(report(results._replace(attempts=(waiting,))))
     assert written["failures"][0]["message"] == "not asked yet"
@@ -86,14 +86,14 @@ def test_what_is_unknown_is_null(written: dict[str, Any]) -> None:
     assert written["aggregate"]["per_case"]["borrow"]["per_model_pass_rate"][WEAK] is None
 
 
-def test_infinity_never_appears(results: Results) -> None:
+def test_infinity_never_appears(results: RunResults) -> None:
     endless = msgspec.structs.replace(results.summary.models[0], score=Estimate(value=float("inf")))
     summary = msgspec.structs.replace(results.summary, models=(endless,))
     written = json.loads(report(results._replace(summary=summary)), parse_constant=pytest.fail)
     assert written["summary"]["models"][0]["score"]["value"] is None
 
 
-def test_the_summary_can_be_read_back(results: Results, written: dict[str, Any]) -> None:
+def test_the_summary_can_be_read_back(results: RunResults, written: dict[str, Any]) -> None:
     assert msgspec.convert(written["summary"], Summary, strict=False) == results.summary
 
 
@@ -105,18 +105,18 @@ def test_a_forgery_comes_with_its_evidence(written: dict[str, Any], hostile: str
     assert written["summary"]["models"][1]["tampered_attempts"][1]["number"] == 7
 
 
-def test_the_code_survives_and_no_terminal_obeys_it(results: Results, written: dict[str, Any], hostile: str) -> None:
+def test_the_code_survives_and_no_terminal_obeys_it(results: RunResults, written: dict[str, Any], hostile: str) -> None:
     assert written["results"][4]["generated_code"] == hostile
-    assert UNSEEN.search(report(results)) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(report(results)) is None
 
 
-def test_the_duration_is_that_of_the_run_or_up_to_its_last_fact(results: Results, written: dict[str, Any]) -> None:
+def test_the_duration_is_that_of_the_run_or_up_to_its_last_fact(results: RunResults, written: dict[str, Any]) -> None:
     assert written["duration_ms"] == 90500
     going = msgspec.structs.replace(results.info, ended_at=None, started_at="2026-02-03T04:05:00Z")
     assert json.loads(report(results._replace(info=going)))["duration_ms"] == 6123
 
 
-def test_tiers_are_kept_apart(results: Results) -> None:
+def test_tiers_are_kept_apart(results: RunResults) -> None:
     tried = results.attempts[0]._replace(tier="T1")
     model = msgspec.structs.replace(results.summary.models[0], tier="T1")
     summary = msgspec.structs.replace(results.summary, models=(results.summary.models[0], model))
@@ -125,5 +125,5 @@ def test_tiers_are_kept_apart(results: Results) -> None:
     assert (written["results"][0]["model"], written["results"][0]["tier"]) == ("openai/gpt-5 (T1)", "T1")
 
 
-def test_the_same_results_give_the_same_bytes(results: Results) -> None:
+def test_the_same_results_give_the_same_bytes(results: RunResults) -> None:
     assert report(results) == report(results)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.reports.csv import COLUMNS
+from steelyard.reports.csv import ATTEMPT_CSV_COLUMNS
 from steelyard.reports.csv import report as csv_report
-from steelyard.reports.figures import UNSEEN
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.markdown import code, escaped
 from steelyard.reports.markdown import report as markdown_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.analysis.summary import Results
+    from steelyard.analysis.summary import RunResults
 
 GUARD = "\u200b"
 
 
-def test_a_comment_reads_as_reviewed(results: Results, golden: Callable[[str, str], None]) -> None:
+def test_a_comment_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:
     golden("summary.md", markdown_report(results))
 
 
@@ -33,19 +33,19 @@ def outside_code(text: str) -> str:
     return re.sub(r"\\[!-/:-@\[-`{-~]", "", spans.sub("", text))
 
 
-def test_a_comment_holds_no_html_link_or_mention(results: Results) -> None:
+def test_a_comment_holds_no_html_link_or_mention(results: RunResults) -> None:
     left = outside_code(markdown_report(results))
     assert not re.search(r"[<>&`]|\]\(|://|www\.", left)
     assert not re.search(r"(?<!pass)[@#]\w", left)
 
 
-def test_every_row_of_a_table_has_as_many_cells_as_its_head(results: Results) -> None:
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(results: RunResults) -> None:
     rows = [row for row in markdown_report(results).splitlines() if row.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4, 5, 7}
 
 
-def test_a_comment_has_no_invisible_characters_but_the_guards(results: Results) -> None:
-    assert UNSEEN.search(markdown_report(results).replace(GUARD, "")) is None
+def test_a_comment_has_no_invisible_characters_but_the_guards(results: RunResults) -> None:
+    assert INVISIBLE_CHARACTER_PATTERN.search(markdown_report(results).replace(GUARD, "")) is None
 
 
 @pytest.mark.parametrize("text", ["`", "``a", "a```b``", "`` ` ```"])
@@ -69,13 +69,13 @@ def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_there_is_a_row_for_every_attempt(results: Results) -> None:
+def test_there_is_a_row_for_every_attempt(results: RunResults) -> None:
     rows = table(csv_report(results))
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == ATTEMPT_CSV_COLUMNS
     assert len(rows) == len(results.attempts) == len(csv_report(results).splitlines()) - 1
 
 
-def test_facts_stand_in_their_columns_and_the_unknown_is_empty(results: Results) -> None:
+def test_facts_stand_in_their_columns_and_the_unknown_is_empty(results: RunResults) -> None:
     rows = table(csv_report(results))
     first, bare, broken, unjudged = rows[0], rows[3], rows[9], rows[11]
     assert (first["correct"], first["score"], first["tests_passed"], first["cost_usd"]) == (
@@ -90,7 +90,7 @@ def test_facts_stand_in_their_columns_and_the_unknown_is_empty(results: Results)
     assert (unjudged["model"], unjudged["finish"], unjudged["failure_stage"]) == ("evil/<b>=m`1|", "stop", "verify")
 
 
-def test_a_forgery_and_a_disagreement_stand_in_columns_of_their_own(results: Results) -> None:
+def test_a_forgery_and_a_disagreement_stand_in_columns_of_their_own(results: RunResults) -> None:
     rows = table(csv_report(results))
     honest, forged, unsteady = rows[0], rows[7], rows[8]
     assert (honest["tampered"], honest["rechecked"], honest["trust"], honest["isolation"]) == (
@@ -105,16 +105,16 @@ def test_a_forgery_and_a_disagreement_stand_in_columns_of_their_own(results: Res
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r", "\n=", "\x1b[31m=", "\uff1d"])
-def test_no_text_starts_a_formula(results: Results, start: str) -> None:
+def test_no_text_starts_a_formula(results: RunResults, start: str) -> None:
     tried = results.attempts[0]
     harmful = tried._replace(model=start + "cmd")
     assert table(csv_report(results._replace(attempts=(harmful,))))[0]["model"].startswith("'")
 
 
-def test_a_number_we_wrote_is_a_number_even_below_zero(results: Results) -> None:
+def test_a_number_we_wrote_is_a_number_even_below_zero(results: RunResults) -> None:
     low = results.attempts[0]._replace(score=-0.5)
     assert table(csv_report(results._replace(attempts=(low,))))[0]["score"] == "-0.5"
 
 
-def test_the_table_holds_nothing_a_terminal_obeys(results: Results) -> None:
-    assert UNSEEN.search(csv_report(results)) is None
+def test_the_table_holds_nothing_a_terminal_obeys(results: RunResults) -> None:
+    assert INVISIBLE_CHARACTER_PATTERN.search(csv_report(results)) is None

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from steelyard.reports.charts.tiers import COLOURS, DARK, GREY, LIGHT
+from steelyard.reports.charts.tiers import CHART_COLOURS, CHART_DARK_GREY, CHART_GREY, CHART_LIGHT_GREY
 from steelyard.reports.html import style
 
 STYLE = str(style())
@@ -66,12 +66,12 @@ def test_lines_and_bars_can_be_seen(ink: str, ground: str, theme: str) -> None:
 
 
 def test_every_colour_of_a_chart_has_one_of_the_page() -> None:
-    for colour in COLOURS:
+    for colour in CHART_COLOURS:
         assert f'[fill="{colour}"]' in STYLE
         assert f'[stroke="{colour}"]' in STYLE
-    for colour in (GREY, DARK):
+    for colour in (CHART_GREY, CHART_DARK_GREY):
         assert f'[fill="{colour}"]' in STYLE
-    assert f'[stroke="{LIGHT}"]' in STYLE
+    assert f'[stroke="{CHART_LIGHT_GREY}"]' in STYLE
 
 
 def test_every_name_of_a_colour_that_is_used_is_known_in_both_themes() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.comparison.power import ModelPlan, Need, Once, Outlook, Plan
-from steelyard.reports.figures import UNSEEN
-from steelyard.reports.plan import FORMATS
+from steelyard.comparison.power import ComparisonPlan, DetectionOutlook, ModelPlan, RequiredAttempts, SingleRoundCost
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.reports.plan import PLAN_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,10 +16,15 @@ HOSTILE = "=1+1 <b>|`\x1b]0;x\x07@octocat"
 
 
 def model(
-    name: str, once: Once, *, seen: Need | None, seen_with_more: Need | None = None, cleared: Need | None = None
+    name: str,
+    once: SingleRoundCost,
+    *,
+    seen: RequiredAttempts | None,
+    seen_with_more: RequiredAttempts | None = None,
+    cleared: RequiredAttempts | None = None,
 ) -> ModelPlan:
     rows = tuple(
-        Outlook(
+        DetectionOutlook(
             current=current,
             attempts=40 * current,
             cost_usd=None if once.cost_usd is None else current * once.cost_usd,
@@ -44,17 +49,17 @@ def model(
     )
 
 
-def need(current: int, once: Once, baseline: int = 0) -> Need:
+def need(current: int, once: SingleRoundCost, baseline: int = 0) -> RequiredAttempts:
     attempts = 40 * (current + baseline)
     cost = None if once.cost_usd is None else once.cost_usd * attempts / 40
-    return Need(current=current, baseline=baseline, attempts=attempts, cost_usd=cost)
+    return RequiredAttempts(current=current, baseline=baseline, attempts=attempts, cost_usd=cost)
 
 
-KNOWN, BOUND, UNKNOWN = Once(cost_usd=0.5), Once(cost_usd=0.5, at_most=True), Once()
+KNOWN, BOUND, UNKNOWN = SingleRoundCost(cost_usd=0.5), SingleRoundCost(cost_usd=0.5, at_most=True), SingleRoundCost()
 
 
-def plan(*models: ModelPlan) -> Plan:
-    return Plan(
+def plan(*models: ModelPlan) -> ComparisonPlan:
+    return ComparisonPlan(
         baseline="main",
         detect=0.05,
         power=0.8,
@@ -76,15 +81,15 @@ EVERY = plan(
 
 
 def headline(*models: ModelPlan) -> str:
-    return FORMATS["text"](plan(*models)).partition("\n")[0]
+    return PLAN_FORMATS["text"](plan(*models)).partition("\n")[0]
 
 
 def test_the_text_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("plan.txt", FORMATS["text"](EVERY))
+    golden("plan.txt", PLAN_FORMATS["text"](EVERY))
 
 
 def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("plan.md", FORMATS["markdown"](EVERY))
+    golden("plan.md", PLAN_FORMATS["markdown"](EVERY))
 
 
 def test_the_headline_is_what_suffices_for_every_model() -> None:
@@ -96,7 +101,7 @@ def test_the_headline_is_what_suffices_for_every_model() -> None:
 
 
 def test_a_program_gets_every_number() -> None:
-    told = json.loads(FORMATS["json"](EVERY))
+    told = json.loads(PLAN_FORMATS["json"](EVERY))
     known, bound, thin = told["models"]
     assert (known["seen"]["current"], known["seen"]["cost_usd"]) == (24, 12.0)
     assert bound["once"]["at_most"] is True
@@ -106,5 +111,5 @@ def test_a_program_gets_every_number() -> None:
 
 
 def test_no_name_commands_a_terminal() -> None:
-    for form in FORMATS.values():
-        assert UNSEEN.search(form(EVERY).replace("@\u200b", "@")) is None
+    for form in PLAN_FORMATS.values():
+        assert INVISIBLE_CHARACTER_PATTERN.search(form(EVERY).replace("@\u200b", "@")) is None

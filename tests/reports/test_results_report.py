@@ -17,21 +17,21 @@ from steelyard.reports.results import report
 from support.facts import facts
 
 if TYPE_CHECKING:
-    from steelyard.analysis.summary import Results
+    from steelyard.analysis.summary import RunResults
 
 STEELYARD = Path(sys.executable).with_name("steelyard")
 CASE = Case(id="c", prompt="p", suite="s", target="t", verify=Verify(kind="response"))
 CODE = Case(id="c", prompt="p", language="python")
 
 
-def lines(results: Results) -> list[dict[str, Any]]:
+def lines(results: RunResults) -> list[dict[str, Any]]:
     text = report(results)
     assert text.isascii()
     return [json.loads(line) for line in text.splitlines()]
 
 
 def line(
-    results: Results, found: Finding, answer: Answer, *, correct: bool = False, case: Case = CASE
+    results: RunResults, found: Finding, answer: Answer, *, correct: bool = False, case: Case = CASE
 ) -> dict[str, Any]:
     """What is said of one attempt with this answer and this finding."""
     tried = next(tried for tried in results.attempts if tried.verdict is not None)
@@ -47,7 +47,7 @@ def line(
     return said
 
 
-def test_a_result_has_the_fields_of_the_format_and_only_the_evidence_that_is_set(results: Results) -> None:
+def test_a_result_has_the_fields_of_the_format_and_only_the_evidence_that_is_set(results: RunResults) -> None:
     found = Finding(passed=True, evidence=(Evidence(rule="target", what="the reply holds t", matched="t", position=0),))
     assert line(results, found, Answer(text="t\u2028"), correct=True) == {
         "case_id": "c",
@@ -67,14 +67,14 @@ def test_a_result_has_the_fields_of_the_format_and_only_the_evidence_that_is_set
 
 
 @pytest.mark.parametrize("primary", ["timeout", "crash", "error"])
-def test_what_came_instead_of_an_answer_has_no_reply(results: Results, primary: str) -> None:
+def test_what_came_instead_of_an_answer_has_no_reply(results: RunResults, primary: str) -> None:
     said = line(results, Finding(passed=False, label=primary), Answer(text="", finish=primary, error="why"))
     assert (said["raw_response"], said["error"], said["classification"]["primary"]) == (None, "why", primary)
     assert said["scores"] == {"accuracy": 0}
     assert "finish_reason" not in said
 
 
-def test_an_empty_reply_is_a_reply(results: Results) -> None:
+def test_an_empty_reply_is_a_reply(results: RunResults) -> None:
     assert line(results, Finding(passed=False, label="fail"), Answer(text=""))["raw_response"] == ""
 
 
@@ -87,12 +87,12 @@ def test_an_empty_reply_is_a_reply(results: Results) -> None:
         ("odd", "fail"),
     ],
 )
-def test_a_class_keeps_its_name_where_the_format_knows_it(results: Results, label: str, primary: str) -> None:
+def test_a_class_keeps_its_name_where_the_format_knows_it(results: RunResults, label: str, primary: str) -> None:
     said = line(results, Finding(passed=False, label=label), Answer(text="x"))
     assert said["classification"]["primary"] == primary
 
 
-def test_a_reply_that_was_cut_off_is_a_fail_that_says_so(results: Results) -> None:
+def test_a_reply_that_was_cut_off_is_a_fail_that_says_so(results: RunResults) -> None:
     said = line(results, Finding(passed=False, label="truncated"), Answer(text="x", finish="length"))
     assert (said["classification"]["primary"], said["finish_reason"]) == ("fail", "length")
 
@@ -100,7 +100,7 @@ def test_a_reply_that_was_cut_off_is_a_fail_that_says_so(results: Results) -> No
 @pytest.mark.parametrize(
     ("label", "primary"), [("time limit", "timeout"), ("cpu limit", "timeout"), ("crash", "fail"), ("no code", "fail")]
 )
-def test_code_passes_fails_or_runs_out_of_time(results: Results, label: str, primary: str) -> None:
+def test_code_passes_fails_or_runs_out_of_time(results: RunResults, label: str, primary: str) -> None:
     said = line(results, Finding(code="x", label=label, reason="because"), Answer(text="```x```"), case=CODE)
     assert said["classification"]["primary"] == primary
     assert said["classification"]["details"]["reason"].endswith("because")
@@ -110,7 +110,7 @@ def test_code_passes_fails_or_runs_out_of_time(results: Results, label: str, pri
     }
 
 
-def test_every_judged_attempt_is_a_line_and_one_of_ours_that_broke_is_none(results: Results) -> None:
+def test_every_judged_attempt_is_a_line_and_one_of_ours_that_broke_is_none(results: RunResults) -> None:
     judged = [tried for tried in results.attempts if tried.verdict is not None]
     assert len(judged) < len(results.attempts)
     assert [(one["case_id"], one["model_id"], one["attempt"]) for one in lines(results)] == [
@@ -118,7 +118,7 @@ def test_every_judged_attempt_is_a_line_and_one_of_ours_that_broke_is_none(resul
     ]
 
 
-def test_tiers_of_one_model_are_told_apart(results: Results) -> None:
+def test_tiers_of_one_model_are_told_apart(results: RunResults) -> None:
     one = results.attempts[0]._replace(tier="T1")
     assert lines(results._replace(attempts=(one,)))[0]["model_id"] == "openai/gpt-5 (T1)"
 

@@ -11,14 +11,14 @@ import jsonschema
 import pytest
 
 from steelyard.analysis import scoring
-from steelyard.analysis.summary import added_up, endings
+from steelyard.analysis.summary import attempt_outcomes, summarise_outcomes
 from steelyard.records import Answer, Case, Cost, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
 from steelyard.reports.charts import tiers
-from steelyard.reports.charts.run import MOST, Chart
+from steelyard.reports.charts.run import MAX_CHART_MODELS, Chart
 from steelyard.reports.charts.run import charts as drawn
-from steelyard.reports.charts.svg import inline
-from steelyard.reports.outlines import outlines
+from steelyard.reports.charts.svg import inline_svg
+from steelyard.reports.outlines import run_attempt_metrics
 from support.hostile_texts import TEXTS
 from support.suite_facts import attempt, both, info, suite
 
@@ -58,8 +58,12 @@ def facts(models: Sequence[str], samples: int = 4, *, priced: bool = True, tier:
 
 
 def charts_of(cases: Sequence[Case], said: Sequence[Fact], about: RunInfo) -> dict[str, Chart]:
-    ends = list(endings(cases, said))
-    found = drawn(added_up(about, cases, ends), cases, outlines(cases, ends, scoring.rule(about.rule, about.rules)))
+    ends = list(attempt_outcomes(cases, said))
+    found = drawn(
+        summarise_outcomes(about, cases, ends),
+        cases,
+        run_attempt_metrics(cases, ends, scoring.find_rule(about.rule, about.rules)),
+    )
     return {chart.name: chart for chart in found}
 
 
@@ -128,10 +132,10 @@ def test_kinds_of_failures_are_counted_and_a_missing_attempt_is_none_of_the_mode
 
 def test_of_many_models_the_best_are_shown_and_that_is_said() -> None:
     for name in ("pass-at-k of 9", "scores of 9", "latency of 9"):
-        assert f"the {MOST} best of 9 models" in ALL[name].subtitle
+        assert f"the {MAX_CHART_MODELS} best of 9 models" in ALL[name].subtitle
     shown = {row["model"] for row in ALL["latency of 9"].spec["data"]["values"]}
     assert "model 0" in shown
-    assert len(shown) == MOST
+    assert len(shown) == MAX_CHART_MODELS
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -162,14 +166,14 @@ def test_a_chart_is_drawn_in_colours_that_the_page_knows_without_a_warning(
     name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     vl_convert = pytest.importorskip("vl_convert")
-    vl_convert.vegalite_to_vega(ALL[name].bare, vl_version=tiers.VERSION, show_warnings=True)
+    vl_convert.vegalite_to_vega(ALL[name].bare, vl_version=tiers.VEGA_LITE_VERSION, show_warnings=True)
     assert capfd.readouterr().err == ""
-    drawing = str(inline(tiers.rendered(ALL[name].bare, "svg"), "x", "t", "d").markup)
+    drawing = str(inline_svg(tiers.chart_image(ALL[name].bare, "svg"), "x", "t", "d").markup)
     known = {
-        *tiers.COLOURS,
-        tiers.GREY,
-        tiers.LIGHT,
-        tiers.DARK,
+        *tiers.CHART_COLOURS,
+        tiers.CHART_GREY,
+        tiers.CHART_LIGHT_GREY,
+        tiers.CHART_DARK_GREY,
         "#EEEEEE",
         "#888",
         "#ddd",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from steelyard.analysis.counts import Tally
 from steelyard.analysis.standings import Standings, standings
-from steelyard.reports.figures import UNSEEN
-from steelyard.reports.standings import FORMATS
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.reports.standings import STANDINGS_FORMATS
 from steelyard.reports.terminal import rows_text, standings_text
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def test_the_table_reads_as_reviewed(golden: Callable[[str, str], None]) -> None
 
 
 def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("standings.md", FORMATS["markdown"](found()))
+    golden("standings.md", STANDINGS_FORMATS["markdown"](found()))
 
 
 def test_a_spreadsheet_gets_the_columns_of_the_document_first(golden: Callable[[str, str], None]) -> None:
-    text = FORMATS["csv"](found())
+    text = STANDINGS_FORMATS["csv"](found())
     golden("standings.csv", text)
     head, first, second = csv.reader(io.StringIO(text))
     assert head[:4] == ["LLM", "pass@1", "pass@5", "pass@20"]
@@ -43,16 +43,16 @@ def test_a_spreadsheet_gets_the_columns_of_the_document_first(golden: Callable[[
 
 
 def test_a_program_gets_nothing_for_what_cannot_be_estimated() -> None:
-    models = json.loads(FORMATS["json"](found()))["models"]
+    models = json.loads(STANDINGS_FORMATS["json"](found()))["models"]
     assert models[0]["pass_at"]["20"]["value"] is None
     assert models[0]["pass_at"]["1"]["low"] < 17 / 30 < models[0]["pass_at"]["1"]["high"]
     assert models[1]["unscored"] == ["c"]
 
 
 def test_no_name_commands_a_terminal() -> None:
-    for text in (standings_text(found(), color=False), *(form(found()) for form in FORMATS.values())):
-        assert UNSEEN.search(text.replace("@\u200b", "@")) is None
-    assert UNSEEN.search(rows_text([HOSTILE], [[HOSTILE]], color=False)) is None
+    for text in (standings_text(found(), color=False), *(form(found()) for form in STANDINGS_FORMATS.values())):
+        assert INVISIBLE_CHARACTER_PATTERN.search(text.replace("@\u200b", "@")) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(rows_text([HOSTILE], [[HOSTILE]], color=False)) is None
 
 
 def test_an_answer_without_rows_still_has_its_columns() -> None:

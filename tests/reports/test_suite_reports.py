@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from steelyard.analysis.summary import Results
-from steelyard.analysis.summary import results as results_of
+from steelyard.analysis.summary import RunResults, run_results
 from steelyard.records import Evidence, SuiteRule
 from steelyard.reports import html, markdown
 from steelyard.reports import json as json_report
-from steelyard.reports.figures import UNSEEN
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.terminal import attempt_text, summary_text
 from support.suite_facts import attempt, both, case, info, suite
 
@@ -36,7 +35,7 @@ SCHEMA = Evidence(
 
 
 @pytest.fixture
-def run() -> Results:
+def run() -> RunResults:
     """Two suites under one model, with the classes that most runs have."""
     cases, facts = both(
         suite(
@@ -44,11 +43,11 @@ def run() -> Results:
         ),
         suite("json_api", *["pass"] * 8, "wrong_format", "failure", expected="pass"),
     )
-    return results_of(info(samples=1), cases, facts, suites=RULE)
+    return run_results(info(samples=1), cases, facts, suites=RULE)
 
 
 @pytest.fixture
-def hostile_run(hostile: str) -> Results:
+def hostile_run(hostile: str) -> RunResults:
     """Two models; everything that others write is hostile."""
     evil = case("evil", hostile)
     cases, facts = both(suite("json_api", "pass", "fail"), ([evil], []))
@@ -56,10 +55,10 @@ def hostile_run(hostile: str) -> Results:
     for model in ("m", "n"):
         facts += [fact for each in cases[:2] for fact in attempt(each, "pass", 1, model)]
         facts += attempt(evil, hostile, 1, model, (evidence,), text=hostile)
-    return results_of(info(), cases, facts)
+    return run_results(info(), cases, facts)
 
 
-def shown(results: Results, width: int = 100, *, color: bool = False) -> str:
+def shown(results: RunResults, width: int = 100, *, color: bool = False) -> str:
     return summary_text(results.summary, title="run", next_commands=(), width=width, color=color)
 
 
@@ -69,11 +68,11 @@ def section(text: str) -> str:
 
 
 @pytest.mark.parametrize("width", [100, 60])
-def test_suites_read_as_reviewed(run: Results, golden: Callable[[str, str], None], width: int) -> None:
+def test_suites_read_as_reviewed(run: RunResults, golden: Callable[[str, str], None], width: int) -> None:
     golden(f"suites-{width}.txt", section(shown(run, width)))
 
 
-def test_six_classes_and_the_missing_fit_a_hundred_columns(run: Results) -> None:
+def test_six_classes_and_the_missing_fit_a_hundred_columns(run: RunResults) -> None:
     table = section(shown(run, 100)).splitlines()
     assert table[1].split() == [
         *["score", "cases", "missing", "pass", "policy"],
@@ -85,7 +84,7 @@ def test_six_classes_and_the_missing_fit_a_hundred_columns(run: Results) -> None
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_where_room_is_short_counts_go_on_in_a_block_below(run: Results, width: int) -> None:
+def test_where_room_is_short_counts_go_on_in_a_block_below(run: RunResults, width: int) -> None:
     text = section(shown(run, width))
     assert max(map(len, text.splitlines())) <= width
     assert len(re.findall(r"^  overall ", text, re.MULTILINE)) > 1
@@ -94,16 +93,16 @@ def test_where_room_is_short_counts_go_on_in_a_block_below(run: Results, width: 
     assert [number for row in numbers for number in row] == wide
 
 
-def test_every_model_has_its_own_block(hostile_run: Results) -> None:
+def test_every_model_has_its_own_block(hostile_run: RunResults) -> None:
     text = shown(hostile_run)
     assert text.index("Suites of m") < text.index("Suites of n")
     assert max(map(len, section(text).splitlines())) <= 100
     for color in (True, False):
         left = re.sub("\x1b\\[[0-9;]*m", "", shown(hostile_run, color=color))
-        assert UNSEEN.search(left) is None
+        assert INVISIBLE_CHARACTER_PATTERN.search(left) is None
 
 
-def test_a_run_without_suites_says_nothing_of_them(results: Results) -> None:
+def test_a_run_without_suites_says_nothing_of_them(results: RunResults) -> None:
     for text in (shown(results), markdown.report(results), html.report(results)):
         assert "uites" not in text
     told = json.loads(json_report.report(results))
@@ -111,12 +110,12 @@ def test_a_run_without_suites_says_nothing_of_them(results: Results) -> None:
     assert all("classification" not in each and "suite" not in each for each in told["results"])
 
 
-def test_a_comment_on_suites_reads_as_reviewed(run: Results, golden: Callable[[str, str], None]) -> None:
+def test_a_comment_on_suites_reads_as_reviewed(run: RunResults, golden: Callable[[str, str], None]) -> None:
     text = markdown.report(run)
     golden("suites.md", text[text.index("#### Suites") : text.index("#### Failed most")])
 
 
-def test_a_hostile_suite_has_no_markup_in_a_comment(hostile_run: Results) -> None:
+def test_a_hostile_suite_has_no_markup_in_a_comment(hostile_run: RunResults) -> None:
     # code spans show all signs as they are
     left = re.sub(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)", "", markdown.report(hostile_run))
     left = re.sub(r"\\[!-/:-@\[-`{-~]", "", left)
@@ -137,21 +136,21 @@ class Page(HTMLParser):
         self.texts.append(data.strip())
 
 
-def test_the_page_shows_suites_and_why_a_response_is_what_it_is(run: Results) -> None:
+def test_the_page_shows_suites_and_why_a_response_is_what_it_is(run: RunResults) -> None:
     page = Page(html.report(run))
     assert {"Suites", "policy_violation", "Classification: refusal"} <= set(page.texts)
     assert not any("No code was found" in text for text in page.texts)
     assert any("micro pass rate" in text and "penalised" in text for text in page.texts)
 
 
-def test_nothing_that_a_suite_or_its_evidence_says_is_markup_in_the_page(hostile_run: Results) -> None:
+def test_nothing_that_a_suite_or_its_evidence_says_is_markup_in_the_page(hostile_run: RunResults) -> None:
     text = html.report(hostile_run)
     assert Page(text).tags.isdisjoint({"script", "img"})
-    assert UNSEEN.search(text) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(text) is None
 
 
 @pytest.fixture
-def told(run: Results) -> dict[str, Any]:
+def told(run: RunResults) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(json_report.report(run), parse_constant=pytest.fail)
     return whole
 
@@ -183,7 +182,7 @@ def test_an_attempt_shows_its_class_and_the_evidence_and_nothing_of_code(golden:
     policy = Evidence(
         rule="verify.expect.all[0]", what="a canary leaked", policy="canary", form="base64", line=2, column=7
     )
-    run = results_of(info(), [one], attempt(one, "policy_violation", evidence=(policy, SCHEMA)))
+    run = run_results(info(), [one], attempt(one, "policy_violation", evidence=(policy, SCHEMA)))
     text = attempt_text(run.attempts[0], width=100, color=False)
     assert "Code" not in text
     assert "Tests" not in text
@@ -200,14 +199,14 @@ def test_an_attempt_shows_its_class_and_the_evidence_and_nothing_of_code(golden:
     assert details[1]["schema_path"] == "/properties/status/enum"
 
 
-def test_evidence_commands_no_terminal(hostile_run: Results) -> None:
+def test_evidence_commands_no_terminal(hostile_run: RunResults) -> None:
     evil = next(tried for tried in hostile_run.attempts if tried.case.id == "evil")
-    assert UNSEEN.search(attempt_text(evil, width=100, color=False)) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(attempt_text(evil, width=100, color=False)) is None
 
 
 def test_an_attempt_without_a_verdict_has_no_class() -> None:
     one = case("one", "a")
-    run = results_of(info(), [one], attempt(one, "failure"))
+    run = run_results(info(), [one], attempt(one, "failure"))
     text = attempt_text(run.attempts[0], width=100, color=False)
     assert "Classification" not in text
     assert "Missing" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from steelyard.reports.charts.svg import ATTRIBUTES, ELEMENTS, inline
+from steelyard.reports.charts.svg import ALLOWED_SVG_ATTRIBUTES, ALLOWED_SVG_ELEMENTS, inline_svg
 
 HOSTILE = b"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="100" height="50"
   onload="alert(1)" viewBox="0 0 100 50"><script>alert(2)</script><style>@import url(http://evil.invalid)</style>
@@ -32,11 +32,11 @@ class Elements(HTMLParser):
 
 
 def test_only_shapes_and_text_are_left() -> None:
-    page = Elements(str(inline(HOSTILE, "one", "<b>title</b>", '"described" & <i>')[0]))
+    page = Elements(str(inline_svg(HOSTILE, "one", "<b>title</b>", '"described" & <i>')[0]))
     tags = {tag for tag, _ in page.found}
-    assert tags <= {element.lower() for element in ELEMENTS} | {"title", "desc"}
+    assert tags <= {element.lower() for element in ALLOWED_SVG_ELEMENTS} | {"title", "desc"}
     names = {name for tag, attributes in page.found for name in attributes if tag not in ("svg", "title", "desc")}
-    assert names <= {attribute.lower() for attribute in ATTRIBUTES}
+    assert names <= {attribute.lower() for attribute in ALLOWED_SVG_ATTRIBUTES}
     said = "".join(page.texts)
     assert "<script>6</script>" in said
     assert "<b>title</b>" in said
@@ -46,7 +46,7 @@ def test_only_shapes_and_text_are_left() -> None:
 
 
 def test_names_inside_a_drawing_are_its_own_and_numbers_are_short() -> None:
-    first, second = (str(inline(HOSTILE, name, "t", "d")[0]) for name in ("one", "two"))
+    first, second = (str(inline_svg(HOSTILE, name, "t", "d")[0]) for name in ("one", "two"))
     assert 'clip-path="url(#one-clip0)"' in first
     assert 'id="one-clip0"' in first
     assert "one-" not in second
@@ -55,7 +55,7 @@ def test_names_inside_a_drawing_are_its_own_and_numbers_are_short() -> None:
 
 
 def test_a_drawing_speaks_to_those_who_do_not_see_it() -> None:
-    drawn = inline(HOSTILE, "one", "Latency", "m: 3 s.")
+    drawn = inline_svg(HOSTILE, "one", "Latency", "m: 3 s.")
     assert 'role="img" aria-labelledby="one-title" aria-describedby="one-desc"' in drawn.markup
     assert '<title id="one-title">Latency</title><desc id="one-desc">m: 3 s.</desc>' in drawn.markup
     assert not drawn.is_wide

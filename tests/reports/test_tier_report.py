@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.outcomes.experiments import experiment
-from steelyard.reports.figures import UNSEEN
-from steelyard.reports.tiers import FORMATS, graded, text
-from steelyard.tiers.analysis import Analysis, Grade, analysed
-from steelyard.tiers.runs import Criterion, Judge, Rating, Source, TierRun
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, grade_text, text
+from steelyard.tiers.analysis import ExperimentAnalysis, TierGrade, analyse_tiers
+from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOSTILE = "=cmd|'/c calc'!A1 <b>\x1b]0;x\x07@octocat\u202e"
 TIERS = ("T0", "T1", f"T2 {HOSTILE}", "T10")
-SOURCES = (Source(name="runs.csv", digest="0123456789abcdef"), Source(name=HOSTILE, digest="fedcba9876543210"))
+SOURCES = (RunSource(name="runs.csv", digest="0123456789abcdef"), RunSource(name=HOSTILE, digest="fedcba9876543210"))
 
 
 def runs() -> list[TierRun]:
@@ -44,10 +44,10 @@ def runs() -> list[TierRun]:
     ]
 
 
-def found() -> Analysis:
+def found() -> ExperimentAnalysis:
     given = runs()
     ratings = [
-        Rating(
+        RunRating(
             run=run.identity,
             judge=judge,
             impl_rate=(run.impl_rate or 0.0) + shift,
@@ -55,15 +55,19 @@ def found() -> Analysis:
             valid=run.number > 0,
         )
         for run in given
-        for judge, shift in ((Judge("anthropic/opus"), 0.1), (Judge(HOSTILE), -0.1))
+        for judge, shift in ((JudgeIdentity("anthropic/opus"), 0.1), (JudgeIdentity(HOSTILE), -0.1))
     ]
-    claimed = [Criterion(run=given[1].identity, judge=Judge("anthropic/opus"), criterion="works", achieved=1, max=10)]
-    return analysed(given, ratings, claimed, sources=SOURCES, replicates=200)
+    claimed = [
+        CriterionRating(
+            run=given[1].identity, judge=JudgeIdentity("anthropic/opus"), criterion="works", achieved=1, max=10
+        )
+    ]
+    return analyse_tiers(given, ratings, claimed, sources=SOURCES, replicates=200)
 
 
-def example_3() -> Analysis:
+def example_3() -> ExperimentAnalysis:
     rates = {"T0": 0.4, "T1": 0.6, "T2": 0.7, "T3": 0.8}
-    return analysed(
+    return analyse_tiers(
         [
             TierRun(model="m", tier=tier, case=f"c{c}", passed=True, impl_rate=rate, cost_usd=0.5)
             for tier, rate in rates.items()
@@ -73,20 +77,20 @@ def example_3() -> Analysis:
 
 
 def test_the_text_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("tiers.txt", FORMATS["text"](found()))
+    golden("tiers.txt", TIER_ANALYSIS_FORMATS["text"](found()))
 
 
 def test_the_comment_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("tiers.md", FORMATS["markdown"](found()))
+    golden("tiers.md", TIER_ANALYSIS_FORMATS["markdown"](found()))
 
 
 def test_the_table_reads_as_reviewed(golden: Callable[[str, str], None]) -> None:
-    golden("tiers.csv", FORMATS["csv"](found()))
+    golden("tiers.csv", TIER_ANALYSIS_FORMATS["csv"](found()))
 
 
 def test_example_3_of_the_document_is_in_every_format() -> None:
     analysis = example_3()
-    lines = FORMATS["text"](analysis).splitlines()
+    lines = TIER_ANALYSIS_FORMATS["text"](analysis).splitlines()
     rows = {line.split()[0]: line for line in lines[2:6]}
     for tier, median, letter, uplift in (
         ("T1", "0.800", "C", "+14.3%"),
@@ -95,11 +99,11 @@ def test_example_3_of_the_document_is_in_every_format() -> None:
     ):
         assert f"{median} [{median}, {median}]  {letter} " in rows[tier]
         assert uplift in rows[tier]
-        assert uplift in FORMATS["markdown"](analysis)
+        assert uplift in TIER_ANALYSIS_FORMATS["markdown"](analysis)
     assert "variance of the tiers' medians: pass rates 0, composites 0.005469, costs 0" in "\n".join(lines)
-    table = list(csv.DictReader(io.StringIO(FORMATS["csv"](analysis))))
+    table = list(csv.DictReader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](analysis))))
     assert [float(row["uplift"]) for row in table[1:]] == pytest.approx([1 / 7, 3 / 14, 2 / 7])
-    told = json.loads(FORMATS["json"](analysis))["models"][0]
+    told = json.loads(TIER_ANALYSIS_FORMATS["json"](analysis))["models"][0]
     assert told["composite_variance"] == pytest.approx(0.00546875)
     assert [tier["grade"]["letter"] for tier in told["tiers"]] == ["D", "C", "B", "B"]
 
@@ -108,20 +112,20 @@ def test_examples_1_and_2_of_the_document_come_from_a_table(tmp_path: Path) -> N
     head = "experiment,agent_model,tier,subtest,run_number,passed,impl_rate,cost_usd"
     one = tmp_path / "one.csv"
     one.write_text(f"{head}\ne,m,T0,a,1,True,0.85,0.50\n")
-    (row,) = csv.DictReader(io.StringIO(FORMATS["csv"](analysed(experiment(one).runs))))
+    (row,) = csv.DictReader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](analyse_tiers(experiment(one).runs))))
     assert (float(row["pass_rate"]), float(row["impl_rate"]), float(row["cost_of_pass"])) == (1.0, 0.85, 0.5)
     assert float(row["composite"]) == pytest.approx(0.925)
     assert row["grade"] == "B"
     ten = tmp_path / "ten.csv"
     passes = [1, 1, 0, 1, 1, 1, 0, 1, 1, 1]
     ten.write_text("\n".join([head, *(f"e,m,T0,a,{n},{p},0.5,1" for n, p in enumerate(passes))]))
-    (row,) = csv.DictReader(io.StringIO(FORMATS["csv"](analysed(experiment(ten).runs))))
+    (row,) = csv.DictReader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](analyse_tiers(experiment(ten).runs))))
     told = [float(row[f"pass_rate_{name}"]) for name in ("median", "mean", "mode", "min", "max", "std_dev", "count")]
     assert told == pytest.approx([1, 0.8, 1, 0, 1, 0.4, 10])
 
 
 def test_a_program_gets_null_and_a_flag_for_what_is_infinite() -> None:
-    told = json.loads(FORMATS["json"](found()), parse_constant=lambda name: pytest.fail(name))
+    told = json.loads(TIER_ANALYSIS_FORMATS["json"](found()), parse_constant=lambda name: pytest.fail(name))
     last = told["models"][0]["tiers"][3]
     assert last["cost_of_pass"]["value"] is None
     assert last["cost_of_pass"]["infinite"] is True
@@ -134,13 +138,13 @@ def test_a_program_gets_null_and_a_flag_for_what_is_infinite() -> None:
 
 
 def test_every_format_names_its_inputs_by_digest() -> None:
-    for form in FORMATS.values():
+    for form in TIER_ANALYSIS_FORMATS.values():
         written = form(found())
         assert all(source.digest in written for source in SOURCES)
 
 
 def test_a_spreadsheet_gets_a_row_per_tier_and_no_formula() -> None:
-    rows = list(csv.DictReader(io.StringIO(FORMATS["csv"](found()))))
+    rows = list(csv.DictReader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](found()))))
     assert [row["tier"][:3].strip() for row in rows] == ["T0", "T1", "T2", "T10"]
     assert {row["model"][:3] for row in rows} == {"'=c"}
     assert [row["cost_of_pass_infinite"] for row in rows] == ["false", "false", "false", "true"]
@@ -149,13 +153,13 @@ def test_a_spreadsheet_gets_a_row_per_tier_and_no_formula() -> None:
 
 
 def test_no_two_columns_have_one_name() -> None:
-    head = next(csv.reader(io.StringIO(FORMATS["csv"](found()))))
+    head = next(csv.reader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](found()))))
     assert len(set(head)) == len(head)
 
 
 def test_no_name_commands_a_terminal() -> None:
-    for written in (text(found(), color=False), *(form(found()) for form in FORMATS.values())):
-        assert UNSEEN.search(written.replace("@\u200b", "@")) is None
+    for written in (text(found(), color=False), *(form(found()) for form in TIER_ANALYSIS_FORMATS.values())):
+        assert INVISIBLE_CHARACTER_PATTERN.search(written.replace("@\u200b", "@")) is None
 
 
 def test_colour_is_only_colour() -> None:
@@ -165,8 +169,8 @@ def test_colour_is_only_colour() -> None:
 
 
 def test_a_single_run_needs_no_comparison() -> None:
-    alone = analysed([TierRun(model="m", tier="T0", case="a", passed=True, impl_rate=0.85, cost_usd=0.5)])
-    written = FORMATS["text"](alone)
+    alone = analyse_tiers([TierRun(model="m", tier="T0", case="a", passed=True, impl_rate=0.85, cost_usd=0.5)])
+    written = TIER_ANALYSIS_FORMATS["text"](alone)
     assert "Against" not in written
     assert "Holm" not in written
     assert "$0.500" in written
@@ -178,13 +182,15 @@ def test_a_baseline_of_zero_is_said_instead_of_an_uplift() -> None:
         for tier in ("T0", "T1")
         for case in "abcdefgh"
     ]
-    assert "n/a, baseline is 0" in FORMATS["text"](analysed(given))
+    assert "n/a, baseline is 0" in TIER_ANALYSIS_FORMATS["text"](analyse_tiers(given))
 
 
 def test_what_cannot_be_told_is_said_first() -> None:
     given = [TierRun(model="m", tier="T0", case=f"c{n}", passed=None if n == 0 else True) for n in range(5)]
-    assert FORMATS["text"](analysed(given)).startswith("Cannot tell: more than 5% of the cases of some tier")
-    assert "**Cannot tell" in FORMATS["markdown"](analysed(given))
+    assert TIER_ANALYSIS_FORMATS["text"](analyse_tiers(given)).startswith(
+        "Cannot tell: more than 5% of the cases of some tier"
+    )
+    assert "**Cannot tell" in TIER_ANALYSIS_FORMATS["markdown"](analyse_tiers(given))
 
 
 @pytest.mark.parametrize(
@@ -199,4 +205,4 @@ def test_what_cannot_be_told_is_said_first() -> None:
     ],
 )
 def test_a_grade_is_told_with_its_doubt(letter: str | None, could_be: str, told: str) -> None:
-    assert graded(Grade(letter=letter, could_be=tuple(could_be))) == told
+    assert grade_text(TierGrade(letter=letter, could_be=tuple(could_be))) == told

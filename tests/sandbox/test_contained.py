@@ -15,24 +15,31 @@ from typing import Any, TypeVar
 import pytest
 
 from steelyard.errors import InputError, VerifierError
-from steelyard.protocols import Guest, Limits, Outcome, Workspace
-from steelyard.sandbox.levels import CLAIMS, LEVELS, NAMES, NEEDED, proof, strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.sandbox.worker import _family, _memory_below, interpreter
+from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits, Workspace
+from steelyard.sandbox.levels import (
+    ISOLATION_CLAIMS,
+    ISOLATION_LEVEL_NAMES,
+    ISOLATION_LEVELS,
+    REQUIRED_ISOLATION_CLAIMS,
+    probe_isolation,
+    strongest_isolation,
+)
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.sandbox.worker import _process_tree_memory_bytes, _process_tree_pids, base_interpreter
 
 Made = TypeVar("Made")
 Use = Callable[[Workspace], Awaitable[Made]]
-SHORT = Limits(cpu_seconds=1, wall_seconds=1.5)
+SHORT = ResourceLimits(cpu_seconds=1, wall_seconds=1.5)
 
 
-@pytest.fixture(params=[level for level in NAMES if level != "seatbelt"])
-def sandbox(request: pytest.FixtureRequest) -> Contained:
-    if not proof(request.param).held:
-        pytest.skip(f"{request.param}: {proof(request.param).problem}")
-    return Contained(LEVELS[NAMES.index(request.param)])
+@pytest.fixture(params=[level for level in ISOLATION_LEVEL_NAMES if level != "seatbelt"])
+def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
+    if not probe_isolation(request.param).held:
+        pytest.skip(f"{request.param}: {probe_isolation(request.param).problem}")
+    return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
 
 
-def used(sandbox: Contained, use: Use[Made], files: dict[str, str | bytes] | None = None) -> Made:
+def used(sandbox: ZygoteSandbox, use: Use[Made], files: dict[str, str | bytes] | None = None) -> Made:
     """What comes of using a workspace; nothing of it is left afterwards."""
 
     async def work() -> Made:
@@ -45,12 +52,12 @@ def used(sandbox: Contained, use: Use[Made], files: dict[str, str | bytes] | Non
     return asyncio.run(work())
 
 
-def shell(sandbox: Contained, script: str, limits: Limits = SHORT, **more: Any) -> Outcome:
+def shell(sandbox: ZygoteSandbox, script: str, limits: ResourceLimits = SHORT, **more: Any) -> ProcessResult:
     return used(sandbox, lambda place: place.run(["/bin/sh", "-c", script], limits=limits, **more))
 
 
-def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: Contained) -> None:
-    async def use(place: Workspace) -> Outcome:
+def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: ZygoteSandbox) -> None:
+    async def use(place: Workspace) -> ProcessResult:
         return await place.run(
             ["/bin/sh", "-c", "cat a/b/file -; echo $WORD; echo to stderr >&2; exit 3"],
             stdin=b"input\n",
@@ -64,8 +71,8 @@ def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: Contai
     assert 0 < outcome.seconds < 5
 
 
-def test_what_is_readable_may_lie_anywhere(sandbox: Contained) -> None:
-    async def read(folder: str) -> Outcome:
+def test_what_is_readable_may_lie_anywhere(sandbox: ZygoteSandbox) -> None:
+    async def read(folder: str) -> ProcessResult:
         try:
             async with sandbox.workspace({}, readable=[folder]) as place:
                 return await place.run(["/bin/cat", f"{folder}/given"])
@@ -79,14 +86,14 @@ def test_what_is_readable_may_lie_anywhere(sandbox: Contained) -> None:
             assert asyncio.run(read(folder)).stdout == b"found"
 
 
-def test_nothing_of_our_environment_is_in_it(sandbox: Contained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_our_environment_is_in_it(sandbox: ZygoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET_KEY", "hidden")
     names = {line.split(b"=")[0] for line in shell(sandbox, "env").stdout.splitlines()}
     assert names <= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ", b"PYTHONHASHSEED", b"PWD", b"OLDPWD", b"_", b"SHLVL"}
     assert names >= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ"}
 
 
-def test_one_program_finds_what_the_last_one_left(sandbox: Contained) -> None:
+def test_one_program_finds_what_the_last_one_left(sandbox: ZygoteSandbox) -> None:
     async def use(place: Workspace) -> tuple[bytes, bytes | None]:
         await place.run(["/bin/sh", "-c", "echo made > made; mkdir folder; echo inner > folder/inner"], limits=SHORT)
         outcome = await place.run(["/bin/cat", "made"], limits=SHORT)
@@ -95,7 +102,7 @@ def test_one_program_finds_what_the_last_one_left(sandbox: Contained) -> None:
     assert used(sandbox, use) == (b"made\n", b"inner\n")
 
 
-def test_a_workspace_is_empty_when_it_is_lent_again(sandbox: Contained) -> None:
+def test_a_workspace_is_empty_when_it_is_lent_again(sandbox: ZygoteSandbox) -> None:
     async def work() -> tuple[bytes, bytes]:
         try:
             for _ in range(2):
@@ -114,22 +121,24 @@ def test_a_workspace_is_empty_when_it_is_lent_again(sandbox: Contained) -> None:
 @pytest.mark.parametrize(
     ("script", "limits", "label"),
     [
-        ("while :; do :; done", Limits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
-        ("trap '' XCPU TERM INT HUP; while :; do :; done", Limits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
-        ("sleep 60", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
-        ("trap '' TERM INT HUP; sleep 60; sleep 60", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
-        ("kill -STOP $$", Limits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("while :; do :; done", ResourceLimits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
+        ("trap '' XCPU TERM INT HUP; while :; do :; done", ResourceLimits(cpu_seconds=1, wall_seconds=20), "cpu limit"),
+        ("sleep 60", ResourceLimits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("trap '' TERM INT HUP; sleep 60; sleep 60", ResourceLimits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
+        ("kill -STOP $$", ResourceLimits(cpu_seconds=1, wall_seconds=0.5), "time limit"),
         ("kill -SEGV $$", SHORT, ""),
         ("exit 0", SHORT, ""),
     ],
 )
-def test_the_limit_that_was_hit_is_named(sandbox: Contained, script: str, limits: Limits, label: str) -> None:
+def test_the_limit_that_was_hit_is_named(
+    sandbox: ZygoteSandbox, script: str, limits: ResourceLimits, label: str
+) -> None:
     outcome = shell(sandbox, script, limits)
     assert outcome.limit == label
     assert (outcome.exit_code < 0) == (script != "exit 0")
 
 
-def test_what_a_program_leaves_running_is_killed(sandbox: Contained) -> None:
+def test_what_a_program_leaves_running_is_killed(sandbox: ZygoteSandbox) -> None:
     token = f"600.{os.getpid()}"
     began = time.monotonic()
     outcome = shell(sandbox, f"setsid sleep {token} & setsid sh -c 'sleep {token} & sleep {token}' & echo done")
@@ -163,25 +172,25 @@ print(listening.accept()[0].recv(5))
 """
 
 
-def test_no_socket_can_be_made(sandbox: Contained) -> None:
-    assert used(sandbox, lambda place: place.run([interpreter(), "-c", SOCKETS])).stdout == b""
+def test_no_socket_can_be_made(sandbox: ZygoteSandbox) -> None:
+    assert used(sandbox, lambda place: place.run([base_interpreter(), "-c", SOCKETS])).stdout == b""
 
 
-def test_processes_talk_to_each_other_where_they_may_and_nobody_else_is_there(sandbox: Contained) -> None:
+def test_processes_talk_to_each_other_where_they_may_and_nobody_else_is_there(sandbox: ZygoteSandbox) -> None:
     async def work() -> tuple[bytes, bytes]:
         try:
             async with sandbox.workspace({}, local_sockets=True) as place:
-                made = await place.run([interpreter(), "-c", SOCKETS])
-                said = await place.run([interpreter(), "-c", TALKING])
+                made = await place.run([base_interpreter(), "-c", SOCKETS])
+                said = await place.run([base_interpreter(), "-c", TALKING])
                 return made.stdout, said.stdout
         finally:
             await sandbox.close()
 
-    has_own_root = LEVELS[NAMES.index(sandbox.level)].own_root
+    has_own_root = ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(sandbox.level)].own_root
     assert asyncio.run(work()) == ((b"AF_UNIX SOCK_STREAM\n", b"b'hello'\n") if has_own_root else (b"", b""))
 
 
-def test_a_program_that_is_not_there_is_our_failure_and_no_answers(sandbox: Contained) -> None:
+def test_a_program_that_is_not_there_is_our_failure_and_no_answers(sandbox: ZygoteSandbox) -> None:
     with pytest.raises(VerifierError, match=r"could not start: .*No such file"):
         used(sandbox, lambda place: place.run(["no-such-program"], limits=SHORT))
     # an answer that claims the same has merely ended
@@ -189,18 +198,18 @@ def test_a_program_that_is_not_there_is_our_failure_and_no_answers(sandbox: Cont
     assert outcome.exit_code == 127
 
 
-def test_output_is_capped_and_blocks_nobody(sandbox: Contained) -> None:
+def test_output_is_capped_and_blocks_nobody(sandbox: ZygoteSandbox) -> None:
     outcome = shell(sandbox, "yes | head -c 40000000; yes >&2 | head -c 1; echo", SHORT._replace(file_bytes=20 << 20))
     assert len(outcome.stdout) <= 16 << 20
     assert len(outcome.stderr) <= 64 << 10
 
 
-def test_memory_is_counted_over_all_processes(sandbox: Contained) -> None:
+def test_memory_is_counted_over_all_processes(sandbox: ZygoteSandbox) -> None:
     script = (
         "import os, time\nfor _ in range(8):\n    if os.fork() == 0:\n        room = bytearray(b'x') * (40 << 20)\n"
         "        time.sleep(60)\ntime.sleep(60)\n"
     )
-    limits = Limits(cpu_seconds=20, wall_seconds=20, memory_bytes=200 << 20)
+    limits = ResourceLimits(cpu_seconds=20, wall_seconds=20, memory_bytes=200 << 20)
     python = os.path.realpath(sys.executable)
     outcome = used(sandbox, lambda place: place.run([python, "-I", "-S", "-c", script], limits=limits))
     assert outcome.limit == "memory limit"
@@ -210,7 +219,7 @@ def test_memory_is_counted_over_all_processes(sandbox: Contained) -> None:
 def test_memory_that_processes_share_is_counted_once() -> None:
     if os.geteuid():
         pytest.skip("only root may look that closely")
-    before = _memory_below(os.getpid(), most=1)
+    before = _process_tree_memory_bytes(os.getpid(), most=1)
     room = bytearray(os.urandom(1 << 20) * 64)
     children = []
     for _ in range(3):
@@ -220,15 +229,15 @@ def test_memory_that_processes_share_is_counted_once() -> None:
             os._exit(0)
         children.append(child)
     try:
-        assert _memory_below(os.getpid(), most=1) - before < 2 * len(room)
-        assert {*children} <= {*_family(os.getpid())}
+        assert _process_tree_memory_bytes(os.getpid(), most=1) - before < 2 * len(room)
+        assert {*children} <= {*_process_tree_pids(os.getpid())}
     finally:
         for child in children:
             os.kill(child, 9)
             os.waitpid(child, 0)
 
 
-def test_processes_are_counted(sandbox: Contained) -> None:
+def test_processes_are_counted(sandbox: ZygoteSandbox) -> None:
     script = (
         "import os, time\nmade = 0\n"
         "try:\n    while made < 300:\n        if os.fork() == 0: time.sleep(60)\n        made += 1\nexcept OSError: pass\n"
@@ -245,7 +254,7 @@ def test_processes_are_counted(sandbox: Contained) -> None:
     "name", ["../outside", "a/../../outside", "/etc/outside", "", ".", "..", "a//b", "a/", "./a", "a/./b", "a\0b"]
 )
 def test_a_name_that_leads_out_of_the_folder_is_refused(name: str) -> None:
-    sandbox = Contained(strongest(allow_weak=True))
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
 
     async def read(place: Workspace) -> bytes | None:
         return await place.read(name)
@@ -255,7 +264,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name: str) -> None:
         used(sandbox, lambda place: place.write({name: "x"}))
 
 
-def test_only_plain_files_of_its_own_are_read(sandbox: Contained) -> None:
+def test_only_plain_files_of_its_own_are_read(sandbox: ZygoteSandbox) -> None:
     script = (
         "echo x > plain; ln -s plain link; ln -s /usr folder; mkfifo fifo; mkdir inner; echo y > inner/file; "
         "echo z > one; ln one two; ln -s inner way; chmod 000 inner/file"
@@ -271,14 +280,14 @@ def test_only_plain_files_of_its_own_are_read(sandbox: Contained) -> None:
     assert set(found.values()) == {None}
 
 
-def test_only_the_beginning_of_a_file_is_read(sandbox: Contained) -> None:
+def test_only_the_beginning_of_a_file_is_read(sandbox: ZygoteSandbox) -> None:
     async def use(place: Workspace) -> bytes | None:
         return await place.read("file", 3)
 
     assert used(sandbox, use, {"file": b"\x00\xff\xfe and more"}) == b"\x00\xff\xfe"
 
 
-def test_files_are_put_where_they_belong_whatever_lies_in_the_way(sandbox: Contained) -> None:
+def test_files_are_put_where_they_belong_whatever_lies_in_the_way(sandbox: ZygoteSandbox) -> None:
     script = (
         "mkdir file; echo x > file/inner; echo x > folder; ln -s /usr link; ln -s /etc/passwd other; "
         "mkdir locked; chmod 000 locked; mkfifo fifo; chmod 500 ."
@@ -295,7 +304,7 @@ def test_files_are_put_where_they_belong_whatever_lies_in_the_way(sandbox: Conta
 
 
 def test_folders_of_any_depth_are_wiped() -> None:
-    sandbox = Contained(strongest(allow_weak=True))
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
     depth = 2000 if sandbox.level in ("full", "bubblewrap") else 50
     script = (
         f"import os\nfor _ in range({depth}):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\nos.chmod('.', 0)\n"
@@ -307,7 +316,7 @@ def test_folders_of_any_depth_are_wiped() -> None:
             for _ in range(2):
                 async with sandbox.workspace({}) as place:
                     listed = await place.run(["/bin/ls", "-A"], limits=SHORT)
-                    made = await place.run([python, "-I", "-S", "-c", script], limits=Limits(cpu_seconds=20))
+                    made = await place.run([python, "-I", "-S", "-c", script], limits=ResourceLimits(cpu_seconds=20))
                     assert made.exit_code == 0, made
             return listed.stdout
         finally:
@@ -316,7 +325,7 @@ def test_folders_of_any_depth_are_wiped() -> None:
     assert asyncio.run(work()) == b""
 
 
-def test_a_worker_that_was_killed_while_it_waited_is_replaced(sandbox: Contained) -> None:
+def test_a_worker_that_was_killed_while_it_waited_is_replaced(sandbox: ZygoteSandbox) -> None:
     async def work() -> list[bytes]:
         said = []
         try:
@@ -348,11 +357,11 @@ def main(fds):
 """
 
 
-def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: Contained) -> None:
-    async def work() -> tuple[bytes, Outcome]:
+def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: ZygoteSandbox) -> None:
+    async def work() -> tuple[bytes, ProcessResult]:
         ours, theirs = socket.socketpair()
         try:
-            async with sandbox.host(Guest(modules=(("loud", GUEST),))) as host:
+            async with sandbox.host(GuestModules(modules=(("loud", GUEST),))) as host:
                 call = asyncio.ensure_future(host.call([theirs], SHORT))
                 ours.sendall(b"hello")
                 said = await asyncio.to_thread(ours.recv, 100)
@@ -366,12 +375,12 @@ def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: Contained) -> None:
     assert (outcome.exit_code, outcome.limit) == (5, "")
 
 
-def test_a_guest_that_is_stopped_hit_no_limit(sandbox: Contained) -> None:
-    async def work() -> tuple[Outcome, bytes]:
+def test_a_guest_that_is_stopped_hit_no_limit(sandbox: ZygoteSandbox) -> None:
+    async def work() -> tuple[ProcessResult, bytes]:
         try:
-            async with sandbox.host(Guest(modules=(("loud", GUEST),))) as host:
+            async with sandbox.host(GuestModules(modules=(("loud", GUEST),))) as host:
                 ours, theirs = socket.socketpair()
-                call = asyncio.ensure_future(host.call([theirs], Limits(wall_seconds=30)))
+                call = asyncio.ensure_future(host.call([theirs], ResourceLimits(wall_seconds=30)))
                 ours.sendall(b"wait")
                 await asyncio.sleep(0.1)
                 host.stop()
@@ -395,18 +404,18 @@ def test_a_guest_that_is_stopped_hit_no_limit(sandbox: Contained) -> None:
 
 
 def test_closing_leaves_no_process_and_no_folder(
-    sandbox: Contained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox: ZygoteSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shell(sandbox, "mkdir -p a/b; echo x > a/b/c; (setsid sleep 60 &)")
     assert list(tmp_path.iterdir()) == []
-    assert _family(os.getpid()) == [os.getpid()]
+    assert _process_tree_pids(os.getpid()) == [os.getpid()]
 
 
-def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: Contained, tmp_path: Path) -> None:
+def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: ZygoteSandbox, tmp_path: Path) -> None:
     async def work() -> None:
-        async with sandbox.host(Guest(python=str(tmp_path / "no-python"))):
+        async with sandbox.host(GuestModules(python=str(tmp_path / "no-python"))):
             pass
 
     with pytest.raises(VerifierError, match=r"the sandbox did not start|no-python"):
@@ -414,39 +423,45 @@ def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: Contained, t
 
 
 def test_a_level_says_what_it_holds() -> None:
-    for level in NAMES:
-        found = proof(level)
-        assert set(found.held) in (set(), set(CLAIMS))
+    for level in ISOLATION_LEVEL_NAMES:
+        found = probe_isolation(level)
+        assert set(found.held) in (set(), set(ISOLATION_CLAIMS))
         assert bool(found.held) != bool(found.problem)
         if level in ("full", "bubblewrap", "landlock") and found.held:
             assert found.holds
-            assert all(found.held[claim] for claim in NEEDED)
-    assert not proof("process").holds
+            assert all(found.held[claim] for claim in REQUIRED_ISOLATION_CLAIMS)
+    assert not probe_isolation("process").holds
 
 
 def test_the_strongest_level_that_holds_is_chosen() -> None:
-    holding = [level for level in NAMES if proof(level).holds]
+    holding = [level for level in ISOLATION_LEVEL_NAMES if probe_isolation(level).holds]
     if not holding:
         with pytest.raises(InputError, match="--allow-weak-sandbox"):
-            strongest()
+            strongest_isolation()
         return
-    assert strongest().level == holding[0]
+    assert strongest_isolation().level == holding[0]
     # what is required is the least that will do
-    for level in NAMES[NAMES.index(holding[0]) :]:
-        assert strongest(level).level == holding[0]
+    for level in ISOLATION_LEVEL_NAMES[ISOLATION_LEVEL_NAMES.index(holding[0]) :]:
+        assert strongest_isolation(level).level == holding[0]
 
 
 def test_a_level_that_is_not_to_be_had_is_not_replaced_by_a_weaker_one() -> None:
-    missing = [level for level in NAMES if not proof(level).held]
-    stronger = [level for level in missing if not any(proof(above).holds for above in NAMES[: NAMES.index(level)])]
+    missing = [level for level in ISOLATION_LEVEL_NAMES if not probe_isolation(level).held]
+    stronger = [
+        level
+        for level in missing
+        if not any(
+            probe_isolation(above).holds for above in ISOLATION_LEVEL_NAMES[: ISOLATION_LEVEL_NAMES.index(level)]
+        )
+    ]
     for level in stronger:
         with pytest.raises(InputError, match=f"isolation {level} is not to be had here"):
-            strongest(level)
+            strongest_isolation(level)
 
 
 def test_an_unknown_level_is_named() -> None:
     with pytest.raises(InputError, match=r'--require-isolation: unknown level "ful".*full'):
-        strongest("ful")
+        strongest_isolation("ful")
 
 
 def _running(token: str) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from steelyard.stats.agreement import Level, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
+from steelyard.stats.agreement import MeasurementLevel, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
 
 THREE = [[1, 1, 0, 1, 0, 1, 1, 0, 1, 1], [1, 0, 0, 1, 0, 1, 1, 1, 1, 1], [1, 1, 0, 1, 1, 1, 1, 0, 1, 0]]
 GAPS = [[1, 1, 0, None, 0], [1, 0, 0, 1, None], [None, 1, 0, 1, 0]]
@@ -53,7 +53,7 @@ def test_where_nearly_everything_passes_alpha_falls_and_ac1_stays() -> None:
 
 @pytest.mark.parametrize("level", ["nominal", "interval"])
 @pytest.mark.parametrize("seed", range(40))
-def test_alpha_agrees_with_the_krippendorff_package(seed: int, level: Level) -> None:
+def test_alpha_agrees_with_the_krippendorff_package(seed: int, level: MeasurementLevel) -> None:
     values = [0.0, 1.0] if seed % 2 else [0.0, 0.25, 0.5, 3.0]
     ratings = random_ratings(seed, values)
     table = np.array([[np.nan if rating is None else rating for rating in judge] for judge in ratings])
@@ -130,7 +130,7 @@ def test_a_rating_that_is_no_number_is_refused(rating: float) -> None:
 
 
 @pytest.mark.parametrize("level", ["nominal", "interval"])
-def test_the_interval_depends_on_its_seed_and_on_no_order(level: Level) -> None:
+def test_the_interval_depends_on_its_seed_and_on_no_order(level: MeasurementLevel) -> None:
     ratings = random_ratings(4, [0.0, 0.25, 1.0])
     found = alpha_interval(ratings, level=level, seed=9)
     assert found == alpha_interval(ratings, level=level, seed=9)
@@ -140,7 +140,7 @@ def test_the_interval_depends_on_its_seed_and_on_no_order(level: Level) -> None:
 
 
 @pytest.mark.parametrize("level", ["nominal", "interval"])
-def test_the_interval_is_that_of_drawing_items_one_by_one(level: Level) -> None:
+def test_the_interval_is_that_of_drawing_items_one_by_one(level: MeasurementLevel) -> None:
     ratings = random_ratings(12, [0.0, 0.5, 0.75, 1.0], missing=0.1)
     items = list(zip(*ratings, strict=True))
     chance = random.Random(1)
@@ -154,7 +154,7 @@ def test_the_interval_is_that_of_drawing_items_one_by_one(level: Level) -> None:
 
 
 @pytest.mark.parametrize("level", ["nominal", "interval"])
-def test_the_widest_interval_ends_at_the_alphas_of_the_worst_and_best_draw(level: Level) -> None:
+def test_the_widest_interval_ends_at_the_alphas_of_the_worst_and_best_draw(level: MeasurementLevel) -> None:
     first, second = (0.9, 1.0, 0.9), (0.2, 0.9)
     draws = ([first, first], [first, second], [second, second])
     alphas = [krippendorff_alpha(list(zip_longest(*draw)), level=level) for draw in draws]

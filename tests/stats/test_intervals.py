@@ -12,10 +12,10 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.stats.intervals import (
-    MANY,
-    Differences,
+    T_EXPANSION_MIN_FREEDOM,
     Interval,
     Stratum,
+    StratumDifferences,
     clopper_pearson,
     mean_interval,
     standard_error,
@@ -294,7 +294,7 @@ def test_groups_and_counts_that_do_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("probability", [0.005, 0.025, 0.5, 0.9, 0.95, 0.975, 0.995, 0.9995])
 def test_students_quantile_is_that_of_scipy(probability: float) -> None:
-    for freedom in (1, 2, 19, MANY - 1, MANY, 999, 10**4, 10**7):
+    for freedom in (1, 2, 19, T_EXPANSION_MIN_FREEDOM - 1, T_EXPANSION_MIN_FREEDOM, 999, 10**4, 10**7):
         assert student_quantile(freedom, probability) == pytest.approx(
             stats.t.ppf(probability, freedom), rel=1e-10, abs=1e-14
         )
@@ -347,11 +347,11 @@ def test_one_stratum_of_differences_has_the_interval_it_has_alone() -> None:
     before, after = [1, 0.9, 1, 0.4, 0, 0.7], [1, 0.7, 0.6, 0.5, 0, 0.5]
     values = [new - old for old, new in zip(before, after, strict=True)]
     alone = difference_interval(before, after, attempts=10)
-    assert stratified_difference_interval([Differences(values, 10)]) == pytest.approx(alone, rel=1e-12)
+    assert stratified_difference_interval([StratumDifferences(values, 10)]) == pytest.approx(alone, rel=1e-12)
 
 
 def test_where_nothing_changed_in_any_stratum_the_interval_still_has_a_width() -> None:
-    interval = stratified_difference_interval([Differences([0.0] * 10, 1), Differences([0.0] * 20, 1)])
+    interval = stratified_difference_interval([StratumDifferences([0.0] * 10, 1), StratumDifferences([0.0] * 20, 1)])
     assert interval is not None
     assert interval.low == -interval.high < -0.03
 
@@ -359,16 +359,16 @@ def test_where_nothing_changed_in_any_stratum_the_interval_still_has_a_width() -
 def test_differences_in_many_large_strata_have_students_interval() -> None:
     chance = np.random.default_rng(3)
     strata = [chance.choice([-1.0, 0.0, 1.0], p=[0.2, 0.7, 0.1], size=5000).tolist() for _ in range(3)]
-    interval = stratified_difference_interval([Differences(values, 1) for values in strata])
+    interval = stratified_difference_interval([StratumDifferences(values, 1) for values in strata])
     means = np.mean(strata, axis=1)
     error = np.sqrt(sum(np.var(values, ddof=1) / 5000 for values in strata)) / 3
     assert interval == pytest.approx((means.mean() - 1.96 * error, means.mean() + 1.96 * error), abs=1e-4)
 
 
 def test_a_change_is_not_told_from_one_case_of_a_stratum_nor_from_no_stratum() -> None:
-    assert stratified_difference_interval([Differences([0.0] * 5, 1), Differences([1.0], 1)]) is None
+    assert stratified_difference_interval([StratumDifferences([0.0] * 5, 1), StratumDifferences([1.0], 1)]) is None
     assert stratified_difference_interval([]) is None
     with pytest.raises(ValueError, match="lie in"):
-        stratified_difference_interval([Differences([0.0, 1.5], 1)])
+        stratified_difference_interval([StratumDifferences([0.0, 1.5], 1)])
     with pytest.raises(ValueError, match="1 attempt or more"):
-        stratified_difference_interval([Differences([0.0, 0.5], 0)])
+        stratified_difference_interval([StratumDifferences([0.0, 0.5], 0)])

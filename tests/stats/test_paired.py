@@ -16,20 +16,20 @@ from statsmodels.stats.contingency_tables import StratifiedTable
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from steelyard.stats.paired import (
-    Counts,
-    Scores,
+    PairedCaseCounts,
+    PairedCaseScores,
     difference_interval,
     fisher_worse,
     mcnemar,
     minimum_p,
     scores_worse,
-    smallest_p,
+    smallest_p_distribution,
     stratified_worse,
 )
 
 BASELINE = [10, 9, 10, 4, 0, 7]
 CURRENT = [10, 7, 6, 5, 0, 5]
-WORKED = [Counts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
+WORKED = [PairedCaseCounts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
 SUITES = ["u-shaped", "mature", "strong"]
 MEANS = {"u-shaped": 0.5, "mature": 0.75, "strong": 0.9}
 
@@ -44,23 +44,23 @@ def abilities(suite: str, cases: int, chance: np.random.Generator) -> np.ndarray
     return np.where(kind < 0.6, 1.0, np.where(kind < 0.7, 0.0, chance.random(cases)))
 
 
-def unchanged(suite: str, cases: int, attempts: int, chance: np.random.Generator) -> list[Counts]:
+def unchanged(suite: str, cases: int, attempts: int, chance: np.random.Generator) -> list[PairedCaseCounts]:
     """Two runs of a suite with nothing changed between them."""
     able = abilities(suite, cases, chance)
     sides = zip(chance.binomial(attempts, able), chance.binomial(attempts, able), strict=True)
-    return [Counts(attempts, int(before), attempts, int(after)) for before, after in sides]
+    return [PairedCaseCounts(attempts, int(before), attempts, int(after)) for before, after in sides]
 
 
-def small_data(seed: int, cases: int) -> list[Counts]:
+def small_data(seed: int, cases: int) -> list[PairedCaseCounts]:
     chance = random.Random(seed)
     drawn = []
     for _ in range(cases):
         before, after = chance.randint(0, 4), chance.randint(0, 4)
-        drawn.append(Counts(before, chance.randint(0, before), after, chance.randint(0, after)))
+        drawn.append(PairedCaseCounts(before, chance.randint(0, before), after, chance.randint(0, after)))
     return drawn
 
 
-def shares(case: Counts) -> list[tuple[Counts, Fraction]]:
+def shares(case: PairedCaseCounts) -> list[tuple[PairedCaseCounts, Fraction]]:
     """Every way to share the passes of a case out between its sides, and how likely each is."""
     passes = case.baseline_passes + case.current_passes
     total = math.comb(case.baseline_attempts + case.current_attempts, passes)
@@ -69,18 +69,21 @@ def shares(case: Counts) -> list[tuple[Counts, Fraction]]:
         ways = math.comb(case.current_attempts, after) * math.comb(case.baseline_attempts, passes - after)
         if ways:
             found.append(
-                (Counts(case.baseline_attempts, passes - after, case.current_attempts, after), Fraction(ways, total))
+                (
+                    PairedCaseCounts(case.baseline_attempts, passes - after, case.current_attempts, after),
+                    Fraction(ways, total),
+                )
             )
     return found
 
 
-def outcomes(cases: Sequence[Counts]) -> Iterator[tuple[list[Counts], Fraction]]:
+def outcomes(cases: Sequence[PairedCaseCounts]) -> Iterator[tuple[list[PairedCaseCounts], Fraction]]:
     """Everything that could have come out if no case changed, and how likely each is."""
     for combination in product(*map(shares, cases)):
         yield [case for case, _ in combination], math.prod((share for _, share in combination), start=Fraction(1))
 
 
-def case_by_case(cases: Sequence[Counts]) -> float:
+def case_by_case(cases: Sequence[PairedCaseCounts]) -> float:
     """The stratified p-value, one plain convolution per case."""
     total, seen = np.ones(1), 0
     for case in cases:
@@ -101,11 +104,16 @@ def case_by_case(cases: Sequence[Counts]) -> float:
     ],
 )
 def test_fisher_gives_the_worked_values(before: int, after: int, attempts: int, value: float) -> None:
-    assert fisher_worse(Counts(attempts, before, attempts, after)) == pytest.approx(value, abs=5e-13)
+    assert fisher_worse(PairedCaseCounts(attempts, before, attempts, after)) == pytest.approx(value, abs=5e-13)
 
 
 def test_fisher_agrees_with_scipy_on_unequal_sides() -> None:
-    for case in [Counts(30, 28, 5, 2), Counts(3, 1, 17, 2), Counts(100, 97, 40, 31), Counts(7, 7, 1, 0)]:
+    for case in [
+        PairedCaseCounts(30, 28, 5, 2),
+        PairedCaseCounts(3, 1, 17, 2),
+        PairedCaseCounts(100, 97, 40, 31),
+        PairedCaseCounts(7, 7, 1, 0),
+    ]:
         failures = (case.baseline_attempts - case.baseline_passes, case.current_attempts - case.current_passes)
         table = np.array([(case.baseline_passes, case.current_passes), failures])
         expected = stats.fisher_exact(table, alternative="greater").pvalue
@@ -117,15 +125,23 @@ def test_fisher_is_the_nearest_float_to_the_exact_fraction() -> None:
         (case,) = small_data(seed, 1)
         exact = sum((share for other, share in shares(case) if other.current_passes <= case.current_passes), Fraction())
         assert fisher_worse(case) == float(exact)
-    assert fisher_worse(Counts(3, 3, 3, 0)) == 0.05
+    assert fisher_worse(PairedCaseCounts(3, 3, 3, 0)) == 0.05
 
 
 def test_a_case_that_got_better_is_not_worse() -> None:
-    assert fisher_worse(Counts(5, 0, 5, 5)) == 1.0
+    assert fisher_worse(PairedCaseCounts(5, 0, 5, 5)) == 1.0
 
 
-@pytest.mark.parametrize("case", [Counts(5, 6, 5, 1), Counts(5, 1, 5, 6), Counts(5, -1, 5, 1), Counts(5, 1, -1, 0)])
-def test_impossible_counts_are_refused(case: Counts) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        PairedCaseCounts(5, 6, 5, 1),
+        PairedCaseCounts(5, 1, 5, 6),
+        PairedCaseCounts(5, -1, 5, 1),
+        PairedCaseCounts(5, 1, -1, 0),
+    ],
+)
+def test_impossible_counts_are_refused(case: PairedCaseCounts) -> None:
     for refused in (lambda: fisher_worse(case), lambda: stratified_worse([case]), lambda: minimum_p([case])):
         with pytest.raises(ValueError, match="passes must lie between 0 and the attempts"):
             refused()
@@ -133,7 +149,7 @@ def test_impossible_counts_are_refused(case: Counts) -> None:
 
 def test_counts_that_come_from_numpy_are_as_good_as_ours() -> None:
     table: Any = np.array([[300, 280, 200, 150], [40, 30, 300, 100]])
-    foreign, own = [Counts(*row) for row in table], [Counts(*row) for row in table.tolist()]
+    foreign, own = [PairedCaseCounts(*row) for row in table], [PairedCaseCounts(*row) for row in table.tolist()]
     assert list(map(fisher_worse, foreign)) == list(map(fisher_worse, own))
     assert stratified_worse(foreign) == stratified_worse(own)
     assert minimum_p(foreign) == minimum_p(own)
@@ -142,7 +158,9 @@ def test_counts_that_come_from_numpy_are_as_good_as_ours() -> None:
 def test_the_stratified_test_gives_the_worked_values() -> None:
     assert stratified_worse(WORKED) == pytest.approx(0.071165060349354230935, abs=0, rel=1e-14)
     sides = zip([3, 2, 1, 0], [1, 1, 1, 0], strict=True)
-    assert stratified_worse([Counts(3, before, 3, after) for before, after in sides]) == pytest.approx(0.18, rel=1e-14)
+    assert stratified_worse([PairedCaseCounts(3, before, 3, after) for before, after in sides]) == pytest.approx(
+        0.18, rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -154,7 +172,12 @@ def test_the_stratified_test_counts_every_outcome(seed: int) -> None:
 
 
 def test_cases_that_cannot_change_hold_no_information() -> None:
-    silent = [Counts(5, 5, 5, 5), Counts(5, 0, 5, 0), Counts(0, 0, 5, 3), Counts(5, 2, 0, 0)]
+    silent = [
+        PairedCaseCounts(5, 5, 5, 5),
+        PairedCaseCounts(5, 0, 5, 0),
+        PairedCaseCounts(0, 0, 5, 3),
+        PairedCaseCounts(5, 2, 0, 0),
+    ]
     assert stratified_worse([]) == 1.0
     assert stratified_worse(silent) == 1.0
     assert stratified_worse([*WORKED, *silent]) == stratified_worse(WORKED)
@@ -170,7 +193,11 @@ def test_the_order_of_cases_does_not_change_a_digit() -> None:
 
 @pytest.mark.parametrize(("worse", "better"), [(5, 1), (0, 4), (30, 30), (900, 1000), (2200, 1900)])
 def test_with_one_attempt_the_stratified_test_is_mcnemar(worse: int, better: int) -> None:
-    cases = [Counts(1, 1, 1, 0)] * worse + [Counts(1, 0, 1, 1)] * better + [Counts(1, 1, 1, 1)] * 7
+    cases = (
+        [PairedCaseCounts(1, 1, 1, 0)] * worse
+        + [PairedCaseCounts(1, 0, 1, 1)] * better
+        + [PairedCaseCounts(1, 1, 1, 1)] * 7
+    )
     assert stratified_worse(cases) == pytest.approx(mcnemar(worse, better).one_sided, abs=0, rel=1e-12)
 
 
@@ -181,7 +208,9 @@ def test_with_one_attempt_the_stratified_test_is_mcnemar(worse: int, better: int
 def test_a_large_suite_has_its_p_value_to_the_last_digits_however_small(heads: int, sides: int, better: int) -> None:
     # with one attempt on the current side a case is a coin with as many heads as passes
     changed = 4000
-    cases = [Counts(sides - 1, heads, 1, 0)] * (changed - better) + [Counts(sides - 1, heads - 1, 1, 1)] * better
+    cases = [PairedCaseCounts(sides - 1, heads, 1, 0)] * (changed - better) + [
+        PairedCaseCounts(sides - 1, heads - 1, 1, 1)
+    ] * better
     ways = total = (sides - heads) ** changed
     for fallen in range(better):
         ways = ways * (changed - fallen) * heads // ((fallen + 1) * (sides - heads))
@@ -197,26 +226,30 @@ def test_a_large_suite_agrees_with_plain_convolution(drop: float, largest: float
     able = abilities("u-shaped", 700, chance)
     attempts = chance.integers(5, 15, 700)
     before, after = chance.binomial(attempts, able), chance.binomial(10, np.clip(able - drop, 0, 1))
-    cases = [Counts(int(n), int(a), 10, int(b)) for n, a, b in zip(attempts, before, after, strict=True)]
+    cases = [PairedCaseCounts(int(n), int(a), 10, int(b)) for n, a, b in zip(attempts, before, after, strict=True)]
     found = stratified_worse(cases)
     assert found <= largest
     assert found == pytest.approx(case_by_case(cases), abs=0, rel=1e-11)
 
 
 def test_few_cases_with_very_many_attempts_agree_with_plain_convolution() -> None:
-    cases = [*[Counts(1500, 700, 1500, 650)] * 3, Counts(1500, 1490, 1500, 1480), Counts(4000, 20, 1500, 3)]
+    cases = [
+        *[PairedCaseCounts(1500, 700, 1500, 650)] * 3,
+        PairedCaseCounts(1500, 1490, 1500, 1480),
+        PairedCaseCounts(4000, 20, 1500, 3),
+    ]
     assert stratified_worse(cases) == pytest.approx(case_by_case(cases), abs=0, rel=1e-11)
 
 
 def test_a_large_suite_that_only_improved_is_not_worse() -> None:
-    assert stratified_worse([Counts(5, 1, 5, 4)] * 5000) == 1.0
-    assert stratified_worse([Counts(5, 0, 5, 5)] * 5000) == 1.0
+    assert stratified_worse([PairedCaseCounts(5, 1, 5, 4)] * 5000) == 1.0
+    assert stratified_worse([PairedCaseCounts(5, 0, 5, 5)] * 5000) == 1.0
 
 
 def test_a_p_value_too_small_for_a_float_is_zero() -> None:
-    assert stratified_worse([Counts(10, 10, 10, 0)] * 100) == 0.0
-    assert stratified_worse([Counts(10, 10, 10, 0)] * 5000) == 0.0
-    assert stratified_worse([Counts(10, 9, 10, 1)] * 5000) == 0.0
+    assert stratified_worse([PairedCaseCounts(10, 10, 10, 0)] * 100) == 0.0
+    assert stratified_worse([PairedCaseCounts(10, 10, 10, 0)] * 5000) == 0.0
+    assert stratified_worse([PairedCaseCounts(10, 9, 10, 1)] * 5000) == 0.0
 
 
 def test_the_stratified_test_is_near_its_normal_approximation() -> None:
@@ -248,20 +281,20 @@ def test_the_adjusted_p_is_how_often_chance_alone_does_as_badly_somewhere(seed: 
 
 
 def test_a_case_alone_needs_no_adjustment() -> None:
-    case = Counts(10, 9, 10, 4)
+    case = PairedCaseCounts(10, 9, 10, 4)
     assert minimum_p([case]) == pytest.approx([fisher_worse(case)], rel=1e-14)
 
 
 def test_a_tiny_adjusted_p_keeps_its_digits() -> None:
-    case = Counts(100, 100, 100, 0)
+    case = PairedCaseCounts(100, 100, 100, 0)
     (adjusted, *_) = minimum_p([case] * 3)
     assert adjusted == pytest.approx(3 / math.comb(200, 100), abs=0, rel=1e-13)
 
 
 def test_cases_that_cannot_alarm_cost_nothing() -> None:
-    broken = Counts(5, 5, 5, 0)
-    few = [broken, *[Counts(5, 5, 5, 4)] * 3]
-    many = [broken, *[Counts(5, 5, 5, 4)] * 300]
+    broken = PairedCaseCounts(5, 5, 5, 0)
+    few = [broken, *[PairedCaseCounts(5, 5, 5, 4)] * 3]
+    many = [broken, *[PairedCaseCounts(5, 5, 5, 4)] * 300]
     assert minimum_p(few)[0] == minimum_p(many)[0] == pytest.approx(fisher_worse(broken), rel=1e-14)
 
 
@@ -405,35 +438,35 @@ def test_what_naming_cases_can_spend_is_the_largest_chance_up_to_the_level() -> 
         }
         for level in (0.025, 0.1, 0.3, 0.7):
             expected = max((chance for chance in attainable if chance <= level), default=0.0)
-            assert smallest_p(cases).spent(level) == pytest.approx(expected, rel=1e-12)
+            assert smallest_p_distribution(cases).spent(level) == pytest.approx(expected, rel=1e-12)
 
 
 def test_with_one_attempt_naming_cases_can_spend_nothing() -> None:
-    assert smallest_p([Counts(1, 1, 1, 0)] * 50).spent(0.025) == 0.0
-    assert smallest_p([]).spent(0.025) == smallest_p([]).chance(0.5) == 0.0
-    assert smallest_p([]).chance(1.0) == 1.0
+    assert smallest_p_distribution([PairedCaseCounts(1, 1, 1, 0)] * 50).spent(0.025) == 0.0
+    assert smallest_p_distribution([]).spent(0.025) == smallest_p_distribution([]).chance(0.5) == 0.0
+    assert smallest_p_distribution([]).chance(1.0) == 1.0
 
 
-def small_scores(seed: int, cases: int, *, steps: int = 20) -> list[Scores]:
+def small_scores(seed: int, cases: int, *, steps: int = 20) -> list[PairedCaseScores]:
     chance = random.Random(seed)
 
     def side() -> tuple[float, ...]:
         return tuple(chance.randint(0, steps) / steps for _ in range(chance.randint(1, 3)))
 
-    return [Scores(side(), side()) for _ in range(cases)]
+    return [PairedCaseScores(side(), side()) for _ in range(cases)]
 
 
-def shared_out(case: Scores) -> list[Fraction]:
+def shared_out(case: PairedCaseScores) -> list[Fraction]:
     """The sum of the current side for every way to share the scores of a case out between the sides."""
     pooled = [Fraction(score).limit_denominator(10**6) for score in case.baseline + case.current]
     return [sum(chosen, Fraction()) for chosen in combinations(pooled, len(case.current))]
 
 
-def seen_in(case: Scores) -> Fraction:
+def seen_in(case: PairedCaseScores) -> Fraction:
     return sum((Fraction(score).limit_denominator(10**6) for score in case.current), Fraction())
 
 
-def share_as_low(case: Scores) -> float:
+def share_as_low(case: PairedCaseScores) -> float:
     ways = shared_out(case)
     return sum(way <= seen_in(case) for way in ways) / len(ways)
 
@@ -463,21 +496,26 @@ def test_the_smallest_p_of_scores_is_how_often_chance_alone_does_as_badly_somewh
 
 def test_scores_of_zero_and_one_are_passes_and_failures() -> None:
     chance = np.random.default_rng(3)
-    cases = [*WORKED, Counts(30, 29, 5, 2), Counts(3, 1, 8, 2), *unchanged("strong", 60, 7, chance)]
-    scores = [Scores((1.0,) * c + (0.0,) * (n - c), (1.0,) * after + (0.0,) * (m - after)) for n, c, m, after in cases]
+    cases = [*WORKED, PairedCaseCounts(30, 29, 5, 2), PairedCaseCounts(3, 1, 8, 2), *unchanged("strong", 60, 7, chance)]
+    scores = [
+        PairedCaseScores((1.0,) * c + (0.0,) * (n - c), (1.0,) * after + (0.0,) * (m - after))
+        for n, c, m, after in cases
+    ]
     found = scores_worse(scores, seed=1)
     assert found.exact
     assert found.overall == pytest.approx(stratified_worse(cases), rel=1e-11)
     assert found.cases == pytest.approx([fisher_worse(case) for case in cases], rel=1e-11)
     assert [found.smallest.chance(p) for p in found.cases] == pytest.approx(minimum_p(cases), rel=1e-9)
     for level in (0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8):
-        assert found.smallest.spent(level) == pytest.approx(smallest_p(cases).spent(level), rel=1e-9)
+        assert found.smallest.spent(level) == pytest.approx(smallest_p_distribution(cases).spent(level), rel=1e-9)
 
 
 def test_permutations_that_are_drawn_agree_with_those_that_are_counted() -> None:
     chance = random.Random(5)
     rough = [
-        Scores(tuple(chance.randint(0, 20) / 20 for _ in range(6)), tuple(chance.randint(0, 19) / 20 for _ in range(6)))
+        PairedCaseScores(
+            tuple(chance.randint(0, 20) / 20 for _ in range(6)), tuple(chance.randint(0, 19) / 20 for _ in range(6))
+        )
         for _ in range(30)
     ]
     # one score with a fourth decimal moves nothing but the way that is taken
@@ -491,23 +529,27 @@ def test_permutations_that_are_drawn_agree_with_those_that_are_counted() -> None
 
 
 def test_a_p_value_from_drawn_permutations_is_never_zero() -> None:
-    cases = [Scores((1.0, 0.99991) * 5, (0.0, 0.00011) * 5)] * 20
+    cases = [PairedCaseScores((1.0, 0.99991) * 5, (0.0, 0.00011) * 5)] * 20
     assert scores_worse(cases, seed=1, replicates=99).overall == 0.01
 
 
 def test_sums_that_differ_by_rounding_alone_are_equal() -> None:
-    cases = [Scores((1 / 3, 1 - 2 / 3), (1 / 3, 1 / 3))] * 5
+    cases = [PairedCaseScores((1 / 3, 1 - 2 / 3), (1 / 3, 1 / 3))] * 5
     assert scores_worse(cases, seed=1, replicates=99).overall == 1.0
 
 
 def test_a_suite_with_too_many_steps_to_count_is_drawn() -> None:
-    case = Scores((1.0, 0.999) * 5, (0.0, 0.501) * 5)
+    case = PairedCaseScores((1.0, 0.999) * 5, (0.0, 0.501) * 5)
     assert scores_worse([case] * 20, seed=1).exact
     assert not scores_worse([case] * 100, seed=1, replicates=9).exact
 
 
 def test_a_case_whose_scores_are_all_alike_changes_no_p_value() -> None:
-    alike = [Scores((0.5,) * 3, (0.5,) * 4), Scores((1.0,), (1.0,)), Scores((0.3334,) * 2, (0.3334,) * 2)]
+    alike = [
+        PairedCaseScores((0.5,) * 3, (0.5,) * 4),
+        PairedCaseScores((1.0,), (1.0,)),
+        PairedCaseScores((0.3334,) * 2, (0.3334,) * 2),
+    ]
     for cases in (small_scores(3, 5), small_scores(3, 5, steps=7)):
         before, after = scores_worse(cases, seed=1), scores_worse([*alike, *cases], seed=1)
         assert after.overall == before.overall
@@ -521,15 +563,16 @@ def test_a_case_whose_scores_are_all_alike_changes_no_p_value() -> None:
 def test_a_large_suite_of_scores_is_counted_by_fourier_transform_without_loss() -> None:
     chance = random.Random(9)
     # passes and failures in disguise, so that plain counts are the truth
-    cases = [Counts(10, chance.randint(5, 10), 10, chance.randint(4, 10)) for _ in range(60)]
+    cases = [PairedCaseCounts(10, chance.randint(5, 10), 10, chance.randint(4, 10)) for _ in range(60)]
     scores = [
-        Scores((0.637,) * c + (0.137,) * (n - c), (0.637,) * after + (0.137,) * (m - after)) for n, c, m, after in cases
+        PairedCaseScores((0.637,) * c + (0.137,) * (n - c), (0.637,) * after + (0.137,) * (m - after))
+        for n, c, m, after in cases
     ]
     # this one moves the sum by less than any other, and is above its middle in one permutation of six: it breaks ties
-    scores.append(Scores((0.001, 0.002), (0.002, 0.001)))
+    scores.append(PairedCaseScores((0.001, 0.002), (0.002, 0.001)))
     found = scores_worse(scores, seed=1)
     as_low = stratified_worse(cases)
-    as_high = stratified_worse([Counts(m, after, n, before) for n, before, m, after in cases])
+    as_high = stratified_worse([PairedCaseCounts(m, after, n, before) for n, before, m, after in cases])
     assert found.exact
     assert found.overall == pytest.approx(as_low - (as_low + as_high - 1) / 6, rel=1e-9)
 
@@ -537,7 +580,7 @@ def test_a_large_suite_of_scores_is_counted_by_fourier_transform_without_loss() 
 @pytest.mark.parametrize("score", [-0.1, 1.1, math.nan, math.inf])
 def test_a_score_outside_of_its_range_is_refused(score: float) -> None:
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        scores_worse([Scores((0.5,), (score,))], seed=1)
+        scores_worse([PairedCaseScores((0.5,), (score,))], seed=1)
 
 
 def test_with_no_score_changed_an_alarm_is_as_rare_as_promised() -> None:
@@ -546,7 +589,7 @@ def test_with_no_score_changed_an_alarm_is_as_rare_as_promised() -> None:
     for _ in range(300):
         centre = chance.beta(0.5, 0.5, 20)[:, None]
         scores = np.round(np.clip(centre + chance.normal(0, 0.2, (20, 10)), 0, 1) * 20) / 20
-        cases = [Scores(tuple(row[:5].tolist()), tuple(row[5:].tolist())) for row in scores]
+        cases = [PairedCaseScores(tuple(row[:5].tolist()), tuple(row[5:].tolist())) for row in scores]
         found = scores_worse(cases, seed=1)
         overall += found.overall <= 0.05
         somewhere += found.smallest.chance(min(found.cases)) <= 0.05
@@ -557,6 +600,8 @@ def test_with_no_score_changed_an_alarm_is_as_rare_as_promised() -> None:
 
 def test_cases_that_attain_the_same_p_value_spend_it_together() -> None:
     low = (0.1, 0.2, 0.3)
-    smallest = scores_worse([Scores((0.9, 0.8, 0.7), low), Scores((0.95, 0.8, 0.7), low)], seed=1).smallest
+    smallest = scores_worse(
+        [PairedCaseScores((0.9, 0.8, 0.7), low), PairedCaseScores((0.95, 0.8, 0.7), low)], seed=1
+    ).smallest
     assert smallest.spent(0.06) == 0.0
     assert smallest.spent(0.1) == pytest.approx(1 - 0.95**2, rel=1e-12)

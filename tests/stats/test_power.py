@@ -12,20 +12,20 @@ import pytest
 from scipy import stats
 
 from steelyard.comparison.gate import REGRESSED
-from steelyard.stats.paired import Counts, Scores, stratified_worse
+from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, stratified_worse
 from steelyard.stats.power import (
-    Evidence,
-    More,
-    Prospect,
+    AdditionalAttempts,
+    BaselineRate,
+    CaseEvidence,
+    additional_attempts,
     alarm_chance,
     all_clear_chance,
-    detectable,
+    baseline_rate,
     evidence,
     expected_flags,
-    lowered,
-    more_attempts,
+    minimum_detectable_change,
     non_inferiority,
-    prospect,
+    rates_after_drop,
     typical_passes,
     unlucky_alarms,
     within_margin,
@@ -34,13 +34,13 @@ from support.gate_simulation import SUITES, VERDICTS, Drawn, Floats, rates, verd
 
 BASELINE = [10, 9, 10, 4, 0, 7]
 CURRENT = [10, 7, 6, 5, 0, 5]
-WORKED = [Counts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
+WORKED = [PairedCaseCounts(10, before, 10, after) for before, after in zip(BASELINE, CURRENT, strict=True)]
 
 
-def scored(case: Counts) -> Scores:
+def scored(case: PairedCaseCounts) -> PairedCaseScores:
     """Passes and failures as scores."""
     before, passes_before, after, passes_after = case
-    return Scores(
+    return PairedCaseScores(
         (1.0,) * passes_before + (0.0,) * (before - passes_before),
         (1.0,) * passes_after + (0.0,) * (after - passes_after),
     )
@@ -53,7 +53,7 @@ def test_non_inferiority_gives_the_worked_values() -> None:
 
 
 def test_scores_of_zero_and_one_leave_the_doubt_of_passes_and_failures() -> None:
-    for case in [*WORKED, Counts(30, 28, 5, 3)]:
+    for case in [*WORKED, PairedCaseCounts(30, 28, 5, 3)]:
         assert evidence(scored(case)) == pytest.approx(evidence(case), rel=1e-15)
         rate = (case.baseline_passes + case.current_passes + 0.5) / (case.baseline_attempts + case.current_attempts + 1)
         assert evidence(case).variance == pytest.approx(rate * (1 - rate), rel=1e-13)
@@ -67,16 +67,16 @@ def test_a_drop_is_within_the_margin_exactly_when_its_bound_is() -> None:
 
 def test_nothing_tried_is_no_evidence() -> None:
     assert non_inferiority([], margin=0.05) is None
-    assert more_attempts([], margin=0.05) is None
-    for case in (Counts(0, 0, 5, 3), Counts(5, 3, 0, 0), Scores((), (0.5,))):
+    assert additional_attempts([], margin=0.05) is None
+    for case in (PairedCaseCounts(0, 0, 5, 3), PairedCaseCounts(5, 3, 0, 0), PairedCaseScores((), (0.5,))):
         with pytest.raises(ValueError, match="both sides need an attempt"):
             evidence(case)
     with pytest.raises(ValueError, match="passes must lie between 0"):
-        evidence(Counts(5, 6, 5, 1))
+        evidence(PairedCaseCounts(5, 6, 5, 1))
 
 
 @cache
-def known(case: Counts) -> Evidence:
+def known(case: PairedCaseCounts) -> CaseEvidence:
     return evidence(case)
 
 
@@ -97,7 +97,7 @@ def test_a_true_drop_of_the_margin_is_seldom_within_it(suite: str, before: int, 
     passed = 0
     for _ in range(repeats):
         sides = zip(chance.binomial(before, rates).tolist(), chance.binomial(after, lower).tolist(), strict=True)
-        found = non_inferiority([known(Counts(before, a, after, b)) for a, b in sides], margin=margin)
+        found = non_inferiority([known(PairedCaseCounts(before, a, after, b)) for a, b in sides], margin=margin)
         assert found is not None
         passed += found.p <= 0.05
     assert passed <= stats.binom.isf(0.001, repeats, 0.05)
@@ -109,15 +109,15 @@ def test_with_a_rich_baseline_the_plain_error_would_not_hold() -> None:
     passed = 0
     for _ in range(400):
         after = chance.binomial(5, 0.95, 60).tolist()
-        found = non_inferiority([known(Counts(30, 30, 5, passes)) for passes in after], margin=0.05)
+        found = non_inferiority([known(PairedCaseCounts(30, 30, 5, passes)) for passes in after], margin=0.05)
         assert found is not None
         passed += within_margin(found.drop, found.error, margin=0.05).p <= 0.05
     assert passed > stats.binom.isf(0.001, 400, 0.05)
 
 
 def test_the_detectable_change_is_the_published_one() -> None:
-    assert detectable(0.3 / math.sqrt(100)) == pytest.approx(0.0745942458, abs=5e-11)
-    assert detectable(0.3 / math.sqrt(100), alpha=0.025) == pytest.approx(0.0840475565, abs=5e-11)
+    assert minimum_detectable_change(0.3 / math.sqrt(100)) == pytest.approx(0.0745942458, abs=5e-11)
+    assert minimum_detectable_change(0.3 / math.sqrt(100), alpha=0.025) == pytest.approx(0.0840475565, abs=5e-11)
 
 
 @pytest.mark.parametrize(
@@ -127,35 +127,37 @@ def test_the_detectable_change_is_the_published_one() -> None:
 def test_the_attempts_that_see_a_drop_are_the_published_ones(variance: float, drop: float, attempts: int) -> None:
     # published are the nearest whole numbers
     assert (
-        detectable(math.sqrt(variance * 2 / (attempts + 1)))
+        minimum_detectable_change(math.sqrt(variance * 2 / (attempts + 1)))
         < drop
-        < detectable(math.sqrt(variance * 2 / (attempts - 1)))
+        < minimum_detectable_change(math.sqrt(variance * 2 / (attempts - 1)))
     )
 
 
 def test_a_drop_is_taken_evenly_from_all_cases_and_leaves_none_below_nothing() -> None:
     chance = random.Random(3)
     for _ in range(200):
-        cases = [Prospect(10, chance.random() ** 3) for _ in range(chance.randint(1, 30))]
+        cases = [BaselineRate(10, chance.random() ** 3) for _ in range(chance.randint(1, 30))]
         mean = sum(case.rate for case in cases) / len(cases)
         drop = chance.random() * mean
-        after = lowered(cases, drop)
+        after = rates_after_drop(cases, drop)
         assert sum(after) / len(after) == pytest.approx(mean - drop, abs=1e-12)
         falls = [case.rate - rate for case, rate in zip(cases, after, strict=True)]
         assert all(rate == 0 or fall == pytest.approx(max(falls)) for rate, fall in zip(after, falls, strict=True))
-    assert lowered([Prospect(10, 0.2), Prospect(10, 0.4)], 0.9) == [0.0, 0.0]
+    assert rates_after_drop([BaselineRate(10, 0.2), BaselineRate(10, 0.4)], 0.9) == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("cases", "drop"), [([], 0.05), ([Prospect(3, 0.5)], 0.0), ([Prospect(3, 0.5)], math.nan)])
-def test_a_drop_of_nothing_is_refused(cases: list[Prospect], drop: float) -> None:
+@pytest.mark.parametrize(
+    ("cases", "drop"), [([], 0.05), ([BaselineRate(3, 0.5)], 0.0), ([BaselineRate(3, 0.5)], math.nan)]
+)
+def test_a_drop_of_nothing_is_refused(cases: list[BaselineRate], drop: float) -> None:
     with pytest.raises(ValueError, match="a drop of cases lies above 0"):
-        lowered(cases, drop)
+        rates_after_drop(cases, drop)
 
 
 @pytest.mark.parametrize(("attempts", "passes"), [(0, 0), (3, 4), (3, -1)])
 def test_a_case_without_attempts_has_no_prospect(attempts: int, passes: int) -> None:
     with pytest.raises(ValueError, match="passes lie between 0 and the attempts"):
-        prospect(attempts, passes)
+        baseline_rate(attempts, passes)
 
 
 @pytest.mark.parametrize("attempts", [1, 3, 10, 1000])
@@ -171,11 +173,11 @@ def test_typical_passes_are_quantiles_that_lie_evenly(attempts: int) -> None:
 
 
 DESIGNS = {
-    "even": [Prospect(10, 0.5)] * 60,
-    "always pass": [Prospect(30, 0.995)] * 60,
-    "pass or fail": [Prospect(10, 0.98), Prospect(10, 0.02)] * 30,
-    "mixed": [Prospect(20, (place + 0.5) / 60) for place in range(60)],
-    "of unequal attempts": [Prospect(3, 0.7), Prospect(10, 0.9), Prospect(50, 0.5)] * 20,
+    "even": [BaselineRate(10, 0.5)] * 60,
+    "always pass": [BaselineRate(30, 0.995)] * 60,
+    "pass or fail": [BaselineRate(10, 0.98), BaselineRate(10, 0.02)] * 30,
+    "mixed": [BaselineRate(20, (place + 0.5) / 60) for place in range(60)],
+    "of unequal attempts": [BaselineRate(3, 0.7), BaselineRate(10, 0.9), BaselineRate(50, 0.5)] * 20,
 }
 
 
@@ -188,11 +190,11 @@ def test_a_drop_is_seen_as_often_as_foretold(design: str, attempts: int) -> None
     # a drop that the formula takes to be seen about three times out of four
     drop = next(step / 400 for step in range(1, 200) if alarm_chance(cases, step / 400, attempts, alpha=alpha) > 0.75)
     before = chance.binomial(sizes, [case.rate for case in cases], (repeats, len(cases)))
-    after = chance.binomial(attempts, lowered(cases, drop), (repeats, len(cases)))
+    after = chance.binomial(attempts, rates_after_drop(cases, drop), (repeats, len(cases)))
     seen = 0
     for olds, news in zip(before.tolist(), after.tolist(), strict=True):
         sides = zip(sizes, olds, news, strict=True)
-        seen += stratified_worse(Counts(size, old, attempts, new) for size, old, new in sides) <= alpha
+        seen += stratified_worse(PairedCaseCounts(size, old, attempts, new) for size, old, new in sides) <= alpha
     assert seen / repeats == pytest.approx(alarm_chance(cases, drop, attempts, alpha=alpha), abs=0.08)
 
 
@@ -209,11 +211,11 @@ def test_an_unchanged_suite_is_cleared_as_often_as_its_baseline_lets_one_expect(
     after = chance.binomial(attempts, [case.rate for case in cases], (repeats, len(cases)))
     cleared, foretold = 0, []
     for olds, news in zip(before.tolist(), after.tolist(), strict=True):
-        prospects = [prospect(size, old) for size, old in zip(sizes, olds, strict=True)]
+        prospects = [baseline_rate(size, old) for size, old in zip(sizes, olds, strict=True)]
         foretold.append(all_clear_chance(prospects, margin, attempts, alpha=alpha))
         sides = zip(sizes, olds, news, strict=True)
         found = non_inferiority(
-            [known(Counts(size, old, attempts, new)) for size, old, new in sides], margin=margin, alpha=alpha
+            [known(PairedCaseCounts(size, old, attempts, new)) for size, old, new in sides], margin=margin, alpha=alpha
         )
         assert found is not None
         cleared += found.p <= alpha
@@ -222,7 +224,7 @@ def test_an_unchanged_suite_is_cleared_as_often_as_its_baseline_lets_one_expect(
 
 
 def test_without_a_level_nothing_is_seen() -> None:
-    assert alarm_chance([prospect(10, 5)] * 50, 0.4, 20, alpha=0.0) == 0.0
+    assert alarm_chance([baseline_rate(10, 5)] * 50, 0.4, 20, alpha=0.0) == 0.0
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 5), (3, 5), (10, 5), (30, 5), (9, 9)])
@@ -281,15 +283,15 @@ def flags(suite: str, cases: int, before: int, after: int) -> Floats:
 @pytest.mark.parametrize("share", [0.0, 1.0, 5.0])
 def test_an_error_rate_lies_between_zero_and_one(share: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
-        detectable(0.1, alpha=share)
+        minimum_detectable_change(0.1, alpha=share)
     with pytest.raises(ValueError, match="power"):
-        more_attempts([evidence(Counts(5, 3, 5, 3))], margin=0.05, power=share)
+        additional_attempts([evidence(PairedCaseCounts(5, 3, 5, 3))], margin=0.05, power=share)
 
 
 def test_more_attempts_are_the_fewest_whose_expected_outcome_is_within_the_margin() -> None:
     # with an even chance of enough, the expected outcome itself decides
-    cases = [Counts(20, 16, 4, 3), Counts(20, 10, 4, 2), Counts(20, 20, 4, 4)] * 20
-    found = more_attempts(list(map(evidence, cases)), margin=0.05, power=0.5)
+    cases = [PairedCaseCounts(20, 16, 4, 3), PairedCaseCounts(20, 10, 4, 2), PairedCaseCounts(20, 20, 4, 4)] * 20
+    found = additional_attempts(list(map(evidence, cases)), margin=0.05, power=0.5)
     assert found is not None
     assert found.baseline == 0
 
@@ -298,7 +300,7 @@ def test_more_attempts_are_the_fewest_whose_expected_outcome_is_within_the_margi
         for before, passes_before, after, passes_after in cases:
             rate = (passes_before + passes_after) / (before + after)
             expected = (passes_after + more * rate) / (after + more)
-            then.append(Evidence(before, passes_before / before, after + more, expected, rate))
+            then.append(CaseEvidence(before, passes_before / before, after + more, expected, rate))
         foretold = non_inferiority(then, margin=0.05)
         assert foretold is not None
         return foretold.bound
@@ -307,21 +309,21 @@ def test_more_attempts_are_the_fewest_whose_expected_outcome_is_within_the_margi
 
 
 def test_to_be_surer_takes_more_attempts() -> None:
-    cases = [evidence(Counts(5, 4, 5, 4)), evidence(Counts(5, 2, 5, 2))] * 15
-    even, likely = (more_attempts(cases, margin=0.05, power=power) for power in (0.5, 0.9))
+    cases = [evidence(PairedCaseCounts(5, 4, 5, 4)), evidence(PairedCaseCounts(5, 2, 5, 2))] * 15
+    even, likely = (additional_attempts(cases, margin=0.05, power=power) for power in (0.5, 0.9))
     assert even is not None
     assert likely is not None
     assert even.baseline + even.current < likely.baseline + likely.current
 
 
 def test_a_thin_baseline_needs_attempts_too() -> None:
-    found = more_attempts([evidence(Counts(1, 1, 30, 20))] * 30, margin=0.05)
+    found = additional_attempts([evidence(PairedCaseCounts(1, 1, 30, 20))] * 30, margin=0.05)
     assert found is not None
     assert found.baseline > 0
 
 
 def test_what_no_number_of_attempts_would_settle_gets_no_advice() -> None:
-    assert more_attempts([evidence(Counts(5, 3, 5, 3))], margin=0.001) is None
+    assert additional_attempts([evidence(PairedCaseCounts(5, 3, 5, 3))], margin=0.001) is None
 
 
 @pytest.mark.parametrize(("attempts", "rate"), [((5, 5), 0.7), ((30, 3), 0.8), ((10, 3), 0.9)])
@@ -334,9 +336,12 @@ def test_the_advised_attempts_settle_an_unchanged_suite_as_often_as_they_say(
     asked = settled = 0
     for _ in range(300):
         passes = chance.binomial(before, rates), chance.binomial(after, rates)
-        cases = [known(Counts(before, a, after, b)) for a, b in zip(*(each.tolist() for each in passes), strict=True)]
+        cases = [
+            known(PairedCaseCounts(before, a, after, b))
+            for a, b in zip(*(each.tolist() for each in passes), strict=True)
+        ]
         found = non_inferiority(cases, margin=0.05)
-        more = more_attempts(cases, margin=0.05)
+        more = additional_attempts(cases, margin=0.05)
         assert found is not None
         if found.p <= 0.05 or more is None:
             continue
@@ -344,7 +349,7 @@ def test_the_advised_attempts_settle_an_unchanged_suite_as_often_as_they_say(
         then = passes[0] + chance.binomial(more.baseline, rates), passes[1] + chance.binomial(more.current, rates)
         sides = zip(*(each.tolist() for each in then), strict=True)
         foretold = non_inferiority(
-            [known(Counts(before + more.baseline, a, after + more.current, b)) for a, b in sides], margin=0.05
+            [known(PairedCaseCounts(before + more.baseline, a, after + more.current, b)) for a, b in sides], margin=0.05
         )
         assert foretold is not None
         settled += foretold.p <= 0.05
@@ -366,12 +371,12 @@ def test_flags_of_passes_and_failures_are_a_sum_over_all_outcomes(threshold: flo
             for a, b in product(range(before + 1), range(after + 1))
             if a / before - b / after > threshold + 1e-9
         )
-        case = Counts(before, passes_before, after, passes_after)
+        case = PairedCaseCounts(before, passes_before, after, passes_after)
         assert expected_flags([case], threshold) == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_flags_of_scores_are_a_sum_over_all_draws() -> None:
-    case = Scores((0.5, 0.9, 0.731), (0.25, 0.9))
+    case = PairedCaseScores((0.5, 0.9, 0.731), (0.25, 0.9))
     values = [(score, 1 / 6) for side in case for score in side] + [(0.0, 0.5 / 6), (1.0, 0.5 / 6)]
     expected = 0.0
     for draw in product(values, repeat=5):
@@ -383,19 +388,19 @@ def test_flags_of_scores_are_a_sum_over_all_draws() -> None:
 
 def test_a_drop_of_exactly_the_threshold_raises_no_flag() -> None:
     # scores of 0.5 with the rare 0 and 1: a drop of 0.5 takes one of those
-    half = Scores((0.5,), (0.5,))
+    half = PairedCaseScores((0.5,), (0.5,))
     assert expected_flags([half], 0.5) == pytest.approx((0.5 / 3) * (0.5 / 3), rel=1e-12)
 
 
 def test_a_case_that_one_side_did_not_try_raises_no_flag() -> None:
-    assert expected_flags([Counts(5, 3, 0, 0), Scores((), (0.5,))], 0.05) == 0.0
+    assert expected_flags([PairedCaseCounts(5, 3, 0, 0), PairedCaseScores((), (0.5,))], 0.05) == 0.0
     assert expected_flags([], 0.05) == 0.0
 
 
 def test_noise_raises_as_many_flags_as_foretold() -> None:
     chance = random.Random(6)
     pool = [0.4, 0.65, 0.9, 1.0]
-    case = Scores(tuple(pool * 2), tuple(pool * 2))
+    case = PairedCaseScores(tuple(pool * 2), tuple(pool * 2))
     flagged = 0
     for _ in range(20_000):
         draw = chance.choices([*pool * 4, 0.0, 1.0], weights=[1.0] * 16 + [0.5, 0.5], k=16)
@@ -404,10 +409,12 @@ def test_noise_raises_as_many_flags_as_foretold() -> None:
 
 
 def test_the_cheaper_advice_is_given() -> None:
-    def advice(pairs: int) -> More | None:
-        return more_attempts([evidence(Counts(4, 3, 4, 3)), evidence(Counts(4, 4, 4, 4))] * pairs, margin=0.05)
+    def advice(pairs: int) -> AdditionalAttempts | None:
+        return additional_attempts(
+            [evidence(PairedCaseCounts(4, 3, 4, 3)), evidence(PairedCaseCounts(4, 4, 4, 4))] * pairs, margin=0.05
+        )
 
     # 34 on the current side alone would do as well
-    assert advice(20) == More(8, 8)
+    assert advice(20) == AdditionalAttempts(8, 8)
     # as many attempts in all as 4 on both sides, but the baseline may stay as it is
-    assert advice(30) == More(0, 8)
+    assert advice(30) == AdditionalAttempts(0, 8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.stats.sequential import FINAL, boundary_levels, design, looks, spent
+from steelyard.stats.sequential import FINAL_TEST_SHARE, boundary_levels, design, looks, spent_error_share
 
 
 def test_boundaries_are_those_that_are_published() -> None:
@@ -24,7 +24,7 @@ def test_boundaries_are_those_that_are_published() -> None:
 def test_no_design_spends_more_than_alpha(most: int, baseline: int) -> None:
     steps = design(most, baseline_attempts=baseline, alpha=0.05)
     assert [step.attempts for step in steps] == list(looks(most))
-    assert sum(step.alarm for step in steps) == pytest.approx(0.05 * (1 - FINAL))
+    assert sum(step.alarm for step in steps) == pytest.approx(0.05 * (1 - FINAL_TEST_SHARE))
     assert sum(step.cleared for step in steps) == pytest.approx(0.05)
     for step in steps:
         assert step.cleared - 1e-9 <= step.cleared_level <= 0.05 + 1e-9
@@ -50,7 +50,7 @@ def test_levels_reject_first_as_often_as_they_may(baseline: int) -> None:
 
 def test_what_is_spent_grows_to_the_whole() -> None:
     for most in (1, 3, 5, 8, 20, 100):
-        shares = [spent(attempts, most) for attempts in looks(most)]
+        shares = [spent_error_share(attempts, most) for attempts in looks(most)]
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(1)
         assert shares[0] > 0

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from steelyard.stats.intervals import (
-    Differences,
     Interval,
     Stratum,
+    StratumDifferences,
     clopper_pearson,
     mean_interval,
     stratified_difference_interval,
@@ -166,7 +166,7 @@ def paired(setting: Setting, after: float, alike: float, repeats: int) -> float:
         suites.append(((other < rate + after).mean(axis=2) - (luck < rate).mean(axis=2)).tolist())
     found = 0
     for run in zip(*suites, strict=True):
-        interval = stratified_difference_interval([Differences(values, setting.attempts) for values in run])
+        interval = stratified_difference_interval([StratumDifferences(values, setting.attempts) for values in run])
         assert interval is not None
         found += interval.low <= after <= interval.high
     return found / repeats

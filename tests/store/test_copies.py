@@ -18,7 +18,7 @@ from steelyard import records, store
 from steelyard.engine.results import query
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Fact, Finding, Reply, RunInfo, Verdict
-from steelyard.store.parquet import MOST_PARTS
+from steelyard.store.parquet import MAX_COPY_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def run(folder: Path, models: Sequence[str] = ("m",), suites: Sequence[str] = ("
     """A run folder with an attempt of each model at a case of each suite, without a copy."""
     cases = [Case(id=f"case {suite}", prompt="?", suite=suite) for suite in suites]
     info = RunInfo(id=name or folder.name, started_at=MOMENT, models=tuple(models))
-    with store.create(folder, info, cases) as journal:
+    with store.create_run(folder, info, cases) as journal:
         for case in cases:
             for model in models:
                 for fact in attempt(case, model):
@@ -49,7 +49,7 @@ def run(folder: Path, models: Sequence[str] = ("m",), suites: Sequence[str] = ("
 
 
 def asked(sql: str, root: Path, **how: Any) -> list[tuple[Any, ...]]:
-    with query.ask(sql, root, **how) as answer:
+    with query.run_query(sql, root, **how) as answer:
         rows = list(answer.rows)
         assert answer.warnings == ()
         return rows
@@ -128,7 +128,7 @@ def test_whatever_models_and_suites_are_called_a_question_finds_them(tmp_path: P
 
 
 def test_a_run_with_very_many_models_is_one_file(tmp_path: Path) -> None:
-    models = [f"m{number}" for number in range(MOST_PARTS + 1)]
+    models = [f"m{number}" for number in range(MAX_COPY_PARTITIONS + 1)]
     folder = run(tmp_path / "one", models, ["s"])
     assert asked("SELECT count(DISTINCT model), any_value(suite) FROM attempts", tmp_path) == [(len(models), "s")]
     assert len(parts(folder)) == 1

@@ -11,7 +11,14 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 
-from steelyard.store.partitions import LONGEST, NOTHING, escaped, fitting, paths, tells
+from steelyard.store.partitions import (
+    HIVE_NULL_PARTITION,
+    MAX_PATH_SEGMENT_BYTES,
+    escaped_segment,
+    is_name_in_path,
+    partition_paths,
+    truncated_segment,
+)
 
 HOSTILE = [
     "openai/gpt-5",
@@ -39,7 +46,7 @@ HOSTILE = [
     "*?[a]",
     "_hidden",
     "~",
-    "x" * LONGEST,
+    "x" * MAX_PATH_SEGMENT_BYTES,
 ]
 
 
@@ -61,7 +68,7 @@ def read_by(folder: Path, tool: str) -> dict[int, str | None]:
 
 @pytest.mark.parametrize("tool", ["duckdb", "polars", "pyarrow"])
 def test_other_tools_read_names_back_from_paths_however_hostile_they_are(tmp_path: Path, tool: str) -> None:
-    places = paths((name, "s") for name in HOSTILE)
+    places = partition_paths((name, "s") for name in HOSTILE)
     for number, name in enumerate(HOSTILE):
         folder = tmp_path / places[name, "s"]
         folder.mkdir(parents=True)
@@ -76,25 +83,25 @@ def test_no_two_names_share_a_path_even_where_capitals_do_not_count() -> None:
     chance = random.Random(3)
     names = {"".join(chance.choices("aA%2fFé._", k=chance.randrange(1, 5))) for _ in range(500)}
     names |= {letter * size for letter in "aAb" for size in (150, 201, 300, 5000)}
-    places = paths((name, name) for name in names)
+    places = partition_paths((name, name) for name in names)
     assert len({place.lower() for place in places.values()}) == len(names)
 
 
 def test_a_name_that_is_too_long_for_a_path_is_cut_and_not_told_by_it() -> None:
-    for name in ("x" * (LONGEST + 1), "é" * 100, "X" * 100):
-        (place,) = paths([(name, "")]).values()
-        assert max(map(len, place.split("/"))) <= LONGEST + len("model=")
-        assert not tells(name)
-    assert fitting("é" * 100) != fitting("é" * 101)
-    assert fitting("é" * 100)[: LONGEST - 35].replace("%C3%A9", "").strip("%C3") == ""
-    assert tells("x" * LONGEST)
+    for name in ("x" * (MAX_PATH_SEGMENT_BYTES + 1), "é" * 100, "X" * 100):
+        (place,) = partition_paths([(name, "")]).values()
+        assert max(map(len, place.split("/"))) <= MAX_PATH_SEGMENT_BYTES + len("model=")
+        assert not is_name_in_path(name)
+    assert truncated_segment("é" * 100) != truncated_segment("é" * 101)
+    assert truncated_segment("é" * 100)[: MAX_PATH_SEGMENT_BYTES - 35].replace("%C3%A9", "").strip("%C3") == ""
+    assert is_name_in_path("x" * MAX_PATH_SEGMENT_BYTES)
 
 
 def test_nothing_is_no_name() -> None:
-    assert paths([(None, None), ("m", "")]) == {
-        (None, None): f"model={NOTHING}/suite={NOTHING}",
-        ("m", ""): f"model=m/suite={NOTHING}",
+    assert partition_paths([(None, None), ("m", "")]) == {
+        (None, None): f"model={HIVE_NULL_PARTITION}/suite={HIVE_NULL_PARTITION}",
+        ("m", ""): f"model=m/suite={HIVE_NULL_PARTITION}",
     }
-    assert not tells("")
-    assert not tells(None)
-    assert escaped(NOTHING) != NOTHING
+    assert not is_name_in_path("")
+    assert not is_name_in_path(None)
+    assert escaped_segment(HIVE_NULL_PARTITION) != HIVE_NULL_PARTITION

@@ -16,8 +16,8 @@ import pytest
 from steelyard import store
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import Journal, Stored
-from steelyard.store.parquet import Opinion, copy_to_parquet
+from steelyard.store import Journal, StoredRun
+from steelyard.store.parquet import FactScore, copy_to_parquet
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))
 INFO = RunInfo(id="run-1", started_at="2026-01-01T00:00:00Z", models=("openai/m",), samples=2)
@@ -50,14 +50,14 @@ def failure(number: int = 1) -> Failure:
 
 def written(folder: Path, *facts: Fact) -> Path:
     """A run folder with these facts; returns its journal."""
-    with store.create(folder, INFO, CASES) as journal:
+    with store.create_run(folder, INFO, CASES) as journal:
         for fact in facts:
             journal.append(fact)
     return folder / "attempts.jsonl"
 
 
 def read(folder: Path) -> list[Fact]:
-    return list(Stored(folder).facts())
+    return list(StoredRun(folder).facts())
 
 
 def names(folder: Path) -> list[str]:
@@ -67,7 +67,7 @@ def names(folder: Path) -> list[str]:
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     facts = [reply(), verdict(), failure(2), reply(2, ""), reply(3, "\x00\u2028\U0001f600" * 1000)]
     written(tmp_path / "run", *facts)
-    stored = Stored(tmp_path / "run")
+    stored = StoredRun(tmp_path / "run")
     assert list(stored.facts()) == facts
     assert stored.damaged == []
     assert stored.info == INFO
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_fact_can_be_read_as_soon_as_it_is_acknowledged(tmp_path: Path) -> None:
-    with store.create(tmp_path, INFO, CASES) as journal:
+    with store.create_run(tmp_path, INFO, CASES) as journal:
         for number in range(1, 4):
             journal.append(reply(number))
             assert len(read(tmp_path)) == number
@@ -127,7 +127,7 @@ def test_a_damaged_line_is_left_out_and_reported_and_the_others_stand(tmp_path: 
     ]
     for damaged in damages:
         path.write_bytes(first + damaged + third)
-        stored = Stored(path.parent)
+        stored = StoredRun(path.parent)
         assert list(stored.facts()) == [reply(1), reply(3)]
         (problem,) = stored.damaged
         assert (problem.where, problem.line, problem.fatal) == (str(path), 2, False)
@@ -148,9 +148,9 @@ def test_shards_of_a_journal_are_read_together(tmp_path: Path) -> None:
     assert sorted(fact.key for fact in read(path.parent)) == ["k1", "k2"]
 
 
-def judged(_: RunInfo, __: Sequence[Case], facts: Iterable[Fact]) -> list[Opinion]:
+def judged(_: RunInfo, __: Sequence[Case], facts: Iterable[Fact]) -> list[FactScore]:
     """An opinion that tells which fact it is of."""
-    return [Opinion(fact.number == 1, isinstance(fact, Verdict) or None, float(fact.number)) for fact in facts]
+    return [FactScore(fact.number == 1, isinstance(fact, Verdict) or None, float(fact.number)) for fact in facts]
 
 
 def rows(folder: Path, columns: str) -> list[tuple[Any, ...]]:
@@ -194,7 +194,7 @@ def test_what_a_run_adds_while_it_is_copied_waits_for_the_next_copy(tmp_path: Pa
     path = written(tmp_path, reply(1), reply(2))
     path.with_name("attempts-2.jsonl").write_bytes(msgspec.json.encode(verdict(3)) + b"\n")
 
-    def growing(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> list[Opinion]:
+    def growing(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> list[FactScore]:
         made = judged(info, cases, facts)
         with path.open("ab") as file, path.with_name("attempts-2.jsonl").open("ab") as shard:
             file.write(msgspec.json.encode(reply(8)) + b'\n{"half')
@@ -213,7 +213,7 @@ def test_a_run_without_a_single_fact_has_an_empty_copy(tmp_path: Path) -> None:
 
 def test_unknown_is_null_in_the_copy_and_zero_is_zero(tmp_path: Path) -> None:
     facts = written(tmp_path, reply(1), verdict(1), failure(2))
-    found = [Opinion(True), Opinion(False, False, 0.0), Opinion()]
+    found = [FactScore(True), FactScore(False, False, 0.0), FactScore()]
     copy_to_parquet(facts.parent, lambda _, __, facts: [found[place] for place, _ in enumerate(facts)])
     assert rows(tmp_path, "counts, correct, score") == [(True, None, None), (False, False, 0.0), (None, None, None)]
     assert rows(tmp_path, "tampered, rechecked, disagreed, own_score") == [
@@ -235,7 +235,7 @@ def test_a_copy_that_fails_leaves_the_one_before_it(tmp_path: Path) -> None:
     written(tmp_path, reply(1))
     copy_to_parquet(tmp_path, judged)
     with pytest.raises(StoreError, match="it holds 0 of 1 facts"):
-        copy_to_parquet(tmp_path, lambda _, __, facts: [Opinion() for _ in facts][1:])
+        copy_to_parquet(tmp_path, lambda _, __, facts: [FactScore() for _ in facts][1:])
     with pytest.raises(StoreError, match="could not be written"):
         copy_to_parquet(tmp_path, judged, tmp_path / "run.json" / "none")
     assert rows(tmp_path, "number") == [(1,)]
@@ -330,7 +330,7 @@ def test_a_file_that_may_not_grow_loses_nothing_that_was_acknowledged(tmp_path: 
         written(folder)
         said, count = fill(folder, limit)
         assert said == f"{folder}: no room left (File too large); make room, then: steelyard resume {folder}"
-        stored = Stored(folder)
+        stored = StoredRun(folder)
         numbers = [fact.number for fact in stored.facts()]
         assert [number for number in numbers if number < 10**6] == list(range(1, count + 1))
         assert stored.damaged == []
@@ -355,12 +355,12 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_run_carries_on_
         with pytest.raises(StoreError, match="no room left"), Journal(folder) as journal:
             journal.describe(msgspec.structs.replace(INFO, system="x" * 100_000))
         # a description that could not be written whole leaves the old one
-        assert Stored(folder).info == INFO
+        assert StoredRun(folder).info == INFO
         assert names(folder) == ["attempts.jsonl", "cases.jsonl", "run.json"]
         subprocess.run(["mount", "-o", "remount,size=256k", mounted], check=True)
         with Journal(folder) as journal:
             journal.append(reply(count + 1))
-        numbers = [fact.number for fact in Stored(folder).facts()]
+        numbers = [fact.number for fact in StoredRun(folder).facts()]
         assert [number for number in numbers if number < 10**6] == list(range(1, count + 2))
     finally:
         subprocess.run(["umount", mounted], check=True)
@@ -369,16 +369,16 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_run_carries_on_
 def test_a_folder_is_the_home_of_one_run(tmp_path: Path) -> None:
     path = written(tmp_path / "deep" / "run", reply(1))
     with pytest.raises(InputError, match=r"holds a run already; continue it with: steelyard resume"):
-        store.create(path.parent, INFO, CASES)
+        store.create_run(path.parent, INFO, CASES)
     assert read(path.parent) == [reply(1)]
 
 
 def test_a_folder_that_cannot_be_made_or_written_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"file.*: (File exists|Not a directory)"):
-        store.create(tmp_path / "file", INFO, CASES)
+        store.create_run(tmp_path / "file", INFO, CASES)
     with pytest.raises(StoreError, match="Not a directory"):
-        store.create(tmp_path / "file" / "run", INFO, CASES)
+        store.create_run(tmp_path / "file" / "run", INFO, CASES)
     with pytest.raises(StoreError, match="No such file"):
         Journal(tmp_path / "none")
 
@@ -398,7 +398,7 @@ def test_a_description_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     written(tmp_path)
     ran = subprocess.run([sys.executable, "-c", DESCRIBE, str(tmp_path)], capture_output=True, text=True)
     assert "no room left" in ran.stderr
-    assert Stored(tmp_path).info == INFO
+    assert StoredRun(tmp_path).info == INFO
     assert names(tmp_path) == ["attempts.jsonl", "cases.jsonl", "run.json"]
 
 
@@ -409,7 +409,7 @@ def test_a_reader_never_sees_half_a_description(tmp_path: Path) -> None:
         journal.describe(msgspec.structs.replace(INFO, samples=9))
         with opened:
             assert msgspec.json.decode(opened.read(), type=RunInfo) == INFO
-    assert Stored(tmp_path).info.samples == 9
+    assert StoredRun(tmp_path).info.samples == 9
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"id": 3}', b'{"id": "\xff"}', b"[" * 100_000])
@@ -418,10 +418,10 @@ def test_a_broken_run_folder_is_the_users_to_mend(tmp_path: Path, content: bytes
     (tmp_path / "run" / "cases.jsonl").write_bytes(content + b"\n")
     if content:
         with pytest.raises(InputError, match=r"cases\.jsonl"):
-            _ = Stored(tmp_path / "run").cases
+            _ = StoredRun(tmp_path / "run").cases
     (tmp_path / "run" / "run.json").write_bytes(content)
     with pytest.raises(InputError, match=r"run\.json: not the description of a run"):
-        _ = Stored(tmp_path / "run").info
+        _ = StoredRun(tmp_path / "run").info
     # it is passed over where runs are listed
     assert store.runs(tmp_path) == []
 
@@ -433,28 +433,28 @@ def test_latest_is_the_run_that_began_last(tmp_path: Path) -> None:
         ("m", "2026-01-02T00:00:00Z"),
     ):
         info = msgspec.structs.replace(INFO, id=name, started_at=started_at)
-        store.create(tmp_path / name, info, CASES).close()
+        store.create_run(tmp_path / name, info, CASES).close()
     (tmp_path / "empty").mkdir()
     assert [run.folder.name for run in store.runs(tmp_path)] == ["z-old", "m", "a-new"]
-    assert store.find("latest", tmp_path) == tmp_path / "a-new"
+    assert store.find_run("latest", tmp_path) == tmp_path / "a-new"
 
 
 def test_a_run_is_found_by_path_or_by_name(tmp_path: Path) -> None:
     written(tmp_path / "runs" / "one")
-    assert store.find(str(tmp_path / "runs" / "one"), tmp_path / "elsewhere") == tmp_path / "runs" / "one"
-    assert store.find("one", tmp_path / "runs") == tmp_path / "runs" / "one"
+    assert store.find_run(str(tmp_path / "runs" / "one"), tmp_path / "elsewhere") == tmp_path / "runs" / "one"
+    assert store.find_run("one", tmp_path / "runs") == tmp_path / "runs" / "one"
 
 
 def test_a_run_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="no runs here yet; start one with: steelyard run"):
-        store.find("latest", tmp_path)
+        store.find_run("latest", tmp_path)
     with pytest.raises(InputError, match=r'no run "none" here or under .*; `steelyard list` shows what there is'):
-        store.find("none", tmp_path)
+        store.find_run("none", tmp_path)
     with pytest.raises(InputError, match=r"folder: not a run folder \(it has no run\.json\)"):
-        store.find(str(tmp_path / "folder"), tmp_path)
+        store.find_run(str(tmp_path / "folder"), tmp_path)
     with pytest.raises(InputError, match="not a run folder"):
-        _ = Stored(tmp_path / "folder").info
+        _ = StoredRun(tmp_path / "folder").info
 
 
 def test_nothing_is_left_behind_but_the_files_of_the_run(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from steelyard.protocols import Offer, Provider
+from steelyard.protocols import OfferedModel, Provider
 from steelyard.records import Answer, Attempt, Case, Message
 
 KEY = "sk-very-secret-0123456789"
@@ -29,8 +29,8 @@ def answer(provider: Provider, asked: Attempt | None = None, *, deadline: float 
     return asyncio.run(ask())
 
 
-def offers(provider: Provider) -> list[Offer]:
-    async def list_them() -> list[Offer]:
+def offers(provider: Provider) -> list[OfferedModel]:
+    async def list_them() -> list[OfferedModel]:
         try:
             return await provider.offers()
         finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 
 
 class Facts(NamedTuple):
@@ -40,7 +40,7 @@ class Facts(NamedTuple):
 
 
 def facts(folder: Path) -> Facts:
-    stored = Stored(folder)
+    stored = StoredRun(folder)
     found = list(stored.facts())
     assert not stored.damaged
     return Facts(

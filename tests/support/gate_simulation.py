@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Paired
-from steelyard.stats.paired import Counts, fisher_worse
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, PairedCase
+from steelyard.stats.paired import PairedCaseCounts, fisher_worse
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -112,7 +112,7 @@ def tables(before: int, after: int) -> Tables:
     for passes in range(before + after + 1):
         sums.append(stats.hypergeom(before + after, passes, after).pmf(np.arange(after + 1)))
         for current in range(max(0, passes - before), min(passes, after) + 1):
-            found[passes, current] = fisher_worse(Counts(before, passes - current, after, current))
+            found[passes, current] = fisher_worse(PairedCaseCounts(before, passes - current, after, current))
     p = np.unique(list(found.values()))
     place = np.full((before + after + 1, after + 1), len(p) - 1)
     survival = np.zeros((before + after + 1, len(p)))
@@ -184,10 +184,10 @@ def table(designs: Iterable[tuple[int, int]]) -> str:
     return "\n".join(lines)
 
 
-def paired(runs: Drawn, row: int) -> list[Paired]:
+def paired(runs: Drawn, row: int) -> list[PairedCase]:
     sides = zip(runs.baseline[row].tolist(), runs.current[row].tolist(), strict=True)
     return [
-        Paired(
+        PairedCase(
             case=f"case-{number:03}",
             baseline_attempts=runs.attempts[0],
             baseline_passes=before,

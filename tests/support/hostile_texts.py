@@ -9,7 +9,6 @@ import msgspec
 
 from steelyard.records import (
     Answer,
-    Appraisal,
     Case,
     Cost,
     Diagnostic,
@@ -17,6 +16,7 @@ from steelyard.records import (
     Evidence,
     Failure,
     Finding,
+    Judgment,
     Message,
     Panel,
     Reply,
@@ -25,7 +25,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.tiers.rubrics import default
+from steelyard.tiers.rubrics import default_rubric
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,7 +166,9 @@ def write_hostile_run(folder: Path, *, endless: bool = True) -> None:
         parameters={TEXTS["script"]: TEXTS["a drawing"], "temperature": 1},
         system=TEXTS["the end of preformatted text"],
         samples=2,
-        panel=Panel(judges=(TEXTS["script"],), rubric=msgspec.to_builtins(default()), digest=default().digest),
+        panel=Panel(
+            judges=(TEXTS["script"],), rubric=msgspec.to_builtins(default_rubric()), digest=default_rubric().digest
+        ),
         versions={TEXTS["a style"]: TEXTS["a refresh"]},
     )
     (folder / "run.json").write_bytes(msgspec.json.encode(info))
@@ -209,15 +211,15 @@ def _facts(case: Case, text: str, model: str, place: int) -> list[Any]:
                 key=f"v{key}", number=number, ask=key, tests=case.tests_digest, verifier=text[:60], found=found, **about
             )
         )
-        marks = {category.name: {"score": 0.5, "reason": text[:200]} for category in default().categories}
+        marks = {category.name: {"score": 0.5, "reason": text[:200]} for category in default_rubric().categories}
         said = json.dumps({"criteria_scores": marks, "reasoning": text[:200]}) if place % 4 else text[:1_000]
         facts.append(
-            Appraisal(
+            Judgment(
                 key=f"a{key}",
                 number=number,
                 ask=key,
                 judge=TEXTS["script"],
-                rubric=default().digest,
+                rubric=default_rubric().digest,
                 answer=Answer(text=said),
                 **about,
             )

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from steelyard import store
-from steelyard.engine.results.headline_cache import summed_up
+from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import (
     Answer,
-    Appraisal,
     Case,
     Cost,
     Expectations,
@@ -20,6 +19,7 @@ from steelyard.records import (
     Fact,
     Failure,
     Finding,
+    Judgment,
     Panel,
     Reply,
     Rule,
@@ -29,7 +29,7 @@ from steelyard.records import (
     Verdict,
     Verify,
 )
-from steelyard.tiers.rubrics import Category, Rubric
+from steelyard.tiers.rubrics import Rubric, RubricCategory
 
 CASES = (
     Case(id="code", prompt="?", language="python", expectations=Expectations(test_file="t"), group="g"),
@@ -52,7 +52,7 @@ CASES = (
     Case(id="opinion", prompt="?", verify=Verify(kind="judge")),
 )
 MODELS, TIERS = ("p/b", "p/a"), ("", "T1")
-RUBRIC = Rubric(id="r", categories=(Category(name="clear"),))
+RUBRIC = Rubric(id="r", categories=(RubricCategory(name="clear"),))
 PANEL = Panel(judges=("j/1", "j/2"), rubric=msgspec.to_builtins(RUBRIC), digest="rubric")
 DAMAGE = (b"\n", b"{}\n", b"not json\n", b"\xff\xfe\n", b'{"kind":"reply"}\n', b"\0\0\n", b"[]\n")
 
@@ -142,7 +142,7 @@ def line(chance: random.Random, moment: int) -> bytes:
         case _:
             said = chance.choice(['{"categories": {"clear": {"score": 0.5, "reason": "so"}}}', "no"])
             return encoded(
-                Appraisal(
+                Judgment(
                     key="j",
                     ask=key,
                     judge=chance.choice(PANEL.judges),
@@ -166,7 +166,7 @@ def journal(chance: random.Random, lines: int) -> bytes:
 def mixed_run(folder: Path, seed: int, lines: int = 120, **fields: Any) -> Path:
     """A run folder that was left in the middle of a line, in one journal or in several."""
     chance = random.Random(seed)
-    store.create(folder, described(chance, **fields), CASES).close()
+    store.create_run(folder, described(chance, **fields), CASES).close()
     for shard in ["attempts-1", "attempts-2"][: chance.randrange(3)]:
         (folder / f"{shard}.jsonl").write_bytes(journal(chance, lines // 3))
     (folder / "attempts.jsonl").write_bytes(journal(chance, lines) + b'{"kind":"reply","key')
@@ -176,6 +176,6 @@ def mixed_run(folder: Path, seed: int, lines: int = 120, **fields: Any) -> Path:
 def prepared(folder: Path) -> Path:
     """The same with what a sitting writes at its end."""
     with store.Journal(folder) as journal:
-        _, notes = summed_up(journal, journal.info, journal.cases)
+        _, notes = summarise_and_cache(journal, journal.info, journal.cases)
         assert notes == ()
     return folder

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 import steelyard
 from steelyard import Case, Means, Settings, store
-from steelyard.analysis.summary import Results, results
+from steelyard.analysis.summary import RunResults, run_results
 from steelyard.engine.shards import deal
 from steelyard.records import Answer, Attempt, Cost, Reply, RunInfo
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 
 MEANS = Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={})
 CASES = [
@@ -75,10 +75,10 @@ def sharded(model: str, folder: Path, of: int, **other: Any) -> list[Path]:
     return [run(model, folder / str(number), (number, of), **other).folder for number in range(1, of + 1)]
 
 
-def told(folder: Path) -> Results:
+def told(folder: Path) -> RunResults:
     """All that a run has to tell, texts included."""
-    stored = Stored(folder)
-    return results(stored.info, stored.cases, stored.facts())
+    stored = StoredRun(folder)
+    return run_results(stored.info, stored.cases, stored.facts())
 
 
 TIMES = ("id", "run_id", "created_at", "duration_ms", "compilation_ms", "test_execution_ms", "total_ms")
@@ -101,8 +101,8 @@ def crafted(folder: Path, replies: int, size: int, of: int = 2) -> list[Path]:
     info = RunInfo(id="", started_at="2026-01-01T00:00:00.000Z", models=("p/m",), names=("p/m",), samples=replies)
     folders = []
     for number, case in enumerate(cases, 1):
-        described = replace(info, id=f"s{number}", shard=deal.shard(info, cases, number, of))
-        store.create(folder / str(number), described, [case]).close()
+        described = replace(info, id=f"s{number}", shard=deal.shard_record(info, cases, number, of))
+        store.create_run(folder / str(number), described, [case]).close()
         with (folder / str(number) / "attempts.jsonl").open("wb") as file:
             for attempt in range(1, replies + 1):
                 answer = Answer(text=f"{attempt} " + "x" * size)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.records import Target
-from steelyard.verifiers.terraform.diagnostics import Said, said
-from steelyard.verifiers.terraform.levels import Levels
+from steelyard.verifiers.terraform.diagnostics import ValidateOutput, parse_validate_output
+from steelyard.verifiers.terraform.levels import RepairLevels
 from steelyard.verifiers.terraform.source import with_block_replaced
 
 HERE = Path(__file__).parents[1] / "verifiers" / "terraform"
@@ -86,12 +86,12 @@ def _problem(folder: Path) -> Problem:
 
 
 @cache
-def recorded(name: str, version: str = VERSIONS[0]) -> dict[str, Said]:
+def recorded(name: str, version: str = VERSIONS[0]) -> dict[str, ValidateOutput]:
     """What this version of Terraform said of the original, and after each repair."""
     answers = msgspec.json.decode((HERE / "recorded" / version / f"{name}.json").read_bytes())
-    return {repair: said(msgspec.json.encode(answer)) for repair, answer in answers.items()}
+    return {repair: parse_validate_output(msgspec.json.encode(answer)) for repair, answer in answers.items()}
 
 
-def reached(levels: Levels) -> tuple[bool | None, ...]:
+def reached(levels: RepairLevels) -> tuple[bool | None, ...]:
     """The levels of success as a problem expects them."""
     return levels.plausible, levels.fixed, levels.strictly_fixed_in_block, levels.strictly_fixed_in_module

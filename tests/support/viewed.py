@@ -207,7 +207,7 @@ def made(
             **fields,
         }
     )
-    with store.create(root / name, info, asked) as journal:
+    with store.create_run(root / name, info, asked) as journal:
         for case, model, number, came in attempts:
             for fact in _facts(case, model, number, came, started_at):
                 journal.append(fact)

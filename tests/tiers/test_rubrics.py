@@ -9,17 +9,17 @@ import pytest
 
 from steelyard.tiers import rubrics
 from steelyard.tiers.rubrics import (
-    Category,
-    Claim,
-    Item,
-    Marks,
+    CategoryScore,
+    ClaimedScore,
     Rubric,
+    RubricCategory,
+    RubricItem,
     category_score,
-    default,
+    default_rubric,
     grade,
-    is_off,
-    judged,
-    passed,
+    is_claim_off,
+    is_passing,
+    rubric_score,
     weighted_score,
 )
 
@@ -37,24 +37,26 @@ WEIGHTS = {
 }
 
 
-def rubric(*categories: Category) -> Rubric:
+def rubric(*categories: RubricCategory) -> Rubric:
     return Rubric(id="r", categories=categories)
 
 
-TWO = rubric(Category(name="works", weight=3), Category(name="reads", weight=1))
+TWO = rubric(RubricCategory(name="works", weight=3), RubricCategory(name="reads", weight=1))
 
 
 def test_the_default_rubric_has_the_ten_categories_with_their_weights() -> None:
-    assert {category.name: category.weight for category in default().categories} == WEIGHTS
-    assert all(category.check.endswith(".") and category.check.count(".") == 1 for category in default().categories)
-    assert default().pass_threshold == 0.6
-    assert default().grades == {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
+    assert {category.name: category.weight for category in default_rubric().categories} == WEIGHTS
+    assert all(
+        category.check.endswith(".") and category.check.count(".") == 1 for category in default_rubric().categories
+    )
+    assert default_rubric().pass_threshold == 0.6
+    assert default_rubric().grades == {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
 
 
 def test_the_weighted_score_is_the_mean_by_weights() -> None:
     scores = {name: (number % 5) / 4 for number, name in enumerate(WEIGHTS)}
     expected = sum(scores[name] * weight for name, weight in WEIGHTS.items()) / 9.5
-    assert weighted_score(default(), scores) == pytest.approx(expected, rel=1e-15)
+    assert weighted_score(default_rubric(), scores) == pytest.approx(expected, rel=1e-15)
     assert weighted_score(TWO, {"works": 1.0, "reads": 0.0}) == 0.75
 
 
@@ -62,19 +64,21 @@ def test_what_does_not_apply_leaves_both_sums() -> None:
     assert weighted_score(TWO, {"works": None, "reads": 0.4}) == 0.4
     assert weighted_score(TWO, {"works": 0.5, "reads": None}) == 0.5
     scores = {**dict.fromkeys(WEIGHTS, 1.0), "functional_correctness": 0.0, "cleanup_script_quality": None}
-    assert weighted_score(default(), scores) == 6.5 / 8.5
+    assert weighted_score(default_rubric(), scores) == 6.5 / 8.5
 
 
 def test_where_nothing_applies_there_is_no_score_and_no_verdict() -> None:
     assert weighted_score(TWO, {"works": None, "reads": None}) is None
-    assert passed(TWO, None) is None
+    assert is_passing(TWO, None) is None
     assert grade(TWO, None) is None
-    found = judged(TWO, {"works": Marks(score=None), "reads": Marks(score=None)}, claim=Claim(score=0.9))
+    found = rubric_score(
+        TWO, {"works": CategoryScore(score=None), "reads": CategoryScore(score=None)}, claim=ClaimedScore(score=0.9)
+    )
     assert (found.score, found.passed, found.grade, found.claim_off) == (None, None, None, False)
 
 
 def test_a_category_that_applies_but_weighs_nothing_gives_no_score() -> None:
-    weightless = rubric(Category(name="works", weight=0), Category(name="reads", weight=1))
+    weightless = rubric(RubricCategory(name="works", weight=0), RubricCategory(name="reads", weight=1))
     assert weighted_score(weightless, {"works": 1.0, "reads": None}) is None
 
 
@@ -85,8 +89,12 @@ def test_a_missing_category_is_not_one_that_does_not_apply(scores: dict[str, flo
 
 
 def test_a_category_scores_the_share_of_the_points_that_apply() -> None:
-    items = (Item(id="a", check="", points=1), Item(id="b", check="", points=0.5), Item(id="c", check="", points=2))
-    category = Category(name="works", items=items)
+    items = (
+        RubricItem(id="a", check="", points=1),
+        RubricItem(id="b", check="", points=0.5),
+        RubricItem(id="c", check="", points=2),
+    )
+    category = RubricCategory(name="works", items=items)
     assert category_score(category, {"a": 1, "b": 0.25, "c": 1}) == 2.25 / 3.5
     assert category_score(category, {"a": 1, "b": 0.25, "c": None}) == 1.25 / 1.5
     assert category_score(category, {"a": None, "b": None, "c": None}) is None
@@ -95,8 +103,8 @@ def test_a_category_scores_the_share_of_the_points_that_apply() -> None:
 
 
 def test_a_category_of_items_that_do_not_apply_leaves_the_score() -> None:
-    items = (Item(id="a", check="", na_condition="never"), Item(id="b", check="", na_condition="never"))
-    whole = rubric(Category(name="works", weight=9, items=items), Category(name="reads", weight=1))
+    items = (RubricItem(id="a", check="", na_condition="never"), RubricItem(id="b", check="", na_condition="never"))
+    whole = rubric(RubricCategory(name="works", weight=9, items=items), RubricCategory(name="reads", weight=1))
     nothing = category_score(whole.categories[0], {"a": None, "b": None})
     assert weighted_score(whole, {"works": nothing, "reads": 0.3}) == 0.3
 
@@ -104,17 +112,17 @@ def test_a_category_of_items_that_do_not_apply_leaves_the_score() -> None:
 def test_a_score_never_exceeds_one_by_rounding() -> None:
     for parts in range(1, 60):
         names = [f"c{number}" for number in range(parts)]
-        whole = rubric(*(Category(name=name, weight=0.1 + number / 7) for number, name in enumerate(names)))
+        whole = rubric(*(RubricCategory(name=name, weight=0.1 + number / 7) for number, name in enumerate(names)))
         assert weighted_score(whole, dict.fromkeys(names, 1.0)) == 1.0
 
 
 def test_a_threshold_is_reached_by_a_sum_of_floats() -> None:
-    thirds = rubric(*(Category(name=name) for name in "abc"))
+    thirds = rubric(*(RubricCategory(name=name) for name in "abc"))
     score = weighted_score(thirds, {"a": 0.5, "b": 0.6, "c": 0.7})
     assert score is not None
-    assert passed(thirds, score)
-    assert passed(thirds, 0.6 - 1e-12)
-    assert not passed(thirds, 0.6 - 1e-8)
+    assert is_passing(thirds, score)
+    assert is_passing(thirds, 0.6 - 1e-12)
+    assert not is_passing(thirds, 0.6 - 1e-8)
 
 
 def test_grades_follow_the_scale_of_the_rubric() -> None:
@@ -133,26 +141,26 @@ def test_grades_follow_the_scale_of_the_rubric() -> None:
 def test_a_claim_is_off_when_it_differs_by_more_than_two_hundredths(
     claimed: float | None, score: float, off: bool
 ) -> None:
-    assert is_off(claimed, score) is off
-    marks = {"works": Marks(score=score), "reads": Marks(score=score)}
-    assert judged(TWO, marks, claim=Claim(score=claimed)).claim_off is off
+    assert is_claim_off(claimed, score) is off
+    marks = {"works": CategoryScore(score=score), "reads": CategoryScore(score=score)}
+    assert rubric_score(TWO, marks, claim=ClaimedScore(score=claimed)).claim_off is off
 
 
 def test_a_claim_decides_nothing() -> None:
-    marks = {"reads": Marks(score=0.1), "works": Marks(score=0.2)}
-    found = judged(TWO, marks, claim=Claim(score=1.0, passed=True, grade="A"))
+    marks = {"reads": CategoryScore(score=0.1), "works": CategoryScore(score=0.2)}
+    found = rubric_score(TWO, marks, claim=ClaimedScore(score=1.0, passed=True, grade="A"))
     assert found.score == pytest.approx(0.175)
     assert (found.passed, found.grade, found.claim_off) == (False, "F", True)
     assert list(found.categories) == ["works", "reads"]
 
 
 def test_equal_rubrics_have_equal_digests_whatever_they_are_called() -> None:
-    item = Item(id="a", check="It runs.", points=2)
-    one = rubric(Category(name="works", weight=1, items=(item,)))
+    item = RubricItem(id="a", check="It runs.", points=2)
+    one = rubric(RubricCategory(name="works", weight=1, items=(item,)))
     same = Rubric(
         id="other",
-        categories=(Category(name="works", weight=1.0, items=(msgspec.structs.replace(item, points=2.0),)),),
-        grades=dict(reversed(rubrics.GRADES.items())),
+        categories=(RubricCategory(name="works", weight=1.0, items=(msgspec.structs.replace(item, points=2.0),)),),
+        grades=dict(reversed(rubrics.GRADE_THRESHOLDS.items())),
     )
     assert one.digest == same.digest
 
@@ -160,17 +168,17 @@ def test_equal_rubrics_have_equal_digests_whatever_they_are_called() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Rubric(id="r", categories=(Category(name="works", weight=2),)),
-        Rubric(id="r", categories=(Category(name="runs"),)),
-        Rubric(id="r", categories=(Category(name="works", check="It works."),)),
-        Rubric(id="r", categories=(Category(name="works", na_condition="Never."),)),
-        Rubric(id="r", categories=(Category(name="works", items=(Item(id="a", check="b"),)),)),
-        Rubric(id="r", categories=(Category(name="works"),), pass_threshold=0.7),
-        Rubric(id="r", categories=(Category(name="works"),), grades={"A": 0.5}),
+        Rubric(id="r", categories=(RubricCategory(name="works", weight=2),)),
+        Rubric(id="r", categories=(RubricCategory(name="runs"),)),
+        Rubric(id="r", categories=(RubricCategory(name="works", check="It works."),)),
+        Rubric(id="r", categories=(RubricCategory(name="works", na_condition="Never."),)),
+        Rubric(id="r", categories=(RubricCategory(name="works", items=(RubricItem(id="a", check="b"),)),)),
+        Rubric(id="r", categories=(RubricCategory(name="works"),), pass_threshold=0.7),
+        Rubric(id="r", categories=(RubricCategory(name="works"),), grades={"A": 0.5}),
     ],
 )
 def test_rubrics_that_ask_or_count_otherwise_have_other_digests(other: Rubric) -> None:
-    assert other.digest != rubric(Category(name="works")).digest
+    assert other.digest != rubric(RubricCategory(name="works")).digest
 
 
 @pytest.mark.parametrize(
@@ -185,22 +193,24 @@ def test_rubrics_that_ask_or_count_otherwise_have_other_digests(other: Rubric) -
     ],
 )
 def test_every_part_of_an_item_is_in_the_digest(change: dict[str, object]) -> None:
-    item = Item(id="a", check="b")
+    item = RubricItem(id="a", check="b")
     changed = msgspec.structs.replace(item, **change)
-    one, other = (rubric(Category(name="works", items=(each,))) for each in (item, changed))
+    one, other = (rubric(RubricCategory(name="works", items=(each,))) for each in (item, changed))
     assert one.digest != other.digest
 
 
 def test_a_judgment_can_be_stored_and_read_again() -> None:
-    marks = {"works": Marks(score=0.5, reason="Half."), "reads": Marks(score=None)}
-    found = judged(TWO, marks, claim=Claim(score=0.5, passed=False, grade="F"))
-    assert msgspec.json.decode(msgspec.json.encode(found), type=rubrics.Judgment) == found
-    assert msgspec.json.decode(msgspec.json.encode(default()), type=Rubric) == default()
+    marks = {"works": CategoryScore(score=0.5, reason="Half."), "reads": CategoryScore(score=None)}
+    found = rubric_score(TWO, marks, claim=ClaimedScore(score=0.5, passed=False, grade="F"))
+    assert msgspec.json.decode(msgspec.json.encode(found), type=rubrics.RubricScore) == found
+    assert msgspec.json.decode(msgspec.json.encode(default_rubric()), type=Rubric) == default_rubric()
     assert math.isfinite(found.score or math.nan)
 
 
 def test_only_a_single_point_of_the_same_name_is_a_requirement() -> None:
-    assert Category(name="R1", items=(Item(id="R1", check="x"),)).requirement == Item(id="R1", check="x")
-    assert Category(name="R1", items=(Item(id="R1", check="x", points=2),)).requirement is None
-    assert Category(name="R1", items=(Item(id="R2", check="x"),)).requirement is None
-    assert Category(name="R1").requirement is None
+    assert RubricCategory(name="R1", items=(RubricItem(id="R1", check="x"),)).requirement == RubricItem(
+        id="R1", check="x"
+    )
+    assert RubricCategory(name="R1", items=(RubricItem(id="R1", check="x", points=2),)).requirement is None
+    assert RubricCategory(name="R1", items=(RubricItem(id="R2", check="x"),)).requirement is None
+    assert RubricCategory(name="R1").requirement is None

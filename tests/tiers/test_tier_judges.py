@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from scipy import stats
 
-from steelyard.tiers.judges import Judged, Opinion, judged
-from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity
+from steelyard.tiers.judges import ExperimentJudgments, RunConsensus, experiment_judgments
+from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 
-ANNE, BEN, CARL = Judge("anne"), Judge("ben"), Judge("carl")
+ANNE, BEN, CARL = JudgeIdentity("anne"), JudgeIdentity("ben"), JudgeIdentity("carl")
 
 
 def run(case: str, number: int = 1) -> RunIdentity:
@@ -19,17 +19,19 @@ def run(case: str, number: int = 1) -> RunIdentity:
 
 
 def rated(
-    of: RunIdentity, judge: Judge, rate: float | None, passed: bool | None = None, *, valid: bool = True
-) -> Rating:
-    return Rating(run=of, judge=judge, impl_rate=rate, passed=passed, valid=valid)
+    of: RunIdentity, judge: JudgeIdentity, rate: float | None, passed: bool | None = None, *, valid: bool = True
+) -> RunRating:
+    return RunRating(run=of, judge=judge, impl_rate=rate, passed=passed, valid=valid)
 
 
-def points(of: RunIdentity, judge: Judge, name: str, achieved: float | None, most: float | None) -> Criterion:
-    return Criterion(run=of, judge=judge, criterion=name, achieved=achieved, max=most)
+def points(
+    of: RunIdentity, judge: JudgeIdentity, name: str, achieved: float | None, most: float | None
+) -> CriterionRating:
+    return CriterionRating(run=of, judge=judge, criterion=name, achieved=achieved, max=most)
 
 
-def found(ratings: list[Rating], criteria: list[Criterion] | None = None) -> Judged:
-    said = judged(ratings, criteria or [], seed=1)
+def found(ratings: list[RunRating], criteria: list[CriterionRating] | None = None) -> ExperimentJudgments:
+    said = experiment_judgments(ratings, criteria or [], seed=1)
     assert said is not None
     return said
 
@@ -49,9 +51,9 @@ def test_a_judges_share_is_counted_from_its_points_and_not_believed() -> None:
 
 def test_without_points_the_judges_own_share_is_taken_and_else_its_total() -> None:
     ratings = [
-        Rating(run=run("a"), judge=ANNE, score=0.4, impl_rate=0.5),
-        Rating(run=run("b"), judge=ANNE, score=0.4),
-        Rating(run=run("c"), judge=ANNE),
+        RunRating(run=run("a"), judge=ANNE, score=0.4, impl_rate=0.5),
+        RunRating(run=run("b"), judge=ANNE, score=0.4),
+        RunRating(run=run("c"), judge=ANNE),
     ]
     criteria = [points(run("a"), ANNE, "docs", None, None), points(run("b"), ANNE, "docs", 0.0, 0.0)]
     assert [opinion.rate for opinion in found(ratings, criteria).opinions.values()] == [0.5, 0.4, None]
@@ -59,15 +61,17 @@ def test_without_points_the_judges_own_share_is_taken_and_else_its_total() -> No
 
 def test_points_alone_are_an_opinion_without_a_verdict() -> None:
     said = found([], [points(run("a"), ANNE, "works", 1, 4)])
-    assert said.opinions == {run("a"): Opinion(0.25, 0.25, None)}
+    assert said.opinions == {run("a"): RunConsensus(0.25, 0.25, None)}
 
 
 def test_without_a_judge_there_is_no_opinion() -> None:
-    assert judged([], [], seed=1) is None
+    assert experiment_judgments([], [], seed=1) is None
 
 
 def test_a_judge_that_was_asked_twice_has_one_voice() -> None:
-    ratings = [rated(run("a"), Judge("anne", n), rate, passed) for n, rate, passed in ((1, 0.2, True), (2, 0.4, False))]
+    ratings = [
+        rated(run("a"), JudgeIdentity("anne", n), rate, passed) for n, rate, passed in ((1, 0.2, True), (2, 0.4, False))
+    ]
     said = found([*ratings, rated(run("a"), BEN, 0.9, True)])
     opinion = said.opinions[run("a")]
     assert (opinion.rate, opinion.middle) == pytest.approx((0.6, 0.6))
@@ -178,5 +182,5 @@ def test_a_lone_judge_agrees_with_nobody() -> None:
 
 
 def test_a_model_that_judges_its_own_runs_is_named() -> None:
-    assert found([rated(run("a"), Judge("m"), 0.4), rated(run("a"), ANNE, 0.4)]).own == ("m",)
+    assert found([rated(run("a"), JudgeIdentity("m"), 0.4), rated(run("a"), ANNE, 0.4)]).own == ("m",)
     assert found([rated(run("a"), ANNE, 0.4)]).own == ()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.scoring import RULES, correct, score
+from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Verify
-from steelyard.sandbox.levels import LEVELS
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.function import Function
+from steelyard.sandbox.levels import ISOLATION_LEVELS
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.function import FunctionVerifier
 
-NOWHERE = Contained(LEVELS[-1])
+NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])
 """Nothing is run, so nothing is started."""
 CHECKS = """
 from __future__ import annotations
@@ -61,7 +61,7 @@ def case(checks: Path, function: str) -> Case:
 
 
 def judge(checks: Path, function: str, reply: str = "hi there") -> Finding:
-    return asyncio.run(Function(NOWHERE).verify(case(checks, function), Answer(text=reply)))
+    return asyncio.run(FunctionVerifier(NOWHERE).verify(case(checks, function), Answer(text=reply)))
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_check_may_say_yes_or_no_or_how_much_and_why(
 ) -> None:
     finding = judge(checks, function)
     assert (finding.passed, finding.score, finding.reason) == (passed, own_score, reason)
-    assert correct(case(checks, function), finding) == passed
+    assert is_correct(case(checks, function), finding) == passed
     expected = own_score if own_score is not None else float(passed)
-    assert score(case(checks, function), finding, RULES["code"]) == expected
+    assert score(case(checks, function), finding, SCORING_RULES["code"]) == expected
 
 
 def test_a_check_sees_the_reply_as_it_came(checks: Path) -> None:
@@ -108,7 +108,7 @@ def test_what_a_check_raises_leaves_it(checks: Path) -> None:
 @pytest.mark.parametrize("function", ["missing", ""])
 def test_a_check_that_is_not_there_is_found_out_before_anything_is_asked(checks: Path, function: str) -> None:
     with pytest.raises(VerifierError):
-        Function(NOWHERE).check(case(checks, function))
+        FunctionVerifier(NOWHERE).check(case(checks, function))
 
 
 def test_a_file_that_cannot_be_read_or_run_is_found_out_before_anything_is_asked(checks: Path, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_or_run_is_found_out_before_anything_is_asked
     (tmp_path / "raising.py").write_text("1 / 0\n")
     for name, what in (("none.py", "No such file"), ("broken.py", "SyntaxError"), ("raising.py", "ZeroDivisionError")):
         with pytest.raises(VerifierError, match=what):
-            Function(NOWHERE).check(case(tmp_path / name, "score"))
+            FunctionVerifier(NOWHERE).check(case(tmp_path / name, "score"))
 
 
 def test_a_check_that_is_edited_is_the_edited_check(tmp_path: Path) -> None:
@@ -131,4 +131,4 @@ def test_a_check_that_hangs_is_our_failure_not_the_models(tmp_path: Path) -> Non
     (tmp_path / "checks.py").write_text("import time\ndef hangs(reply):\n    time.sleep(3600)\n")
     slow = Case(id="c", prompt="?", timeout_secs=0.2, verify=Verify(python=f"{tmp_path / 'checks.py'}:hangs"))
     with pytest.raises(VerifierError, match=r"no verdict within 0\.2 s"):
-        asyncio.run(Function(NOWHERE).verify(slow, Answer(text="hi")))
+        asyncio.run(FunctionVerifier(NOWHERE).verify(slow, Answer(text="hi")))

@@ -12,9 +12,9 @@ import pytest
 from steelyard.engine.gate import sides
 from steelyard.records import Case
 from steelyard.viewer import compare_runs
-from steelyard.viewer.cache import Kept
-from steelyard.viewer.run_view import Opened
-from steelyard.viewer.text_diff import MOST_LINES, is_comparable, side_by_side
+from steelyard.viewer.cache import SingleFlightCache
+from steelyard.viewer.run_view import RunView
+from steelyard.viewer.text_diff import MAX_DIFF_LINES, is_comparable, side_by_side
 from support.viewed import Came, cases, made
 
 
@@ -40,12 +40,12 @@ def test_a_side_is_what_the_gate_reads_from_the_journal(tmp_path: Path, seed: in
     more = {"m/a": {"case-1": 4}} if seed % 2 else {}
     folder = made(tmp_path, "run", asked, attempts, samples=2, more=more)
     expected = sides.side(str(folder))
-    found = compare_runs.side(Opened(folder))
+    found = compare_runs.comparison_side(RunView(folder))
     order = {case.id: place for place, case in enumerate(asked)}
     in_order = {name: sorted(each, key=lambda one: order[one.case]) for name, each in expected.models.items()}
     assert {name: list(each) for name, each in found.models.items()} == in_order
     assert (found.rule, found.runs) == (expected.rule, expected.runs)
-    assert set(compare_runs.side(Opened(folder), "m/b").models) == {"m/b"}
+    assert set(compare_runs.comparison_side(RunView(folder), "m/b").models) == {"m/b"}
 
 
 def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Path) -> None:
@@ -57,10 +57,10 @@ def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Pa
         for number in range(1, 9)
     ]
     old, new = (
-        compare_runs.side(Opened(made(tmp_path, name, asked, attempts)))
+        compare_runs.comparison_side(RunView(made(tmp_path, name, asked, attempts)))
         for name, attempts in (("old", before), ("new", after))
     )
-    found = compare_runs.compared(old, new)
+    found = compare_runs.side_comparison(old, new)
     assert sorted(change.case for change in found.changes) == sorted(case.id for case in asked)
     assert [(change.case, change.state) for change in found.changes[:3]] == [
         ("case-1", compare_runs.WORSE),
@@ -68,7 +68,7 @@ def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Pa
         ("case-10", compare_runs.SAME),
     ]
     assert found.gated.decision.verdict == "regressed"
-    better = compare_runs.compared(new, old)
+    better = compare_runs.side_comparison(new, old)
     assert [change.state for change in better.changes[:2]] == [compare_runs.IMPROVED, compare_runs.IMPROVED]
     assert msgspec.json.encode(found.gated.decision)
 
@@ -100,15 +100,15 @@ def test_in_a_line_that_changed_only_what_differs_is_marked() -> None:
 
 
 def test_texts_without_end_are_not_compared() -> None:
-    assert is_comparable("a\n" * (MOST_LINES - 1), "b")
-    assert not is_comparable("a\n" * MOST_LINES, "b")
+    assert is_comparable("a\n" * (MAX_DIFF_LINES - 1), "b")
+    assert not is_comparable("a\n" * MAX_DIFF_LINES, "b")
     assert not is_comparable("a", "b" * 1_000_000)
     # the worst there is within the bounds: every line is like every other
-    assert len(side_by_side("a\n" * (MOST_LINES - 1), "a\n" * (MOST_LINES // 2))) == MOST_LINES
+    assert len(side_by_side("a\n" * (MAX_DIFF_LINES - 1), "a\n" * (MAX_DIFF_LINES // 2))) == MAX_DIFF_LINES
 
 
 def test_what_many_ask_for_at_once_is_worked_out_once() -> None:
-    kept: Kept[int] = Kept(2)
+    kept: SingleFlightCache[int] = SingleFlightCache(2)
     calls: list[int] = []
     begin = threading.Barrier(8)
 
@@ -129,7 +129,7 @@ def test_what_many_ask_for_at_once_is_worked_out_once() -> None:
 
 
 def test_only_what_was_asked_for_last_is_kept_and_a_failure_is_not() -> None:
-    kept: Kept[str] = Kept(2)
+    kept: SingleFlightCache[str] = SingleFlightCache(2)
     for key in ("a", "b", "a", "c"):
         kept.get(key, lambda key=key: key)  # type: ignore[misc]
     assert kept.get("a", lambda: "made again") == "a"

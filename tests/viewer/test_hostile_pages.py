@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from steelyard.reports.figures import UNSEEN, plain
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN, plain
 from support.browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, kept, wait_for
 from support.hostile_texts import ENDLESS, MARK, MODELS, TEXTS, cases, write_hostile_run
 from support.toolchains import needs_browser
@@ -111,7 +111,7 @@ def test_every_hostile_reply_can_be_read_to_the_letter_and_does_nothing(hostile:
         # what cannot be seen is written out, and of long texts the beginning and the end are shown
         if text.strip() and len(text) < 50_000:
             assert plain(text) in shown, name
-        assert not UNSEEN.search(page.evaluate("document.body.innerText")), name
+        assert not INVISIBLE_CHARACTER_PATTERN.search(page.evaluate("document.body.innerText")), name
         obeyed_nothing(seen, hostile)
 
 

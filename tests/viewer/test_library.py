@@ -19,8 +19,8 @@ from steelyard import store
 from steelyard.analysis import summary
 from steelyard.errors import InputError
 from steelyard.records import Answer, Experiment, Reply, RunInfo, Tier
-from steelyard.store import Stored
-from steelyard.viewer.run_list import Library, Listed, Listing
+from steelyard.store import StoredRun
+from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
 from support.mixed_runs import CASES, encoded, journal, mixed_run, prepared
 
 BEGUN = "2026-01-01T00:00:00Z"
@@ -29,7 +29,7 @@ BEGUN = "2026-01-01T00:00:00Z"
 def run(folder: Path, attempts: int = 1, *, text: str = "answer", started_at: str = BEGUN) -> Path:
     """A run that was never ended."""
     info = RunInfo(id=folder.name, started_at=started_at, names=("m",), samples=attempts)
-    with store.create(folder, info, CASES[:1]) as journal:
+    with store.create_run(folder, info, CASES[:1]) as journal:
         for number in range(1, attempts + 1):
             journal.append(reply(number, text))
     return folder
@@ -48,11 +48,11 @@ def ended(folder: Path, at: str = "2026-01-02T00:00:00Z") -> Path:
     return prepared(folder)
 
 
-def by_name(listing: Listing) -> dict[str, Listed]:
+def by_name(listing: RunListing) -> dict[str, ListedRun]:
     return {run.name: run for run in listing.runs}
 
 
-def worked_out(library: Library) -> Listing:
+def worked_out(library: RunCatalog) -> RunListing:
     """The list once all figures are known."""
     listing = library.listed()
     while listing.pending:
@@ -61,9 +61,9 @@ def worked_out(library: Library) -> Listing:
     return listing
 
 
-def expected(folder: Path) -> tuple[summary.Headline, ...]:
-    stored = Stored(folder)
-    return summary.headlines_of(stored.cases, summary.summarise(stored.info, stored.cases, stored.facts()))
+def expected(folder: Path) -> tuple[summary.ModelHeadline, ...]:
+    stored = StoredRun(folder)
+    return summary.headlines_from_summary(stored.cases, summary.summarise(stored.info, stored.cases, stored.facts()))
 
 
 def test_what_a_run_says_at_its_end_is_what_the_list_says(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_what_a_run_says_at_its_end_is_what_the_list_says(tmp_path: Path) -> Non
     case = steelyard.Case(id="sum", prompt="2 + 2?", target="4")
     done = steelyard.run([case], models=f"replay:{recorded}", k=(2,), output=tmp_path / "runs" / "one")
     assert done.notes == ()
-    library = Library(tmp_path / "runs")
+    library = RunCatalog(tmp_path / "runs")
     (listed,) = library.listed().runs
     assert (listed.name, listed.state, listed.problem, listed.cases) == ("one", "done", "", 1)
     assert listed.info == done.info
@@ -90,11 +90,11 @@ def test_what_a_run_says_at_its_end_is_what_the_list_says(tmp_path: Path) -> Non
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_figures_are_the_same_whether_they_were_written_down_or_not(tmp_path: Path, seed: int) -> None:
     folder = mixed_run(tmp_path / "run", seed)
-    (scanned,) = worked_out(Library(tmp_path)).runs
+    (scanned,) = worked_out(RunCatalog(tmp_path)).runs
     assert scanned.models == expected(folder)
     assert scanned.cases == len(CASES)
     prepared(folder)
-    (listed,) = Library(tmp_path).listed().runs
+    (listed,) = RunCatalog(tmp_path).listed().runs
     assert listed.models == scanned.models
     assert listed.cases == scanned.cases
 
@@ -103,19 +103,19 @@ def test_the_newest_run_comes_first(tmp_path: Path) -> None:
     for day in (2, 3, 1):
         run(tmp_path / f"day-{day}", started_at=f"2026-01-0{day}T00:00:00Z")
     (tmp_path / "broken").mkdir()
-    assert [run.name for run in Library(tmp_path).listed().runs] == ["day-3", "day-2", "day-1", "broken"]
+    assert [run.name for run in RunCatalog(tmp_path).listed().runs] == ["day-3", "day-2", "day-1", "broken"]
 
 
 def test_a_run_is_done_growing_or_stopped(tmp_path: Path) -> None:
     run(tmp_path / "killed")
     ended(run(tmp_path / "done"))
     old = ended(run(tmp_path / "done before figures were written down"))
-    (old / store.HEADLINE).unlink()
+    (old / store.HEADLINE_FILE).unlink()
     again = ended(run(tmp_path / "carried on and killed"))
     with store.Journal(again) as journal:
         journal.append(reply(2, at="2026-01-03T00:00:00Z"))
     growing = run(tmp_path / "growing")
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     with store.Journal(growing):
         states = {run.name: run.state for run in library.listed().runs}
     assert states == {
@@ -130,7 +130,7 @@ def test_a_run_is_done_growing_or_stopped(tmp_path: Path) -> None:
 
 def test_a_growing_run_is_listed_with_the_figures_it_has_so_far(tmp_path: Path) -> None:
     folder = ended(run(tmp_path / "run"))
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     first = library.listed()
     with store.Journal(folder) as journal:
         seen = []
@@ -147,7 +147,7 @@ def test_a_growing_run_is_listed_with_the_figures_it_has_so_far(tmp_path: Path) 
 
 def test_a_growing_run_whose_tests_are_changed_is_read_anew_for_the_list(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", 2)
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     with store.Journal(folder) as journal:
         library.listed()
         journal.ask([msgspec.structs.replace(CASES[0], id="another"), CASES[0]])
@@ -159,7 +159,7 @@ def test_a_growing_run_whose_tests_are_changed_is_read_anew_for_the_list(tmp_pat
 def test_figures_that_take_long_to_work_out_are_worked_out_little_by_little(tmp_path: Path) -> None:
     for number in range(6):
         run(tmp_path / f"run-{number}", 40, text="x" * 20_000, started_at=f"2026-01-0{number + 1}T00:00:00Z")
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     pending: list[int] = []
     while not pending or pending[-1]:
         listing = library.listed()
@@ -185,7 +185,7 @@ def test_what_is_no_run_is_listed_with_a_sentence_and_what_has_nothing_to_do_wit
     (run(root / "no cases") / "cases.jsonl").unlink()
     (run(root / "bad cases") / "cases.jsonl").write_text("{\n")
     rule = run(root / "no such rule")
-    info = msgspec.structs.replace(Stored(rule).info, rule="gone")
+    info = msgspec.structs.replace(StoredRun(rule).info, rule="gone")
     (rule / "run.json").write_bytes(msgspec.json.encode(info))
     (root / "link").symlink_to(outside)
     (root / "loop").symlink_to(root / "loop")
@@ -201,7 +201,7 @@ def test_what_is_no_run_is_listed_with_a_sentence_and_what_has_nothing_to_do_wit
     (root / "notes" / "todo.txt").touch()
     (root / ".hidden").mkdir()
     (root / "file").touch()
-    library = Library(root)
+    library = RunCatalog(root)
     listed = by_name(worked_out(library))
     assert listed.pop("good").state == "stopped"
     assert all((one.state, one.models) == ("broken", ()) for one in listed.values())
@@ -233,7 +233,7 @@ def test_a_run_is_opened_by_the_name_of_its_folder_and_by_nothing_else(tmp_path:
     run(root / "one" / "within")
     run(tmp_path / "outside")
     (root / "link").symlink_to(tmp_path / "outside")
-    library = Library(root)
+    library = RunCatalog(root)
     assert library.open("one").name == "one"
     names = ["", ".", "..", "../outside", "one/within", "one/", "./one", "one\0", "two", "link", "x" * 5000, "\ud800"]
     for name in [*names, str(root / "one"), str(tmp_path / "outside")]:
@@ -247,7 +247,7 @@ def test_a_folder_that_is_itself_a_run_is_the_only_one(tmp_path: Path) -> None:
     run(folder / "within")
     (tmp_path / "link").symlink_to(folder)
     for root in (folder, tmp_path / "link"):
-        library = Library(root)
+        library = RunCatalog(root)
         assert [run.name for run in library.listed().runs] == ["one"]
         assert library.open("one").folder == folder
         with pytest.raises(InputError, match="no run"):
@@ -257,16 +257,16 @@ def test_a_folder_that_is_itself_a_run_is_the_only_one(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_holds_no_runs_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name, why in (("none", "No such file or directory"), ("file", "Not a directory")):
-        listing = Library(tmp_path / name).listed()
+        listing = RunCatalog(tmp_path / name).listed()
         assert (listing.runs, listing.pending) == ((), 0)
         assert listing.problem == f"{tmp_path / name}: cannot be read: {why}"
-    assert Library(tmp_path).listed().problem == ""
+    assert RunCatalog(tmp_path).listed().problem == ""
 
 
 def test_a_run_in_two_folders_is_listed_twice_with_a_word_about_it(tmp_path: Path) -> None:
     ended(run(tmp_path / "one"))
     shutil.copytree(tmp_path / "one", tmp_path / "copy")
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     listed = by_name(library.listed())
     assert {run.name: (run.state, run.problem) for run in listed.values()} == {
         "one": ("done", ""),
@@ -285,8 +285,8 @@ def test_a_folder_that_may_not_be_read_is_broken_and_the_others_are_not(tmp_path
     (tmp_path / "shut").chmod(0)
     (tmp_path / "half shut" / "run.json").chmod(0)
     script = (
-        "import os, sys; from pathlib import Path; from steelyard.viewer.run_list import Library\n"
-        "library = Library(Path(sys.argv[1]))\n"
+        "import os, sys; from pathlib import Path; from steelyard.viewer.run_list import RunCatalog\n"
+        "library = RunCatalog(Path(sys.argv[1]))\n"
         "import steelyard.analysis.scoring\n"
         "os.chdir(sys.argv[1]); os.geteuid() or os.setuid(65534)\n"
         "library.root = Path('.')\n"
@@ -320,7 +320,7 @@ while True:
 def test_folders_may_come_and_go_while_they_are_listed(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     run(root / "steady")
-    library = Library(root)
+    library = RunCatalog(root)
     command = [sys.executable, "-c", COME_AND_GO, str(root), str(mixed_run(tmp_path / "fleeting", 1))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as coming:
         try:
@@ -345,7 +345,7 @@ def test_looking_whether_a_run_is_being_written_keeps_nobody_from_writing_it(tmp
     def look() -> int:
         seen = 0
         while not over.is_set():
-            seen += store.glimpse(folder).is_locked
+            seen += store.run_folder_snapshot(folder).is_locked
         return seen
 
     with ThreadPoolExecutor(2) as threads:
@@ -361,7 +361,7 @@ def test_looking_whether_a_run_is_being_written_keeps_nobody_from_writing_it(tmp
 
 def test_a_run_is_read_once_however_many_want_it(tmp_path: Path) -> None:
     mixed_run(tmp_path / "run", 5, lines=2000)
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     with ThreadPoolExecutor(8) as threads:
         opened = list(threads.map(lambda _: library.open("run"), range(8)))
     assert all(one is opened[0] for one in opened)
@@ -374,7 +374,7 @@ def test_a_run_is_read_once_however_many_want_it(tmp_path: Path) -> None:
 
 def test_a_run_that_is_gone_is_forgotten_and_one_in_its_place_is_another(tmp_path: Path) -> None:
     run(tmp_path / "run", 3)
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     first = library.open("run")
     shutil.rmtree(tmp_path / "run")
     with pytest.raises(InputError, match="no run"):
@@ -387,16 +387,16 @@ def test_a_run_that_is_gone_is_forgotten_and_one_in_its_place_is_another(tmp_pat
 
 def test_figures_of_another_state_of_the_run_are_not_shown(tmp_path: Path) -> None:
     folder = ended(run(tmp_path / "run", 2))
-    kept = (folder / store.HEADLINE).read_bytes()
-    library = Library(tmp_path)
+    kept = (folder / store.HEADLINE_FILE).read_bytes()
+    library = RunCatalog(tmp_path)
     assert library.listed().pending == 0
     with (folder / "attempts.jsonl").open("ab") as file:
         file.write(encoded(reply(3)))
     (listed,) = worked_out(library).runs
     assert listed.models[0].missing == 3
     for damaged in (b"", b"{", kept[:-20], b"[" * 100_000, b"\xff", b'{"made_of": "", "cases": 1}', b" " * (2 << 20)):
-        (folder / store.HEADLINE).write_bytes(damaged)
-        (listed,) = worked_out(Library(tmp_path)).runs
+        (folder / store.HEADLINE_FILE).write_bytes(damaged)
+        (listed,) = worked_out(RunCatalog(tmp_path)).runs
         assert (listed.state, listed.models) == ("done", expected(folder))
 
 
@@ -405,7 +405,7 @@ def test_figures_that_count_what_a_link_leads_to_are_not_shown(tmp_path: Path) -
     outside.write_bytes(encoded(reply(3)))
     (folder / "attempts-1.jsonl").symlink_to(outside)
     ended(folder)
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     (listed,) = worked_out(library).runs
     assert listed.models[0].missing == len(library.open("run").rows) == 2
 
@@ -413,9 +413,9 @@ def test_figures_that_count_what_a_link_leads_to_are_not_shown(tmp_path: Path) -
 def test_a_list_does_not_keep_what_only_a_run_itself_needs(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     tier = Tier(name="T0", model="m", files={"manual.md": "x" * 1_000_000})
-    info = msgspec.structs.replace(Stored(folder).info, experiment=Experiment(id="e", tiers=(tier,)))
+    info = msgspec.structs.replace(StoredRun(folder).info, experiment=Experiment(id="e", tiers=(tier,)))
     (folder / "run.json").write_bytes(msgspec.json.encode(info))
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     (listed,) = library.listed().runs
     assert listed.info is not None
     assert listed.info.experiment is not None
@@ -432,7 +432,7 @@ def test_nothing_is_written_into_the_folder(tmp_path: Path) -> None:
         return [(str(path), path.stat().st_mtime_ns, path.read_bytes()) for path in files]
 
     before = states()
-    library = Library(tmp_path)
+    library = RunCatalog(tmp_path)
     worked_out(library)
     for name in ("one", "two"):
         opened = library.open(name)

@@ -7,13 +7,22 @@ import random
 import pytest
 
 from steelyard.records import Case
-from steelyard.viewer.matrix import OUTCOMES, SORTS, Cell, Query, Table, gap, natural, page
-from steelyard.viewer.run_view import Row
+from steelyard.viewer.matrix import (
+    MATRIX_SORTS,
+    OUTCOME_FILTERS,
+    CaseMatrix,
+    MatrixCell,
+    MatrixQuery,
+    natural_order_key,
+    page_slice,
+    share_gap,
+)
+from steelyard.viewer.run_view import AttemptRow
 
 LABELS = ("wrong answer", "exception", "time limit")
 
 
-def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: object) -> Row:
+def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: object) -> AttemptRow:
     known = {
         "score": None,
         "label": "",
@@ -25,10 +34,10 @@ def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: o
         "output_tokens": None,
         "at": "",
     }
-    return Row(case=case, seat=seat, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
+    return AttemptRow(case=case, seat=seat, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
 
 
-def drawn(seed: int) -> Table:
+def drawn(seed: int) -> CaseMatrix:
     """A matrix of some size, drawn at random: with gaps, unknown prices and every outcome."""
     dice = random.Random(seed)
     cases = [
@@ -51,23 +60,23 @@ def drawn(seed: int) -> Table:
                 reason = f"{label}: Expected {dice.randrange(3)}"
                 one = row(case, seat, number, outcome, label=label, reason=reason, cost_usd=cost, latency=dice.random())
                 rows.append(one)
-    return Table(cases, seats, rows)
+    return CaseMatrix(cases, seats, rows)
 
 
-def asked(dice: random.Random, table: Table) -> Query:
-    return Query(
+def asked(dice: random.Random, table: CaseMatrix) -> MatrixQuery:
+    return MatrixQuery(
         text=dice.choice(("", "", "strasse", "EXPECTED 1", "case-1", "nowhere")),
-        outcome=dice.choice(("", *OUTCOMES)),
+        outcome=dice.choice(("", *OUTCOME_FILTERS)),
         label=dice.choice(("", *LABELS)),
         tag=dice.choice(("", "easy", "io")),
         suite=dice.choice(("", "", "a")),
         seats=tuple(dice.sample(range(table.seats), dice.randrange(table.seats + 1))),
         different=dice.random() < 0.3,
-        sort=dice.choice(list(SORTS)),
+        sort=dice.choice(list(MATRIX_SORTS)),
     )
 
 
-def is_meant(table: Table, place: int, query: Query) -> bool:
+def is_meant(table: CaseMatrix, place: int, query: MatrixQuery) -> bool:
     """The same question, answered plainly and without regard to speed."""
     case = table.cases[place]
     seats = query.seats or range(table.seats)
@@ -103,9 +112,9 @@ def test_what_is_found_is_what_is_meant_and_every_case_comes_once(seed: int) -> 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_pages_together_are_what_was_found_in_its_order(seed: int) -> None:
     table, dice = drawn(seed), random.Random(seed)
-    found = table.found(Query(sort=dice.choice(list(SORTS))))
+    found = table.found(MatrixQuery(sort=dice.choice(list(MATRIX_SORTS))))
     for size in (1, 3, 7, 100):
-        pages = [page(found, number, size) for number in range(1, page(found, 1, size).pages + 1)]
+        pages = [page_slice(found, number, size) for number in range(1, page_slice(found, 1, size).pages + 1)]
         assert [place for each in pages for place in each.cases] == found
         assert {each.total for each in pages} == {len(found)}
         assert all(len(each.cases) <= size for each in pages)
@@ -113,16 +122,16 @@ def test_the_pages_together_are_what_was_found_in_its_order(seed: int) -> None:
 
 def test_an_order_holds_however_often_it_is_asked_for_and_equals_stay_as_the_eval_set_has_them() -> None:
     cases = [Case(id=name, prompt="?") for name in "dbca"]
-    table = Table(cases, 1, [row(place, 0, 1, latency=2.0, cost_usd=1.0) for place in range(4)])
-    for sort in set(SORTS) - {"name"}:
-        assert table.found(Query(sort=sort)) == [0, 1, 2, 3]
-    assert table.found(Query(sort="name")) == [3, 1, 2, 0]
+    table = CaseMatrix(cases, 1, [row(place, 0, 1, latency=2.0, cost_usd=1.0) for place in range(4)])
+    for sort in set(MATRIX_SORTS) - {"name"}:
+        assert table.found(MatrixQuery(sort=sort)) == [0, 1, 2, 3]
+    assert table.found(MatrixQuery(sort="name")) == [3, 1, 2, 0]
 
 
 def test_a_page_beyond_the_last_is_the_last() -> None:
-    assert page(range(5), 99, 2) == page(range(5), 3, 2)
-    assert page([], 7, 2).cases == ()
-    assert page([], 7, 2).first == 0
+    assert page_slice(range(5), 99, 2) == page_slice(range(5), 3, 2)
+    assert page_slice([], 7, 2).cases == ()
+    assert page_slice([], 7, 2).first == 0
 
 
 def test_the_hardest_case_is_the_one_that_the_best_model_cannot_do() -> None:
@@ -134,41 +143,41 @@ def test_the_hardest_case_is_the_one_that_the_best_model_cannot_do() -> None:
         *(row(2, seat, 1, "wrong") for seat in (0, 1)),
         row(3, 0, 1, "missing"),
     ]
-    table = Table(cases, 2, rows)
-    assert [cases[place].id for place in table.found(Query(sort="hardest"))] == [
+    table = CaseMatrix(cases, 2, rows)
+    assert [cases[place].id for place in table.found(MatrixQuery(sort="hardest"))] == [
         "nobody",
         "weak-fails",
         "easy",
         "unjudged",
     ]
-    assert cases[table.found(Query(sort="different"))[0]].id == "weak-fails"
-    assert [cases[place].id for place in table.found(Query(different=True))] == ["weak-fails"]
+    assert cases[table.found(MatrixQuery(sort="different"))[0]].id == "weak-fails"
+    assert [cases[place].id for place in table.found(MatrixQuery(different=True))] == ["weak-fails"]
 
 
 def test_an_unknown_price_is_not_the_lowest_one_but_comes_last() -> None:
     cases = [Case(id=name, prompt="?") for name in ("unknown", "cheap", "dear")]
     rows = [row(0, 0, 1), row(1, 0, 1, cost_usd=0.0), row(2, 0, 1, cost_usd=0.5)]
-    table = Table(cases, 1, rows)
-    assert [cases[place].id for place in table.found(Query(sort="cost"))] == ["dear", "cheap", "unknown"]
+    table = CaseMatrix(cases, 1, rows)
+    assert [cases[place].id for place in table.found(MatrixQuery(sort="cost"))] == ["dear", "cheap", "unknown"]
     assert table.cells[0][0].cost_usd is None
 
 
 def test_missing_attempts_are_in_no_share() -> None:
-    table = Table([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "missing"), row(0, 0, 3, "wrong")])
+    table = CaseMatrix([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "missing"), row(0, 0, 3, "wrong")])
     (cell,) = table.cells[0]
     assert (cell.correct, cell.attempts, cell.missing, cell.share, cell.state) == (1, 2, 1, 0.5, "part")
-    assert Cell(0, 0, 2, None, None, range(2)).state == "gap"
-    assert gap([cell]) == 0
+    assert MatrixCell(0, 0, 2, None, None, range(2)).state == "gap"
+    assert share_gap([cell]) == 0
 
 
 def test_replies_that_hold_the_text_count_only_where_their_attempt_is_asked_for() -> None:
-    table = Table([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "wrong", label="x")])
-    assert table.found(Query(text="needle"), said={1}) == [0]
-    assert table.found(Query(text="needle", outcome="correct"), said={1}) == []
+    table = CaseMatrix([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "wrong", label="x")])
+    assert table.found(MatrixQuery(text="needle"), said={1}) == [0]
+    assert table.found(MatrixQuery(text="needle", outcome="correct"), said={1}) == []
 
 
 def test_numbers_in_names_are_sorted_as_numbers() -> None:
-    assert sorted(["case-10", "case-9", "Case-1", "case", "9", "10a"], key=natural) == [
+    assert sorted(["case-10", "case-9", "Case-1", "case", "9", "10a"], key=natural_order_key) == [
         "9",
         "10a",
         "case",

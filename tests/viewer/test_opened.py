@@ -14,12 +14,12 @@ import pytest
 
 from steelyard import records, store
 from steelyard.analysis import summary
-from steelyard.engine.results.tier_runs import heard
+from steelyard.engine.results.tier_runs import reply_judgments
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome
-from steelyard.store import Stored
-from steelyard.viewer.run_view import Opened, Row, Seat
+from steelyard.store import StoredRun
+from steelyard.viewer.run_view import AttemptRow, RunView, Column
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 
 A = CASES[0]
@@ -48,26 +48,26 @@ def verdict(number: int, passed: bool = True, model: str = "m") -> Verdict:
 
 
 def run(folder: Path, *facts: Reply | Verdict) -> Path:
-    with store.create(folder, INFO, [A]) as journal:
+    with store.create_run(folder, INFO, [A]) as journal:
         for fact in facts:
             journal.append(fact)
     return folder
 
 
-def hold(opened: Opened) -> None:
+def hold(opened: RunView) -> None:
     """Hold all that is known of a run against what its journals tell when they are read from their beginning."""
-    stored = Stored(opened.folder)
+    stored = StoredRun(opened.folder)
     info, cases = stored.info, stored.cases
-    tried = summary.tries(info, cases, stored.facts())
+    tried = summary.attempt_texts(info, cases, stored.facts())
     assert opened.info == info
     assert opened.cases == cases
     assert len(opened.problems) == len(stored.damaged)
     assert opened.summary() == summary.summarise(info, cases, stored.facts())
-    assert opened.headlines == summary.headlines_of(cases, opened.summary())
-    assert {Seat(model.model, model.tier) for model in opened.summary().models} <= set(opened.seats)
+    assert opened.headlines == summary.headlines_from_summary(cases, opened.summary())
+    assert {Column(model.model, model.tier) for model in opened.summary().models} <= set(opened.seats)
     assert list(opened.seats) == sorted(opened.seats)
     assert len(opened.rows) == len(tried)
-    told = heard(stored, {one.reply.key for one in tried if one.reply})
+    told = reply_judgments(stored, {one.reply.key for one in tried if one.reply})
     for row, one in zip(opened.rows, tried, strict=True):
         assert (cases[row.case], *opened.seats[row.seat], row.number) == one[:4]
         assert (row.outcome, row.score) == (outcome(one), one.score)
@@ -85,9 +85,9 @@ def hold(opened: Opened) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_rows_add_up_to_what_facts_add_up_to(tmp_path: Path, seed: int) -> None:
-    opened = Opened(mixed_run(tmp_path / "run", seed))
+    opened = RunView(mixed_run(tmp_path / "run", seed))
     hold(opened)
-    stored = Stored(opened.folder)
+    stored = StoredRun(opened.folder)
     asked: list[dict[str, Any]] = [{"k": (3, 1)}, {"rule": "code-structured"}, {"rule": "own", "k": (1, 2, 3)}]
     for other in asked:
         expected = summary.summarise(stored.info, stored.cases, stored.facts(), **other)
@@ -97,13 +97,13 @@ def test_rows_add_up_to_what_facts_add_up_to(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(25, 50))
 def test_so_do_those_that_were_written_down_when_a_sitting_ended(tmp_path: Path, seed: int) -> None:
     folder = prepared(mixed_run(tmp_path / "run", seed))
-    opened = Opened(folder)
+    opened = RunView(folder)
     hold(opened)
-    (folder / store.INDEX).unlink()
-    scanned = Opened(folder)
+    (folder / store.ATTEMPT_INDEX_FILE).unlink()
+    scanned = RunView(folder)
     assert scanned.rows == opened.rows
     assert scanned.problems == opened.problems
-    stored = Stored(folder)
+    stored = StoredRun(folder)
     expected = summary.summarise(stored.info, stored.cases, stored.facts(), k=(1, 3), rule="code-structured")
     assert opened.summary((1, 3), "code-structured") == expected
 
@@ -113,8 +113,8 @@ def test_so_do_those_of_a_run_that_grew_in_many_small_steps(tmp_path: Path, seed
     chance = random.Random(seed)
     content = journal(chance, 90)
     path = tmp_path / "run" / "attempts.jsonl"
-    with store.create(path.parent, described(chance), CASES):
-        opened = Opened(path.parent)
+    with store.create_run(path.parent, described(chance), CASES):
+        opened = RunView(path.parent)
         assert opened.is_growing
         assert opened.rows == ()
         begin = 0
@@ -139,25 +139,25 @@ def test_so_do_those_of_a_run_that_grew_in_many_small_steps(tmp_path: Path, seed
 def test_a_row_is_without_texts_and_says_why_it_is_not_correct(tmp_path: Path) -> None:
     failed = msgspec.structs.replace(verdict(2, passed=False), found=Finding(code="x", label="time limit"))
     late = msgspec.structs.replace(reply(3), at="later")
-    opened = Opened(run(tmp_path, reply(1), verdict(1), reply(2, " "), failed, late))
+    opened = RunView(run(tmp_path, reply(1), verdict(1), reply(2, " "), failed, late))
     assert [row[:8] for row in opened.rows] == [
         (0, 0, 1, "correct", 1.0, "", "", "stop"),
         (0, 0, 2, "wrong", 0.0, "time limit", "time limit", "stop"),
         (0, 0, 3, "missing", None, "verify", "not verified yet", "stop"),
     ]
     assert [row.at for row in opened.rows] == ["t", "t", "later"]
-    assert isinstance(opened.rows[0], Row)
+    assert isinstance(opened.rows[0], AttemptRow)
 
 
 def test_a_finished_run_is_opened_without_reading_its_journal(tmp_path: Path) -> None:
     folder = prepared(mixed_run(tmp_path / "run", 7))
-    known = Opened(folder)
+    known = RunView(folder)
     path = folder / "attempts.jsonl"
     state = path.stat()
     # as large and as old as before, but there is nothing in it any more
     path.write_bytes(b"\n" * state.st_size)
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    opened = Opened(folder)
+    opened = RunView(folder)
     assert opened.rows == known.rows
     assert opened.summary() == known.summary()
 
@@ -165,7 +165,7 @@ def test_a_finished_run_is_opened_without_reading_its_journal(tmp_path: Path) ->
 def test_a_growing_run_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1), verdict(1), reply(2, "x" * 500)) / "attempts.jsonl"
     with store.Journal(path.parent) as journal:
-        opened = Opened(path.parent)
+        opened = RunView(path.parent)
         first, rest = path.read_bytes().split(b"\n", 1)
         # nobody who reads on will notice
         with path.open("r+b") as file:
@@ -182,7 +182,7 @@ def test_what_is_not_finished_is_not_there_yet(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for end in range(len(whole) - 60, len(whole)):
         path.write_bytes(whole[:end])
-        opened = Opened(path.parent)
+        opened = RunView(path.parent)
         assert len(opened.rows) == 1
         assert opened.problems == ()
     path.write_bytes(whole)
@@ -192,10 +192,10 @@ def test_what_is_not_finished_is_not_there_yet(tmp_path: Path) -> None:
 def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", reply(1), verdict(1))
     with store.Journal(folder) as journal:
-        opened = Opened(folder)
+        opened = RunView(folder)
         journal.append(reply(1, model="another"))
         second = opened.refreshed()
-        assert second.seats == (Seat("another", ""), Seat("m", ""))
+        assert second.seats == (Column("another", ""), Column("m", ""))
         assert [(row.case, row.seat, row.number) for row in second.rows] == [(0, 0, 1), (0, 1, 1)]
         (folder / "attempts-1.jsonl").write_bytes(encoded(reply(2)))
         third = second.refreshed()
@@ -206,7 +206,7 @@ def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path)
 def test_what_was_changed_and_not_only_added_to_is_read_anew(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1), verdict(1), reply(2)) / "attempts.jsonl"
     with store.Journal(path.parent) as journal:
-        opened = Opened(path.parent)
+        opened = RunView(path.parent)
         path.write_bytes(b"".join(map(encoded, (reply(1, "y"), verdict(1, passed=False), reply(2), verdict(2)))))
         hold(opened := opened.refreshed())
         assert [row.outcome for row in opened.rows] == ["wrong", "correct"]
@@ -228,19 +228,19 @@ def test_an_index_of_another_state_is_not_believed(tmp_path: Path) -> None:
     folder = prepared(run(tmp_path / "run", reply(1), verdict(1), reply(2)))
     with store.Journal(folder) as journal:
         journal.append(verdict(2, passed=False))
-    assert [row.outcome for row in Opened(folder).rows] == ["correct", "wrong"]
+    assert [row.outcome for row in RunView(folder).rows] == ["correct", "wrong"]
     prepared(folder)
     path = folder / "attempts.jsonl"
     # as long as before, and by chance as old
     path.write_bytes(path.read_bytes().replace(b'"failed"', b'"passed"'))
     os.utime(path, ns=(1, 1))
-    assert [row.outcome for row in Opened(folder).rows] == ["correct", "correct"]
+    assert [row.outcome for row in RunView(folder).rows] == ["correct", "correct"]
 
 
 def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) -> None:
     folder = prepared(mixed_run(tmp_path / "run", 3))
-    index = folder / store.INDEX
-    whole, expected = index.read_bytes(), Opened(folder).rows
+    index = folder / store.ATTEMPT_INDEX_FILE
+    whole, expected = index.read_bytes(), RunView(folder).rows
     chance = random.Random(0)
     damages = [b"", b"\xc0", whole[:-1], whole[: len(whole) // 2], b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])]
     made_of, (seats, gists, rows, *rest), told = msgspec.msgpack.decode(whole)
@@ -255,7 +255,7 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
     damages.append(msgspec.msgpack.encode([made_of, [seats, gists, rows, *rest], b"no summary"]))
     for damaged in damages:
         index.write_bytes(damaged)
-        opened = Opened(folder)
+        opened = RunView(folder)
         assert opened.rows == expected
         hold(opened)
     for _ in range(200):
@@ -263,7 +263,7 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
         spoiled_byte[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         index.write_bytes(spoiled_byte)
         # what a spoiled index says may be wrong, but it is said without a fall
-        opened = Opened(folder)
+        opened = RunView(folder)
         opened.summary()
         for row in opened.rows:
             seat = opened.seats[row.seat]
@@ -273,7 +273,7 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
 
 def test_an_attempt_that_lies_no_longer_where_it_lay_is_refused(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1), verdict(1), reply(2), verdict(2)) / "attempts.jsonl"
-    opened = Opened(path.parent)
+    opened = RunView(path.parent)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[2], lines[3], lines[0], lines[1]]))
     with pytest.raises(StoreError, match="another attempt lies where this one was; it has changed, so read it again"):
@@ -287,7 +287,7 @@ def test_an_attempt_that_lies_no_longer_where_it_lay_is_refused(tmp_path: Path) 
 
 
 def test_an_attempt_that_is_not_there_is_none(tmp_path: Path) -> None:
-    opened = Opened(run(tmp_path / "run", reply(1)))
+    opened = RunView(run(tmp_path / "run", reply(1)))
     assert opened.attempt(A.id, "m", "", 1) is not None
     for asked in ((A.id, "m", "", 2), (A.id, "m", "T1", 1), (A.id, "n", "", 1), ("none", "m", "", 1)):
         assert opened.attempt(*asked) is None
@@ -299,7 +299,7 @@ def test_nothing_outside_of_a_run_folder_is_read(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", reply(1))
     (folder / "attempts-1.jsonl").symlink_to(outside)
     os.mkfifo(folder / "attempts-2.jsonl")
-    opened = Opened(folder)
+    opened = RunView(folder)
     assert [row.number for row in opened.rows] == [1]
     assert [problem.partition(":")[0] for problem in opened.problems] == ["attempts-1.jsonl", "attempts-2.jsonl"]
     (folder / "run.json").rename(tmp_path / "run.json")
@@ -309,16 +309,16 @@ def test_nothing_outside_of_a_run_folder_is_read(tmp_path: Path) -> None:
     (folder / "run.json").unlink()
     os.mkfifo(folder / "run.json")
     with pytest.raises(InputError, match=r"run\.json: not a plain file"):
-        Opened(folder)
+        RunView(folder)
     link = tmp_path / "link"
     link.symlink_to(folder)
     with pytest.raises(InputError, match="link: cannot be read"):
-        Opened(link)
+        RunView(link)
 
 
 def test_a_line_without_end_is_left_out_and_said(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", reply(1), reply(2, "x" * (17 << 20)), reply(3))
-    opened = Opened(folder)
+    opened = RunView(folder)
     assert [row.number for row in opened.rows] == [1, 3]
     assert opened.problems == ("attempts.jsonl:2: not a fact, left out: longer than 16 MB",)
     assert opened.attempt(A.id, "m", "", 3) is not None
@@ -327,7 +327,7 @@ def test_a_line_without_end_is_left_out_and_said(tmp_path: Path) -> None:
 def test_of_many_damaged_lines_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1)) / "attempts.jsonl"
     path.write_bytes(b"damaged\n" * 5000 + path.read_bytes())
-    opened = Opened(path.parent)
+    opened = RunView(path.parent)
     assert len(opened.problems) == 21
     assert opened.problems[0].startswith("attempts.jsonl:1: not a fact, left out: ")
     assert opened.problems[-1] == "and 4,980 more such lines"
@@ -336,22 +336,22 @@ def test_of_many_damaged_lines_the_first_are_named_and_the_others_counted(tmp_pa
 
 def test_a_folder_that_is_no_run_or_gone_is_refused_in_a_sentence(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", reply(1))
-    opened = Opened(folder)
+    opened = RunView(folder)
     shutil.rmtree(folder)
     with pytest.raises(InputError, match="run: cannot be read: No such file or directory"):
         opened.refreshed()
     folder.mkdir()
     with pytest.raises(InputError, match=r"not a run folder \(it has no run\.json\)"):
-        Opened(folder)
+        RunView(folder)
     (folder / "run.json").write_bytes(msgspec.json.encode(INFO))
     with pytest.raises(InputError, match=r"cases\.jsonl: No such file"):
-        Opened(folder)
+        RunView(folder)
     (folder / "run.json").write_bytes(b" " * (17 << 20))
     with pytest.raises(InputError, match=r"run\.json: larger than 16 MB, which is too much to be read"):
-        Opened(folder)
+        RunView(folder)
 
 
 def test_an_unknown_rule_is_refused(tmp_path: Path) -> None:
-    opened = Opened(run(tmp_path / "run", reply(1)))
+    opened = RunView(run(tmp_path / "run", reply(1)))
     with pytest.raises(InputError, match='unknown rule "mine"'):
         opened.summary(rule="mine")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.records import Case
-from steelyard.reports.figures import UNSEEN
+from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from support.viewed import Came, Page, Viewer, cases, crawled, made, read
 
 HOSTILE = [
@@ -256,7 +256,7 @@ def test_what_models_and_files_say_is_text_on_every_page(viewer: Viewer) -> None
             is_ours(page)
             # what is sent back to us must come as it is; nobody sees it
             shown = [text for _, each in read(page.text).elements for name, text in each.items() if name != "value"]
-            assert not UNSEEN.search("".join([page.told, *shown])), path
+            assert not INVISIBLE_CHARACTER_PATTERN.search("".join([page.told, *shown])), path
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -15,9 +15,9 @@ from steelyard import store
 from steelyard.analysis.estimates import Estimate, difference
 from steelyard.viewer import pages
 from steelyard.viewer.app import application
-from steelyard.viewer.run_cache import PAUSES, Shelf
-from steelyard.viewer.run_list import Library
-from steelyard.viewer.run_view import Opened
+from steelyard.viewer.run_cache import SUMMARY_PAUSE_FACTOR, RunCache
+from steelyard.viewer.run_list import RunCatalog
+from steelyard.viewer.run_view import RunView
 from support.viewed import Came, cases, got, made
 
 MODEL = "openai/some"
@@ -29,20 +29,20 @@ def growing(root: Path) -> store.Journal:
     return store.Journal(made(root, "growing", asked, [(asked[0], MODEL, 1, Came())], ended=False))
 
 
-class Slow(Library):
+class Slow(RunCatalog):
     """A library in which reading takes as long as we like."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.may_read = threading.Event()
 
-    def open(self, run_id: str) -> Opened:
+    def open(self, run_id: str) -> RunView:
         self.may_read.wait()
         return super().open(run_id)
 
 
 @contextmanager
-def served(library: Library) -> Iterator[int]:
+def served(library: RunCatalog) -> Iterator[int]:
     """The port of a viewer that has no patience at all."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -75,7 +75,7 @@ def test_a_run_that_takes_long_to_read_says_so_and_comes_by_itself(tmp_path: Pat
 
 def test_a_run_is_read_once_however_many_wait_for_it(tmp_path: Path) -> None:
     growing(tmp_path).close()
-    shelf = Shelf(Library(tmp_path))
+    shelf = RunCache(RunCatalog(tmp_path))
     answers: list[bool] = []
     waiting = [threading.Thread(target=lambda: answers.append(shelf.is_read("growing", 60))) for _ in range(8)]
     for one in waiting:
@@ -87,12 +87,12 @@ def test_a_run_is_read_once_however_many_wait_for_it(tmp_path: Path) -> None:
 
 
 def test_a_growing_run_is_added_up_now_and_then(tmp_path: Path) -> None:
-    moments = iter([0.0, 2.0, 2.0 + 2.0 * PAUSES - 0.1, 2.0 + 2.0 * PAUSES, 100.0, 101.0])
-    shelf = Shelf(Library(tmp_path), clock=lambda: next(moments))
+    moments = iter([0.0, 2.0, 2.0 + 2.0 * SUMMARY_PAUSE_FACTOR - 0.1, 2.0 + 2.0 * SUMMARY_PAUSE_FACTOR, 100.0, 101.0])
+    shelf = RunCache(RunCatalog(tmp_path), clock=lambda: next(moments))
     with growing(tmp_path) as journal:
         assert shelf.summary(shelf.run("growing")).models[0].attempts == 1
         asked = journal.cases
-        grown = store.Stored(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
+        grown = store.StoredRun(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
         for fact in grown.facts():
             journal.append(fact)
         opened = shelf.run("growing")
@@ -106,7 +106,7 @@ def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
         sides = [Estimate(value=value, low=low, high=high) for value, low, high in (before, after)]
         change = difference(*sides)
         assert change is not None
-        return pages._moved(change)
+        return pages._direction(change)
 
     assert moved((0.375, 0.123, 0.719), (0.562, 0.321, 0.777)) == "even"
     assert moved((0.2, 0.15, 0.25), (0.3, 0.25, 0.35)) == "up"
@@ -115,5 +115,5 @@ def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
     assert moved((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)) == "up"
     lone = difference(Estimate(value=0.0), Estimate(value=1.0))
     assert lone is not None
-    assert pages._moved(lone) == "even"
+    assert pages._direction(lone) == "even"
     assert difference(Estimate(value=None), Estimate(value=1.0, low=0.5, high=1.0)) is None

@@ -31,7 +31,7 @@ class Tally(NamedTuple):
     """The mean score of a case, in [0, 1]; None where nobody asked for scores."""
 
 
-class Outcomes(NamedTuple):
+class OutcomeTallies(NamedTuple):
     """The tallies of some files, and what was odd in them."""
 
     tallies: tuple[Tally, ...]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.records import Record
 from steelyard.stats.cost import cost_interval, cost_of_pass
-from steelyard.stats.intervals import Interval, apart, mean_interval, wilson
+from steelyard.stats.intervals import Interval, independent_difference_interval, mean_interval, wilson
 from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
@@ -72,8 +72,12 @@ def difference(before: Estimate, after: Estimate) -> Estimate | None:
     """
     if before.value is None or after.value is None:
         return None
-    sides = _around(before), _around(after)
-    interval = apart(before.value, sides[0], after.value, sides[1]) if sides[0] and sides[1] else None
+    sides = _estimate_interval(before), _estimate_interval(after)
+    interval = (
+        independent_difference_interval(before.value, sides[0], after.value, sides[1])
+        if sides[0] and sides[1]
+        else None
+    )
     return Estimate(
         value=after.value - before.value,
         low=interval.low if interval else None,
@@ -83,7 +87,7 @@ def difference(before: Estimate, after: Estimate) -> Estimate | None:
     )
 
 
-def _around(estimate: Estimate) -> Interval | None:
+def _estimate_interval(estimate: Estimate) -> Interval | None:
     """The interval of an estimate that has one."""
     if estimate.low is None or estimate.high is None:
         return None

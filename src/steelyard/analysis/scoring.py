@@ -6,29 +6,29 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from steelyard.errors import InputError, nearest
+from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Case, Finding, Rule
 
-RULES = {
+SCORING_RULES = {
     rule.name: rule
     for rule in (
         Rule(name="code", compile=0.4, tests=0.5, lint=0.1),
         Rule(name="code-structured", compile=0.3, tests=0.45, lint=0.1, structure=0.15),
     )
 }
-FACTS = ("compile", "tests", "lint", "structure", "correct")
+SCORED_FACTS = ("compile", "tests", "lint", "structure", "correct")
 """What a rule can weigh."""
 
 
-def rule(name: str, own: Iterable[Rule] = ()) -> Rule:
+def find_rule(name: str, own: Iterable[Rule] = ()) -> Rule:
     """The rule of this name among ours and an eval set's own; an InputError when there is none."""
-    known = RULES | {rule.name: rule for rule in own}
+    known = SCORING_RULES | {rule.name: rule for rule in own}
     if name not in known:
-        raise InputError(f'unknown rule "{name}"; {nearest(name, known)}')
+        raise InputError(f'unknown rule "{name}"; {did_you_mean(name, known)}')
     return known[name]
 
 
-class Measured(NamedTuple):
+class FindingMeasures(NamedTuple):
     """All that can be said of a finding before a rule weighs it."""
 
     correct: bool
@@ -53,7 +53,7 @@ class Measured(NamedTuple):
         """The facts that stand between it and its score under a rule."""
         if self.settled is not None:
             return ()
-        weighed = zip(FACTS, _weights(rule), self.facts, strict=True)
+        weighed = zip(SCORED_FACTS, _weights(rule), self.facts, strict=True)
         return tuple(fact for fact, weight, value in weighed if weight and value is None)
 
 
@@ -62,45 +62,45 @@ def _weights(rule: Rule) -> tuple[float, ...]:
     return rule.compile, rule.tests, rule.lint, rule.structure, rule.correct
 
 
-def measured(case: Case, finding: Finding) -> Measured:
+def finding_measures(case: Case, finding: Finding) -> FindingMeasures:
     """What a finding has to say to any rule."""
-    tests = passing(case, finding)
-    success = _is_correct(case, finding, tests)
+    tests = test_pass_share(case, finding)
+    success = _is_correct_given_tests(case, finding, tests)
     settled: float | None = None
     if finding.tampered:
         # what was forged is no evidence, not even that it compiles
         settled = 0.0
-    elif without_code(finding) or not case.expectations.should_compile:
+    elif is_without_code(finding) or not case.expectations.should_compile:
         settled = float(success)
     elif finding.compiled is False:
         settled = 0.0
     elif finding.compiled is None and tests is None:
         # nothing was compiled or tested: such an answer has its verifier's own score under every rule
-        settled = _own(finding)
+        settled = _own_score(finding)
     if settled is not None:
-        return Measured(success, tests, settled)
-    untested = _own(finding) if case.expectations.should_pass_tests else 1.0
+        return FindingMeasures(success, tests, settled)
+    untested = _own_score(finding) if case.expectations.should_pass_tests else 1.0
     is_linted = finding.warnings is not None or case.kind == "rust" or bool(case.verify.lint)
     # what needs no compiling cannot fail to compile
     facts = (
         1.0,
         untested if tests is None else tests,
-        lint(finding) if is_linted else 1.0,
-        structure(case, finding),
+        lint_score(finding) if is_linted else 1.0,
+        structure_score(case, finding),
         float(success),
     )
-    return Measured(success, tests, None, facts)
+    return FindingMeasures(success, tests, None, facts)
 
 
-def correct(case: Case, finding: Finding) -> bool:
+def is_correct(case: Case, finding: Finding) -> bool:
     """Whether this attempt counts as a success: what pass@k counts."""
-    return _is_correct(case, finding, passing(case, finding))
+    return _is_correct_given_tests(case, finding, test_pass_share(case, finding))
 
 
-def _is_correct(case: Case, finding: Finding, tests: float | None) -> bool:
+def _is_correct_given_tests(case: Case, finding: Finding, tests: float | None) -> bool:
     """The same from the share of tests that passed."""
     expected = case.expectations
-    if without_code(finding) or finding.passed is False or finding.tampered:
+    if is_without_code(finding) or finding.passed is False or finding.tampered:
         return False
     if not expected.should_compile:
         return finding.compiled is False
@@ -124,37 +124,37 @@ def score(case: Case, finding: Finding, rule: Rule) -> float | None:
     >>> from steelyard.records import Test
     >>> tests = [Test(name=name, outcome="passed" if name < "d" else "failed") for name in "abcde"]
     >>> code = Finding(code="...", compiled=True, tests=tuple(tests), warnings=0)
-    >>> score(Case(id="sum", prompt="Add up.", language="rust"), code, RULES["code"])
+    >>> score(Case(id="sum", prompt="Add up.", language="rust"), code, SCORING_RULES["code"])
     0.8
     """
-    return measured(case, finding).score(rule)
+    return finding_measures(case, finding).score(rule)
 
 
-def unknown(case: Case, finding: Finding, rule: Rule) -> tuple[str, ...]:
+def unknown_facts(case: Case, finding: Finding, rule: Rule) -> tuple[str, ...]:
     """The facts that stand between an attempt and its score under a rule."""
-    return measured(case, finding).unknown(rule)
+    return finding_measures(case, finding).unknown(rule)
 
 
-def without_code(finding: Finding) -> bool:
+def is_without_code(finding: Finding) -> bool:
     """Whether the reply held nothing to judge: an attempt that failed."""
-    return finding.code is None and finding.compiled is None and not finding.tests and not _speaks(finding)
+    return finding.code is None and finding.compiled is None and not finding.tests and not _has_own_opinion(finding)
 
 
-def compiled(finding: Finding) -> bool | None:
+def code_compiled(finding: Finding) -> bool | None:
     """Whether there was code that compiled; None where nothing is compiled."""
-    return False if without_code(finding) else finding.compiled
+    return False if is_without_code(finding) else finding.compiled
 
 
-def passing(case: Case, finding: Finding) -> float | None:
+def test_pass_share(case: Case, finding: Finding) -> float | None:
     """The share of tests that passed, 0 when none ran; None where none were to run."""
     expected = case.expectations
     if not (expected.should_compile and expected.should_pass_tests):
         return None
     if not finding.tests:
-        if finding.compiled is None and not without_code(finding):
+        if finding.compiled is None and not is_without_code(finding):
             return None
         # a yes of its own cannot stand for tests that should have run and did not
-        if not case.tests and (expected.custom_check or case.verify.python or _speaks(finding)):
+        if not case.tests and (expected.custom_check or case.verify.python or _has_own_opinion(finding)):
             return None
     if finding.compiled is False or finding.tampered:
         return 0.0
@@ -163,12 +163,12 @@ def passing(case: Case, finding: Finding) -> float | None:
     return passed / (passed + failed) if passed + failed else 0.0
 
 
-def lint(finding: Finding) -> float | None:
+def lint_score(finding: Finding) -> float | None:
     """1 without warnings, a tenth less for each; None when no linter was asked."""
     return None if finding.warnings is None else max(0.0, 1 - 0.1 * finding.warnings)
 
 
-def structure(case: Case, finding: Finding) -> float | None:
+def structure_score(case: Case, finding: Finding) -> float | None:
     """The share of the expected functions and types that the code defines; 1 when none are expected.
 
     None when some are expected and nobody looked for them.
@@ -179,7 +179,7 @@ def structure(case: Case, finding: Finding) -> float | None:
     return None if finding.missing is None else max(0.0, 1 - len(finding.missing) / expected)
 
 
-def why(case: Case, finding: Finding) -> str:
+def finding_failure_reason(case: Case, finding: Finding) -> str:
     """The reason an attempt is not correct, in one line."""
     if finding.tampered:
         return f"tampered: {finding.tampered}"
@@ -187,7 +187,7 @@ def why(case: Case, finding: Finding) -> str:
     if stated:
         return stated
     expected = case.expectations
-    if without_code(finding):
+    if is_without_code(finding):
         return "no code in the reply"
     if not expected.should_compile and finding.compiled:
         return "compiles, but should not"
@@ -199,15 +199,15 @@ def why(case: Case, finding: Finding) -> str:
     allowed = expected.max_clippy_warnings
     if allowed is not None and finding.warnings is not None and finding.warnings > allowed:
         return f"{finding.warnings} lint warnings, {allowed} allowed"
-    return "no test ran" if passing(case, finding) == 0 else "wrong answer"
+    return "no test ran" if test_pass_share(case, finding) == 0 else "wrong answer"
 
 
-def _speaks(finding: Finding) -> bool:
+def _has_own_opinion(finding: Finding) -> bool:
     """Whether the verifier has a yes, a no or a score of its own."""
     return finding.passed is not None or finding.score is not None
 
 
-def _own(finding: Finding) -> float:
+def _own_score(finding: Finding) -> float:
     """The verifier's own score, or its yes or no as one; 0 when it says nothing."""
     if finding.score is not None:
         return min(1.0, max(0.0, finding.score))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from steelyard.analysis.counts import Tally
 
-MISSING = ("skip", "zero", "error")
+MISSING_OUTCOME_POLICIES = ("skip", "zero", "error")
 """What can be done about cases without an outcome: leave them out, count them as failed, or refuse."""
-NAME = 80
+MAX_STANDING_NAME_CHARACTERS = 80
 """Letters of a name in a sentence."""
 
 
@@ -78,7 +78,7 @@ def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standi
     unscored = tuple(case for case, tried in zip(tally.cases, tally.tried, strict=True) if not tried)
     if unscored and missing == "error":
         raise InputError(
-            f"{line(tally.model, NAME)}: {_listed(unscored)} without an outcome; --missing skip leaves them out"
+            f"{line(tally.model, MAX_STANDING_NAME_CHARACTERS)}: {_listed(unscored)} without an outcome; --missing skip leaves them out"
         )
     tallied = histogram(tally.tried, tally.passed)
     tallied = {pair: cases for pair, cases in tallied.items() if pair[0]}
@@ -116,7 +116,7 @@ def _price(tally: Tally) -> Estimate | None:
 
 
 def _notes(model: Standing, missing: str) -> Iterable[str]:
-    name = line(model.model, NAME)
+    name = line(model.model, MAX_STANDING_NAME_CHARACTERS)
     scored = model.cases - len(model.unscored)
     if model.unscored:
         fate = {"skip": "left out", "zero": "counted as failed"}[missing]
@@ -138,6 +138,4 @@ def _listed(cases: Sequence[str]) -> str:
     '2 cases (a, b)'
     """
     more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
-    return (
-        f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(line(case, NAME) for case in cases[:5])}{more})"
-    )
+    return f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(line(case, MAX_STANDING_NAME_CHARACTERS) for case in cases[:5])}{more})"

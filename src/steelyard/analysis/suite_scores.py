@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, mean
-from steelyard.analysis.suites import accuracy, check, credit, in_order, latency_score, overall
+from steelyard.analysis.suites import accuracy, check_suite_rule, credit, latency_score, ordered_class_counts, overall
 from steelyard.records import Record, SuiteRule
 from steelyard.stats.intervals import Stratum, mean_interval, stratified_interval
 
@@ -75,17 +75,17 @@ class SuiteCase(NamedTuple):
 
 def suite_scores(cases: Iterable[SuiteCase], rule: SuiteRule, *, names: Iterable[str] = ()) -> SuiteScores:
     """What the suites of some cases score by a rule; `names` are suites that are listed even without a case."""
-    check(rule)
+    check_suite_rule(rule)
     by_name: dict[str, list[SuiteCase]] = {name: [] for name in names}
     for case in cases:
         by_name.setdefault(case.suite, []).append(case)
-    suites = [(name, _Suite(by_name[name], rule)) for name in sorted(by_name)]
+    suites = [(name, _SuiteValues(by_name[name], rule)) for name in sorted(by_name)]
     parts = [suite for _, suite in suites]
     scored = [(name, suite.accuracy) for name, suite in suites]
     return SuiteScores(
         suites=tuple(_score(name, suite, rule) for name, suite in suites),
         overall=_macro(scored),
-        micro=_Values.joined([suite.accuracy for suite in parts]).estimate,
+        micro=_CaseValues.joined([suite.accuracy for suite in parts]).estimate,
         weighted=_macro(scored, rule.weights) if rule.weights else None,
         penalised=_macro([(name, suite.penalised) for name, suite in suites]) if rule.penalties else None,
         latency=_macro([(name, suite.latency) for name, suite in suites]),
@@ -95,7 +95,7 @@ def suite_scores(cases: Iterable[SuiteCase], rule: SuiteRule, *, names: Iterable
     )
 
 
-def _score(name: str, suite: _Suite, rule: SuiteRule) -> SuiteScore:
+def _score(name: str, suite: _SuiteValues, rule: SuiteRule) -> SuiteScore:
     classes: Counter[str] = Counter()
     for case in suite.cases:
         classes.update(case.classes)
@@ -105,34 +105,38 @@ def _score(name: str, suite: _Suite, rule: SuiteRule) -> SuiteScore:
         attempts=classes.total(),
         missing=sum(case.missing for case in suite.cases),
         score=suite.accuracy.estimate,
-        classes=in_order(classes),
+        classes=ordered_class_counts(classes),
         penalised=suite.penalised.estimate if rule.penalties else None,
         latency=suite.latency.estimate,
         agreement=suite.agreement.estimate if suite.agreement.values else None,
     )
 
 
-class _Suite:
+class _SuiteValues:
     """The cases of a suite, with one value each for all that is said of them."""
 
     def __init__(self, cases: Sequence[SuiteCase], rule: SuiteRule) -> None:
         self.cases = cases
-        self.accuracy = _judged(cases, accuracy)
-        self.penalised = _judged(cases if rule.penalties else (), lambda primary: credit(primary, rule.penalties))
-        self.agreement = _Values.joined(
+        self.accuracy = _attempt_values(cases, accuracy)
+        self.penalised = _attempt_values(
+            cases if rule.penalties else (), lambda primary: credit(primary, rule.penalties)
+        )
+        self.agreement = _CaseValues.joined(
             [
-                _judged([case for case in cases if case.expected == "pass"], accuracy),
-                _judged([case for case in cases if case.expected == "fail"], lambda primary: 1 - accuracy(primary)),
+                _attempt_values([case for case in cases if case.expected == "pass"], accuracy),
+                _attempt_values(
+                    [case for case in cases if case.expected == "fail"], lambda primary: 1 - accuracy(primary)
+                ),
             ]
         )
-        self.latency = _waited([case for case in cases if case.waits], rule)
+        self.latency = _latency_values([case for case in cases if case.waits], rule)
 
 
-def _judged(cases: Iterable[SuiteCase], of: Callable[[str], float]) -> _Values:
+def _attempt_values(cases: Iterable[SuiteCase], of: Callable[[str], float]) -> _CaseValues:
     """The mean over the judged attempts of each case that has some."""
     known = [case for case in cases if any(case.classes.values())]
     worth = {primary: of(primary) for primary in {primary for case in known for primary in case.classes}}
-    return _Values(
+    return _CaseValues(
         [
             math.fsum(worth[primary] * count for primary, count in case.classes.items()) / sum(case.classes.values())
             for case in known
@@ -142,10 +146,10 @@ def _judged(cases: Iterable[SuiteCase], of: Callable[[str], float]) -> _Values:
     )
 
 
-def _waited(cases: Sequence[SuiteCase], rule: SuiteRule) -> _Values:
+def _latency_values(cases: Sequence[SuiteCase], rule: SuiteRule) -> _CaseValues:
     """The mean latency score over the replies to each case."""
     target, limit = rule.latency_target, rule.latency_limit
-    return _Values(
+    return _CaseValues(
         [
             math.fsum(latency_score(wait, target=target, limit=limit) for wait in case.waits) / len(case.waits)
             for case in cases
@@ -155,7 +159,7 @@ def _waited(cases: Sequence[SuiteCase], rule: SuiteRule) -> _Values:
     )
 
 
-class _Values:
+class _CaseValues:
     """One value in [0, 1] for each of some cases."""
 
     def __init__(self, values: Sequence[float], groups: Sequence[str], attempts: int) -> None:
@@ -170,7 +174,7 @@ class _Values:
         self._groups = groups if grouped else None
 
     @classmethod
-    def joined(cls, parts: Sequence[_Values]) -> _Values:
+    def joined(cls, parts: Sequence[_CaseValues]) -> _CaseValues:
         """The same cases as one."""
         values = [value for part in parts for value in part.values]
         groups = [group for part in parts for group in part.groups]
@@ -188,7 +192,7 @@ class _Values:
         )
 
 
-def _macro(suites: Sequence[tuple[str, _Values]], weights: Mapping[str, float] | None = None) -> Estimate:
+def _macro(suites: Sequence[tuple[str, _CaseValues]], weights: Mapping[str, float] | None = None) -> Estimate:
     """The mean over suites; their cases are what varies, not the suites."""
     weights = weights or {}
     scored = [(name, part, suite_mean) for name, part in suites if (suite_mean := part.estimate.value) is not None]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from steelyard.errors import InputError, nearest, shown
+from steelyard.errors import InputError, did_you_mean, short_quote
 from steelyard.records import SuiteRule
 
-CLASSES = (
+RESPONSE_CLASSES = (
     "pass",
     "timeout",
     "crash",
@@ -24,16 +24,16 @@ CLASSES = (
     "fail",
 )
 """What a response can be: a pass, and then the failures, in the order in which they are decided."""
-TARGET = 2.0
+LATENCY_TARGET_SECONDS = 2.0
 """Seconds within which a response loses nothing."""
-LIMIT = 30.0
+LATENCY_LIMIT_SECONDS = 30.0
 """Seconds after which a response is worth nothing."""
 
 
-def classified(correct: bool, label: str) -> str:
+def classify_response(correct: bool, label: str) -> str:
     """The class of an attempt from whether it is correct and what its verifier calls the failure.
 
-    >>> classified(True, ""), classified(False, "refusal"), classified(False, "")
+    >>> classify_response(True, ""), classify_response(False, "refusal"), classify_response(False, "")
     ('pass', 'refusal', 'fail')
     """
     if correct:
@@ -41,32 +41,34 @@ def classified(correct: bool, label: str) -> str:
     return label if label not in ("", "pass") else "fail"
 
 
-def in_order(classes: Mapping[str, int]) -> dict[str, int]:
+def ordered_class_counts(classes: Mapping[str, int]) -> dict[str, int]:
     """The counts of the classes that occur, a pass first, then failures as they are decided, then other labels.
 
-    >>> in_order({"no code": 1, "fail": 2, "pass": 3, "crash": 0})
+    >>> ordered_class_counts({"no code": 1, "fail": 2, "pass": 3, "crash": 0})
     {'pass': 3, 'fail': 2, 'no code': 1}
     """
-    places = {name: place for place, name in enumerate(CLASSES)}
+    places = {name: place for place, name in enumerate(RESPONSE_CLASSES)}
     known = sorted(classes, key=lambda name: (places.get(name, len(places)), name))
     return {name: classes[name] for name in known if classes[name]}
 
 
-def check(rule: SuiteRule, *, suites: Collection[str] | None = None) -> None:
+def check_suite_rule(rule: SuiteRule, *, suites: Collection[str] | None = None) -> None:
     """Raise an InputError where a rule cannot be followed; `suites` are those that may have a weight, if that is known."""
     for category, cost in rule.penalties.items():
-        if category not in CLASSES[1:]:
-            raise InputError(f"penalty: unknown class {shown(category)} ({nearest(category[:80], CLASSES[1:])})")
+        if category not in RESPONSE_CLASSES[1:]:
+            raise InputError(
+                f"penalty: unknown class {short_quote(category)} ({did_you_mean(category[:80], RESPONSE_CLASSES[1:])})"
+            )
         if not 0 <= cost <= 1:
             raise InputError(
                 f"penalty: {category} must cost from 0, nothing, to 1, as much as any failure; not {cost:g}"
             )
     for suite, weight in rule.weights.items():
         if not 0 <= weight < math.inf:
-            raise InputError(f"suite weight: {shown(suite)} must weigh 0 or more, not {weight:g}")
+            raise InputError(f"suite weight: {short_quote(suite)} must weigh 0 or more, not {weight:g}")
         if suites is not None and suite not in suites:
-            way_out = nearest(suite[:80], suites) if suites else "no case belongs to one"
-            raise InputError(f"suite weight: no suite {shown(suite)} ({way_out})")
+            way_out = did_you_mean(suite[:80], suites) if suites else "no case belongs to one"
+            raise InputError(f"suite weight: no suite {short_quote(suite)} ({way_out})")
     target, limit = rule.latency_target, rule.latency_limit
     if not 0 <= target < limit < math.inf:
         raise InputError(f"the latency target must lie below the limit, not {target:g} s with a limit of {limit:g} s")
@@ -143,7 +145,9 @@ def micro_rate(suites: Iterable[Sequence[float]]) -> float | None:
     return _mean([accuracy for suite in suites for accuracy in suite])
 
 
-def latency_score(seconds: float, *, target: float = TARGET, limit: float = LIMIT) -> float:
+def latency_score(
+    seconds: float, *, target: float = LATENCY_TARGET_SECONDS, limit: float = LATENCY_LIMIT_SECONDS
+) -> float:
     """1 for a response within the target, falling in a straight line to 0 at the limit (section 6).
 
     >>> latency_score(1.5), latency_score(16), latency_score(45)
@@ -156,7 +160,9 @@ def latency_score(seconds: float, *, target: float = TARGET, limit: float = LIMI
     return min(1.0, max(0.0, (limit - seconds) / (limit - target)))
 
 
-def mean_latency_score(seconds: Iterable[float], *, target: float = TARGET, limit: float = LIMIT) -> float | None:
+def mean_latency_score(
+    seconds: Iterable[float], *, target: float = LATENCY_TARGET_SECONDS, limit: float = LATENCY_LIMIT_SECONDS
+) -> float | None:
     """The mean latency score over attempts, never mixed into accuracy (section 6); None without attempts.
 
     >>> mean_latency_score([1.0, 16.0])

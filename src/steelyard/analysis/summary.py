@@ -13,9 +13,9 @@ import msgspec
 
 from steelyard.analysis import scoring
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
-from steelyard.analysis.scoring import Measured
+from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suite_scores import SuiteCase, SuiteScores, suite_scores
-from steelyard.analysis.suites import classified, in_order
+from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.records import Case, Fact, Failure, Record, Reply, Rule, RunInfo, SuiteRule, Verdict
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.descriptive import flip_rate, percentile
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from steelyard.stats.intervals import Interval
 
-LISTED = 20
+MAX_FLAGGED_ATTEMPTS = 20
 """Attempts to look at that are named; the others are only counted."""
 
 
-class Doubt(Record, frozen=True, kw_only=True):
+class Flag(Record, frozen=True, kw_only=True):
     """One attempt that a reader should look at, and why."""
 
     case: str
@@ -41,7 +41,7 @@ class Doubt(Record, frozen=True, kw_only=True):
     reason: str
 
 
-class Verified(Record, frozen=True, kw_only=True):
+class VerificationCount(Record, frozen=True, kw_only=True):
     """How many attempts were verified in one way."""
 
     trust: str
@@ -99,15 +99,15 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """Replies without text."""
     tampered: int = 0
     """Attempts that were caught forging their result; each counts as failed."""
-    tampered_attempts: tuple[Doubt, ...] = ()
+    tampered_attempts: tuple[Flag, ...] = ()
     """The first of them, with the evidence."""
     rechecked: int = 0
     """Attempts that were verified more than once."""
     disagreed: int = 0
     """Those of them that did not come out the same every time."""
-    disagreed_attempts: tuple[Doubt, ...] = ()
+    disagreed_attempts: tuple[Flag, ...] = ()
     """The first of these, with how often they did not."""
-    verified: tuple[Verified, ...] = ()
+    verified: tuple[VerificationCount, ...] = ()
     """How the judged attempts were verified, where code was run."""
     suites: SuiteScores | None = None
     """What the suites score; None where no case belongs to one."""
@@ -146,7 +146,7 @@ class Summary(Record, frozen=True, kw_only=True):
     """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
 
 
-class Headline(Record, frozen=True, kw_only=True):
+class ModelHeadline(Record, frozen=True, kw_only=True):
     """What a list of runs says of one model (under one tier)."""
 
     model: str
@@ -163,16 +163,16 @@ class Headline(Record, frozen=True, kw_only=True):
     """What the priced replies cost; None when no reply has a price."""
 
 
-class Headlines(Record, frozen=True, kw_only=True):
+class RunHeadlines(Record, frozen=True, kw_only=True):
     """What a list of runs says of one run."""
 
     made_of: str
     """The state of the files that this was worked out from."""
     cases: int
-    models: tuple[Headline, ...] = ()
+    models: tuple[ModelHeadline, ...] = ()
 
 
-class Tried(NamedTuple):
+class AttemptText(NamedTuple):
     """One attempt with all that is known about it."""
 
     case: Case
@@ -188,12 +188,12 @@ class Tried(NamedTuple):
     score: float | None
 
 
-class Results(NamedTuple):
+class RunResults(NamedTuple):
     """A whole run, texts included, as reports want it: cases in order, then models, then numbers."""
 
     info: RunInfo
     cases: tuple[Case, ...]
-    attempts: tuple[Tried, ...]
+    attempts: tuple[AttemptText, ...]
     summary: Summary
 
 
@@ -207,24 +207,24 @@ def summarise(
     suites: SuiteRule | None = None,
 ) -> Summary:
     """The numbers of a run, by its own k and rules or by others; reads the facts once and keeps none of their texts."""
-    return added_up(info, cases, endings(cases, facts), k=k, rule=rule, suites=suites)
+    return summarise_outcomes(info, cases, attempt_outcomes(cases, facts), k=k, rule=rule, suites=suites)
 
 
-def added_up(
+def summarise_outcomes(
     info: RunInfo,
     cases: Sequence[Case],
-    ends: Iterable[End],
+    ends: Iterable[AttemptOutcome],
     *,
     k: Sequence[int] | None = None,
     rule: str | None = None,
     suites: SuiteRule | None = None,
 ) -> Summary:
     """The same numbers from attempts that are joined already; they come in the order of their places."""
-    chosen = scoring.rule(rule or info.rule, info.rules)
+    chosen = scoring.find_rule(rule or info.rule, info.rules)
     return _summary(info, cases, ends, info.k if k is None else k, chosen, suites or info.suites)
 
 
-def results(
+def run_results(
     info: RunInfo,
     cases: Sequence[Case],
     facts: Iterable[Fact],
@@ -232,34 +232,36 @@ def results(
     k: Sequence[int] | None = None,
     rule: str | None = None,
     suites: SuiteRule | None = None,
-) -> Results:
+) -> RunResults:
     """The whole run with its texts, and the summary of it."""
-    attempts = tries(info, cases, facts, rule=rule)
+    attempts = attempt_texts(info, cases, facts, rule=rule)
     orders = {case.id: order for order, case in enumerate(cases)}
     ends = (
-        End(
-            Place(orders[tried.case.id], tried.model, tried.tier, tried.number),
-            answered(tried.reply) if tried.reply else None,
-            *_told(tried),
+        AttemptOutcome(
+            AttemptPlace(orders[tried.case.id], tried.model, tried.tier, tried.number),
+            reply_digest(tried.reply) if tried.reply else None,
+            *_digest_and_reason(tried),
         )
         for tried in attempts
     )
-    summary = added_up(info, cases, ends, k=k, rule=rule, suites=suites)
-    return Results(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
+    summary = summarise_outcomes(info, cases, ends, k=k, rule=rule, suites=suites)
+    return RunResults(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
 
 
-def _told(tried: Tried) -> tuple[Gist | None, str | None]:
+def _digest_and_reason(tried: AttemptText) -> tuple[VerdictDigest | None, str | None]:
     if tried.verdict is None:
         return None, one_line(tried.failure.message) if tried.failure else None
-    said = gist(tried.case, tried.verdict)
-    return said, why(tried.case, tried.verdict, said)
+    said = verdict_digest(tried.case, tried.verdict)
+    return said, failure_reason(tried.case, tried.verdict, said)
 
 
-def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> tuple[Tried, ...]:
+def attempt_texts(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None
+) -> tuple[AttemptText, ...]:
     """Every attempt that the facts tell of, joined: cases in order, then models, then numbers."""
-    chosen = scoring.rule(rule or info.rule, info.rules)
+    chosen = scoring.find_rule(rule or info.rule, info.rules)
     attempts = []
-    trails: Trails[Reply, Verdict, Failure] = Trails(
+    trails: AttemptHistories[Reply, Verdict, Failure] = AttemptHistories(
         cases, lambda reply: reply, lambda _, verdict: verdict, lambda failure: failure
     )
     for fact in facts:
@@ -267,7 +269,7 @@ def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: 
     for place, reply, verdict, failure in trails.ends():
         case = cases[place.order]
         attempts.append(
-            Tried(
+            AttemptText(
                 case=case,
                 model=place.model,
                 tier=place.tier,
@@ -275,14 +277,14 @@ def tries(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: 
                 reply=reply,
                 verdict=verdict,
                 failure=failure,
-                correct=scoring.correct(case, verdict.found) if verdict else None,
+                correct=scoring.is_correct(case, verdict.found) if verdict else None,
                 score=scoring.score(case, verdict.found, chosen) if verdict else None,
             )
         )
     return tuple(attempts)
 
 
-class Judged(NamedTuple):
+class CaseCounts(NamedTuple):
     """The judged attempts of one model at one case."""
 
     case: Case
@@ -300,11 +302,13 @@ class Judged(NamedTuple):
     further_passes: int
 
 
-def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None) -> list[Judged]:
+def case_counts(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None
+) -> list[CaseCounts]:
     """How the attempts of a run came out, by model and case; reads the facts once and keeps none of their texts."""
-    chosen = scoring.rule(rule or info.rule, info.rules)
-    ends = list(endings(cases, facts))
-    rows = _rows(info, cases, (end for end in ends if not _is_further(info, end.place)), chosen)
+    chosen = scoring.find_rule(rule or info.rule, info.rules)
+    ends = list(attempt_outcomes(cases, facts))
+    rows = _case_rows(info, cases, (end for end in ends if not _is_further(info, end.place)), chosen)
     further: dict[tuple[int, str], list[bool]] = {}
     for place, _, gist, _ in ends:
         if gist and _is_further(info, place):
@@ -316,13 +320,13 @@ def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule:
             planned = (info.more.get(model, {}).get(cases[order].id, 0)) > (info.samples or 0)
             scores = tuple(one.score for one in row.judged)
             found.append(
-                Judged(
+                CaseCounts(
                     case=cases[order],
                     model=model,
                     tier=tier,
                     passes=row.correct,
                     scores=scores,
-                    classes=tuple(in_order(row.classes).items()) if cases[order].suite else (),
+                    classes=tuple(ordered_class_counts(row.classes).items()) if cases[order].suite else (),
                     cost_usd=row.cost,
                     further_attempts=len(beyond) if planned else None,
                     further_passes=sum(beyond),
@@ -331,21 +335,21 @@ def judged(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule:
     return found
 
 
-def _is_further(info: RunInfo, place: Place) -> bool:
+def _is_further(info: RunInfo, place: AttemptPlace) -> bool:
     """Whether an attempt is one of those that only some cases got, because they looked worse."""
     return bool(info.more) and place.number > (info.samples or 0)
 
 
-def headlines(info: RunInfo, cases: Sequence[Case], ends: Iterable[End]) -> tuple[Headline, ...]:
+def headlines(info: RunInfo, cases: Sequence[Case], ends: Iterable[AttemptOutcome]) -> tuple[ModelHeadline, ...]:
     """What a list of runs says of each model, by the run's own rule; much less work than a summary."""
-    rows = _rows(info, cases, ends, scoring.rule(info.rule, info.rules))
+    rows = _case_rows(info, cases, ends, scoring.find_rule(info.rule, info.rules))
     return tuple(_headline(*group, list(asked.values())) for group, asked in rows.items())
 
 
-def _headline(model: str, tier: str, rows: Sequence[_Row]) -> Headline:
+def _headline(model: str, tier: str, rows: Sequence[_CaseRow]) -> ModelHeadline:
     pass_at_1 = _pass_at(pass_at_k, rows, 1)
     score = _rate(rows, lambda judged: judged.score)
-    return Headline(
+    return ModelHeadline(
         model=model,
         tier=tier,
         attempts=sum(len(row.judged) for row in rows),
@@ -357,7 +361,7 @@ def _headline(model: str, tier: str, rows: Sequence[_Row]) -> Headline:
     )
 
 
-def headlines_of(cases: Sequence[Case], summary: Summary) -> tuple[Headline, ...]:
+def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[ModelHeadline, ...]:
     """The same out of a summary by the run's own rule."""
     groups = {case.id: _group(case) for case in cases}
     judged: dict[tuple[str, str], list[CaseSummary]] = {}
@@ -369,14 +373,14 @@ def headlines_of(cases: Sequence[Case], summary: Summary) -> tuple[Headline, ...
         rows = judged.get((model.model, model.tier), [])
         values = [value for row in rows if (value := pass_at_k(row.attempts, row.correct, 1)) is not None]
         found.append(
-            Headline(
+            ModelHeadline(
                 model=model.model,
                 tier=model.tier,
                 attempts=model.attempts,
                 correct=model.correct,
                 missing=model.missing,
                 # a run need not ask for pass@1, and has it all the same
-                pass_at_1=mean(values, model.attempts, groups=_shared([groups[row.case] for row in rows]))
+                pass_at_1=mean(values, model.attempts, groups=_groups_if_shared([groups[row.case] for row in rows]))
                 if rows
                 else None,
                 mean_score=None if model.score.value is None else model.score,
@@ -386,7 +390,7 @@ def headlines_of(cases: Sequence[Case], summary: Summary) -> tuple[Headline, ...
     return tuple(found)
 
 
-def hardest(summary: Summary, limit: int = 5) -> list[CaseSummary]:
+def hardest_cases(summary: Summary, limit: int = 5) -> list[CaseSummary]:
     """The cases that failed most often, each with the model that failed least at it, worst first.
 
     What a weak model cannot do says little about a case; what the best one cannot do says much.
@@ -405,7 +409,7 @@ def _share(row: CaseSummary) -> float:
     return row.correct / row.attempts
 
 
-class Place(NamedTuple):
+class AttemptPlace(NamedTuple):
     """Which attempt this is; attempts are shown in this order."""
 
     order: int
@@ -415,7 +419,7 @@ class Place(NamedTuple):
     number: int
 
 
-class Answered(NamedTuple):
+class ReplyDigest(NamedTuple):
     """What a summary keeps of a reply: no texts, because a journal can be larger than memory."""
 
     input_tokens: int
@@ -428,10 +432,10 @@ class Answered(NamedTuple):
     empty: bool
 
 
-class Gist(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
+class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """What a summary keeps of a verdict, whatever the rule; most verdicts have the gist of another."""
 
-    measured: Measured
+    measured: FindingMeasures
     primary: str
     """The class of the response, or what else its verifier calls the failure."""
     compiled: bool | None
@@ -445,18 +449,18 @@ class Gist(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     levels: tuple[tuple[str, bool], ...]
 
 
-class End(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """What came of one attempt, without texts."""
 
-    place: Place
-    answered: Answered | None
-    gist: Gist | None
+    place: AttemptPlace
+    answered: ReplyDigest | None
+    gist: VerdictDigest | None
     """None where there is no verdict that counts."""
     why: str | None
     """Why it is not correct, empty when it is; without a verdict what stands in the way, None when nobody said."""
 
 
-class Broke(Protocol):
+class FailureLike(Protocol):
     """What is to be known of a failure."""
 
     @property
@@ -465,33 +469,33 @@ class Broke(Protocol):
     def key(self) -> str: ...
 
 
-Said = TypeVar("Said")
-Found = TypeVar("Found")
-Broken = TypeVar("Broken", bound=Broke)
+ReplyPart = TypeVar("ReplyPart")
+VerdictPart = TypeVar("VerdictPart")
+FailurePart = TypeVar("FailurePart", bound=FailureLike)
 
 
 @dataclass(slots=True)
-class _Trail(Generic[Said, Found, Broken]):
+class _AttemptHistory(Generic[ReplyPart, VerdictPart, FailurePart]):
     """What the journal has told of one attempt so far."""
 
     key: str = ""
-    said: Said | None = None
+    said: ReplyPart | None = None
     ask: str = ""
     """The key of the reply that was verified."""
-    found: Found | None = None
-    failure: Broken | None = None
+    found: VerdictPart | None = None
+    failure: FailurePart | None = None
 
-    def reply(self, key: str, said: Said) -> None:
+    def reply(self, key: str, said: ReplyPart) -> None:
         self.key, self.said, self.failure = key, said, None
 
-    def verdict(self, ask: str, found: Found | None) -> None:
+    def verdict(self, ask: str, found: VerdictPart | None) -> None:
         if self.failure is not None and self.failure.stage == "verify":
             self.failure = None
         # a late verdict on an older reply must not hide the one on the reply that counts
         if found is not None and (self.found is None or ask == self.key or self.ask != self.key):
             self.ask, self.found = self.key if ask == self.key else ask, found
 
-    def end(self) -> tuple[Said | None, Found | None, Broken | None]:
+    def end(self) -> tuple[ReplyPart | None, VerdictPart | None, FailurePart | None]:
         """The reply that counts, its verdict, and what stands between them when there is none."""
         if self.said is None or self.ask != self.key:
             return self.said, None, self.failure
@@ -501,37 +505,37 @@ class _Trail(Generic[Said, Found, Broken]):
         return self.said, self.found, None
 
 
-class Trails(Generic[Said, Found, Broken]):
+class AttemptHistories(Generic[ReplyPart, VerdictPart, FailurePart]):
     """The attempts that facts tell of, with what is to be kept of each fact; facts are added in their order."""
 
     def __init__(
         self,
         cases: Sequence[Case],
-        said: Callable[[Reply], Said],
-        found: Callable[[Case, Verdict], Found],
-        failed: Callable[[Failure], Broken],
+        said: Callable[[Reply], ReplyPart],
+        found: Callable[[Case, Verdict], VerdictPart],
+        failed: Callable[[Failure], FailurePart],
     ) -> None:
         self._cases = cases
         self._orders = {case.id: order for order, case in enumerate(cases)}
         self._tests = [case.tests_digest for case in cases]
         self._said, self._found, self._failed = said, found, failed
-        self._trails: dict[Place, _Trail[Said, Found, Broken]] = {}
+        self._trails: dict[AttemptPlace, _AttemptHistory[ReplyPart, VerdictPart, FailurePart]] = {}
 
     def __len__(self) -> int:
         return len(self._trails)
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[AttemptPlace]:
         return iter(self._trails)
 
-    def add(self, fact: Fact) -> Place | None:
+    def add(self, fact: Fact) -> AttemptPlace | None:
         """Take a fact into account; returns the attempt it is about, None when the run has no such case."""
         order = self._orders.get(fact.case)
         if order is None:
             return None
-        place = Place(order, sys.intern(fact.model), sys.intern(fact.tier), fact.number)
+        place = AttemptPlace(order, sys.intern(fact.model), sys.intern(fact.tier), fact.number)
         trail = self._trails.get(place)
         if trail is None:
-            trail = self._trails[place] = _Trail()
+            trail = self._trails[place] = _AttemptHistory()
         if isinstance(fact, Reply):
             trail.reply(fact.key, self._said(fact))
         elif isinstance(fact, Verdict):
@@ -541,47 +545,49 @@ class Trails(Generic[Said, Found, Broken]):
             trail.failure = self._failed(fact)
         return place
 
-    def end(self, place: Place) -> tuple[Said | None, Found | None, Broken | None]:
+    def end(self, place: AttemptPlace) -> tuple[ReplyPart | None, VerdictPart | None, FailurePart | None]:
         """What came of one attempt so far: its reply, its verdict, and what stands between them when there is none."""
         return self._trails[place].end()
 
-    def ends(self) -> Iterator[tuple[Place, Said | None, Found | None, Broken | None]]:
+    def ends(self) -> Iterator[tuple[AttemptPlace, ReplyPart | None, VerdictPart | None, FailurePart | None]]:
         """The same for all attempts, in order."""
         for place in sorted(self._trails):
             yield place, *self._trails[place].end()
 
 
-def endings(cases: Sequence[Case], facts: Iterable[Fact]) -> Iterator[End]:
+def attempt_outcomes(cases: Sequence[Case], facts: Iterable[Fact]) -> Iterator[AttemptOutcome]:
     """What came of the attempts that facts tell of, in order."""
     # most verdicts say the same as another: a million attempts share a few gists
-    shared: dict[Gist, Gist] = {}
+    shared: dict[VerdictDigest, VerdictDigest] = {}
 
-    def found(case: Case, verdict: Verdict) -> tuple[Gist, str]:
-        said = gist(case, verdict)
-        return shared.setdefault(said, said), why(case, verdict, said)
+    def found(case: Case, verdict: Verdict) -> tuple[VerdictDigest, str]:
+        said = verdict_digest(case, verdict)
+        return shared.setdefault(said, said), failure_reason(case, verdict, said)
 
-    trails: Trails[Answered, tuple[Gist, str], Failure] = Trails(cases, answered, found, _shortened)
+    trails: AttemptHistories[ReplyDigest, tuple[VerdictDigest, str], Failure] = AttemptHistories(
+        cases, reply_digest, found, _shortened_failure
+    )
     for fact in facts:
         trails.add(fact)
     for place, reply, judged, failure in trails.ends():
         said, reason = judged or (None, failure.message if failure else None)
-        yield End(place, reply, said, reason)
+        yield AttemptOutcome(place, reply, said, reason)
 
 
-def answered(reply: Reply) -> Answered:
+def reply_digest(reply: Reply) -> ReplyDigest:
     """What a summary keeps of a reply."""
     answer = reply.answer
     usd = answer.cost.usd if answer.cost else None
     tokens = answer.input_tokens, answer.output_tokens
-    return answered_as(*tokens, usd, answer.latency, answer.finish, is_blank(answer.text))
+    return reply_digest_from(*tokens, usd, answer.latency, answer.finish, is_blank(answer.text))
 
 
-def answered_as(
+def reply_digest_from(
     input_tokens: int | None, output_tokens: int | None, usd: float | None, latency: float, finish: str, empty: bool
-) -> Answered:
+) -> ReplyDigest:
     """The same from what was written down of it."""
     wait = _wait(latency, finish)
-    return Answered(input_tokens or 0, output_tokens or 0, usd, latency, wait, finish == "length", empty)
+    return ReplyDigest(input_tokens or 0, output_tokens or 0, usd, latency, wait, finish == "length", empty)
 
 
 def is_blank(text: str) -> bool:
@@ -596,15 +602,15 @@ def _wait(latency: float, finish: str) -> float | None:
     return latency if latency > 0 and finish not in ("crash", "error") else None
 
 
-def gist(case: Case, verdict: Verdict) -> Gist:
+def verdict_digest(case: Case, verdict: Verdict) -> VerdictDigest:
     """What a summary keeps of a verdict besides the reason."""
     found = verdict.found
-    measured = scoring.measured(case, found)
-    return Gist(
+    measured = scoring.finding_measures(case, found)
+    return VerdictDigest(
         measured,
-        classified(measured.correct, one_line(found.label)),
-        scoring.compiled(found),
-        scoring.lint(found),
+        classify_response(measured.correct, one_line(found.label)),
+        scoring.code_compiled(found),
+        scoring.lint_score(found),
         bool(found.tampered),
         found.rechecked,
         found.disagreed,
@@ -615,12 +621,12 @@ def gist(case: Case, verdict: Verdict) -> Gist:
     )
 
 
-def why(case: Case, verdict: Verdict, gist: Gist) -> str:
+def failure_reason(case: Case, verdict: Verdict, gist: VerdictDigest) -> str:
     """Why an attempt is not correct, in one line; empty when it is."""
-    return "" if gist.measured.correct else one_line(scoring.why(case, verdict.found))
+    return "" if gist.measured.correct else one_line(scoring.finding_failure_reason(case, verdict.found))
 
 
-def _shortened(failure: Failure) -> Failure:
+def _shortened_failure(failure: Failure) -> Failure:
     return msgspec.structs.replace(failure, message=one_line(failure.message))
 
 
@@ -632,7 +638,7 @@ def one_line(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:199]}…"
 
 
-class _Judged(NamedTuple):
+class _ScoredVerdict(NamedTuple):
     """What a rule makes of a verdict."""
 
     correct: bool
@@ -653,8 +659,8 @@ class _Judged(NamedTuple):
     levels: tuple[tuple[str, bool], ...]
 
 
-def _judged(gist: Gist, why: str, score: float | None, unknown: tuple[str, ...]) -> _Judged:
-    return _Judged(
+def _scored_verdict(gist: VerdictDigest, why: str, score: float | None, unknown: tuple[str, ...]) -> _ScoredVerdict:
+    return _ScoredVerdict(
         correct=gist.measured.correct,
         primary=gist.primary,
         score=score,
@@ -674,7 +680,7 @@ def _judged(gist: Gist, why: str, score: float | None, unknown: tuple[str, ...])
 
 
 @dataclass(slots=True)
-class _Row:
+class _CaseRow:
     """One case under one model and tier."""
 
     case: str
@@ -686,13 +692,13 @@ class _Row:
     asked: bool = False
     """Whether any fact tells of it."""
     correct: int = 0
-    answered: list[Answered] = field(default_factory=list)
+    answered: list[ReplyDigest] = field(default_factory=list)
     paid: list[float | None] = field(default_factory=list)
     """For every judged attempt, what its reply cost; None when that is not known."""
-    judged: list[_Judged] = field(default_factory=list)
+    judged: list[_ScoredVerdict] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     """For every attempt without a verdict, the reason."""
-    doubted: list[tuple[int, _Judged]] = field(default_factory=list)
+    doubted: list[tuple[int, _ScoredVerdict]] = field(default_factory=list)
     """The attempts to look at, by their numbers."""
 
     @property
@@ -709,21 +715,21 @@ class _Row:
     def planned(self) -> int:
         return len(self.judged) + len(self.missing)
 
-    def values(self, of: Callable[[_Judged], float | None]) -> list[float]:
+    def values(self, of: Callable[[_ScoredVerdict], float | None]) -> list[float]:
         """One value for every judged attempt that has it."""
         return [value for judged in self.judged if (value := of(judged)) is not None]
 
 
-_Rows = dict[tuple[str, str], dict[int, _Row]]
+_CaseRows = dict[tuple[str, str], dict[int, _CaseRow]]
 """By model and tier, then by the place of the case."""
 
 
-def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[End], rule: Rule) -> _Rows:
+def _case_rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[AttemptOutcome], rule: Rule) -> _CaseRows:
     """The attempts by model and case, together with those that were planned and left no trace."""
     # a model that was never answered is missing, not absent
-    rows: _Rows = {pair: {} for pair in planned(info)}
-    scores: dict[Gist, tuple[float | None, tuple[str, ...]]] = {}
-    opinions: dict[tuple[Gist, str], _Judged] = {}
+    rows: _CaseRows = {pair: {} for pair in planned_columns(info)}
+    scores: dict[VerdictDigest, tuple[float | None, tuple[str, ...]]] = {}
+    opinions: dict[tuple[VerdictDigest, str], _ScoredVerdict] = {}
     for_judges = {order for order, case in enumerate(cases) if case.by_judges}
     for (order, model, tier, number), answered, gist, why in ends:
         if order in for_judges:
@@ -733,7 +739,7 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[End], rule: Rule)
             by_case = rows[model, tier] = {}
         row = by_case.get(order)
         if row is None:
-            row = by_case[order] = _row(cases[order])
+            row = by_case[order] = _empty_case_row(cases[order])
             row.asked = True
         if answered:
             row.answered.append(answered)
@@ -743,7 +749,7 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[End], rule: Rule)
             if judged is None:
                 if gist not in scores:
                     scores[gist] = gist.measured.score(rule), gist.measured.unknown(rule)
-                judged = opinions[told] = _judged(*told, *scores[gist])
+                judged = opinions[told] = _scored_verdict(*told, *scores[gist])
             row.correct += judged.correct
             row.judged.append(judged)
             row.paid.append(answered.usd if answered else None)
@@ -755,20 +761,20 @@ def _rows(info: RunInfo, cases: Sequence[Case], ends: Iterable[End], rule: Rule)
         for order, case in enumerate(cases):
             if case.by_judges or (order not in by_case and info.unrecorded.get(model, 0)):
                 continue
-            row = by_case.setdefault(order, _row(case))
+            row = by_case.setdefault(order, _empty_case_row(case))
             row.missing.extend(["not asked yet"] * ((info.samples or 0) - row.planned))
     return {group: dict(sorted(rows[group].items())) for group in sorted(rows)}
 
 
-def planned(info: RunInfo) -> list[tuple[str, str]]:
+def planned_columns(info: RunInfo) -> list[tuple[str, str]]:
     """Which models a run asks, each with its tier."""
     if info.experiment and info.experiment.tiers:
         return [(tier.model, tier.name) for tier in info.experiment.tiers]
     return list(itertools.product(info.names, info.tiers or ("",)))
 
 
-def _row(case: Case) -> _Row:
-    return _Row(case.id, _group(case), case.suite, case.expected_classification)
+def _empty_case_row(case: Case) -> _CaseRow:
+    return _CaseRow(case.id, _group(case), case.suite, case.expected_classification)
 
 
 def _group(case: Case) -> str:
@@ -777,9 +783,14 @@ def _group(case: Case) -> str:
 
 
 def _summary(
-    info: RunInfo, cases: Sequence[Case], ends: Iterable[End], k: Sequence[int], rule: Rule, suites: SuiteRule
+    info: RunInfo,
+    cases: Sequence[Case],
+    ends: Iterable[AttemptOutcome],
+    k: Sequence[int],
+    rule: Rule,
+    suites: SuiteRule,
 ) -> Summary:
-    rows = _rows(info, cases, ends, rule)
+    rows = _case_rows(info, cases, ends, rule)
     sizes = sorted(set(k))
     names = {case.suite for case in cases if case.suite}
     models = tuple(
@@ -794,7 +805,7 @@ def _summary(
         models=models,
         cases=tuple(_case_summary(model, tier, row, sizes) for _, model, tier, row in every),
         rule=rule.name,
-        warnings=(*_left_to_judges(cases), *_warnings(info, rows, models, rule)),
+        warnings=(*_judge_only_warnings(cases), *_warnings(info, rows, models, rule)),
         conclusive=(any(model.attempts for model in models) or _needs_no_verdict(info, cases))
         and not any(20 * len(model.unscored) > len(rows[model.model, model.tier]) for model in models),
     )
@@ -805,7 +816,7 @@ def _needs_no_verdict(info: RunInfo, cases: Sequence[Case]) -> bool:
     return all(case.by_judges for case in cases) if cases else info.shard is not None
 
 
-def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> CaseSummary:
+def _case_summary(model: str, tier: str, row: _CaseRow, sizes: Sequence[int]) -> CaseSummary:
     reasons = [judged.why for judged in row.judged if not judged.correct] if row.judged else row.missing
     return CaseSummary(
         case=row.case,
@@ -823,7 +834,7 @@ def _case_summary(model: str, tier: str, row: _Row, sizes: Sequence[int]) -> Cas
     )
 
 
-def _suites(rows: Iterable[_Row], rule: SuiteRule, names: Collection[str]) -> SuiteScores | None:
+def _suites(rows: Iterable[_CaseRow], rule: SuiteRule, names: Collection[str]) -> SuiteScores | None:
     """What the suites of these names score; None where there are none."""
     of_suites = [
         SuiteCase(
@@ -841,7 +852,7 @@ def _suites(rows: Iterable[_Row], rule: SuiteRule, names: Collection[str]) -> Su
 
 
 def _model_summary(
-    model: str, tier: str, rows: Sequence[_Row], sizes: Sequence[int], suites: SuiteScores | None
+    model: str, tier: str, rows: Sequence[_CaseRow], sizes: Sequence[int], suites: SuiteScores | None
 ) -> ModelSummary:
     answered = [reply for row in rows for reply in row.answered]
     waits = [reply.latency for reply in answered]
@@ -875,43 +886,45 @@ def _model_summary(
         truncated=sum(reply.truncated for reply in answered),
         empty=sum(reply.empty for reply in answered),
         tampered=sum(one.tampered for one in judged),
-        tampered_attempts=_doubts(rows, lambda one: one.why.removeprefix("tampered: ") if one.tampered else ""),
+        tampered_attempts=_flagged_attempts(
+            rows, lambda one: one.why.removeprefix("tampered: ") if one.tampered else ""
+        ),
         rechecked=sum(one.rechecked > 0 for one in judged),
         disagreed=sum(one.disagreed > 0 for one in judged),
-        disagreed_attempts=_doubts(rows, _disagreement),
+        disagreed_attempts=_flagged_attempts(rows, _disagreement),
         verified=tuple(
-            Verified(trust=trust, isolation=isolation, node=node, attempts=count)
+            VerificationCount(trust=trust, isolation=isolation, node=node, attempts=count)
             for (trust, isolation, node), count in sorted(ways.items())
         ),
         suites=suites,
     )
 
 
-def _cost(answered: Iterable[Answered]) -> float | None:
+def _cost(answered: Iterable[ReplyDigest]) -> float | None:
     """What the priced replies cost; None when no reply has a price."""
     prices = [reply.usd for reply in answered if reply.usd is not None]
     return math.fsum(prices) if prices else None
 
 
-def _doubts(rows: Sequence[_Row], reason: Callable[[_Judged], str]) -> tuple[Doubt, ...]:
+def _flagged_attempts(rows: Sequence[_CaseRow], reason: Callable[[_ScoredVerdict], str]) -> tuple[Flag, ...]:
     """The first attempts that there is a reason to look at."""
     every = (
-        Doubt(case=row.case, number=number, reason=said)
+        Flag(case=row.case, number=number, reason=said)
         for row in rows
         for number, judged in row.doubted
         if (said := reason(judged))
     )
-    return tuple(itertools.islice(every, LISTED))
+    return tuple(itertools.islice(every, MAX_FLAGGED_ATTEMPTS))
 
 
-def _disagreement(judged: _Judged) -> str:
+def _disagreement(judged: _ScoredVerdict) -> str:
     if not judged.disagreed:
         return ""
     first, later = ("passed", "failed") if judged.correct else ("failed", "passed")
     return f"{first} at first, then {later} {judged.disagreed} of {judged.rechecked} times"
 
 
-def _levels(rows: Sequence[_Row], sizes: Sequence[int]) -> dict[str, dict[int, Estimate]]:
+def _levels(rows: Sequence[_CaseRow], sizes: Sequence[int]) -> dict[str, dict[int, Estimate]]:
     """pass@k at each level of success that some attempt is known to have reached or not, in the verifier's order."""
     names = dict.fromkeys(level for row in rows for one in row.judged for level, _ in one.levels)
     found = {}
@@ -925,7 +938,7 @@ def _levels(rows: Sequence[_Row], sizes: Sequence[int]) -> dict[str, dict[int, E
 
 def _pass_at(
     of: Callable[[int, int, int], float | None],
-    rows: Sequence[_Row],
+    rows: Sequence[_CaseRow],
     size: int,
     counted: Sequence[tuple[int, int]] | None = None,
 ) -> Estimate:
@@ -941,28 +954,28 @@ def _pass_at(
     )
 
 
-def _rate(rows: Sequence[_Row], of: Callable[[_Judged], float | None]) -> Estimate:
+def _rate(rows: Sequence[_CaseRow], of: Callable[[_ScoredVerdict], float | None]) -> Estimate:
     """The mean over cases of the mean over their attempts, where an attempt has the value."""
     known = [(row, values) for row in rows if (values := row.values(of))]
     means = [math.fsum(values) / len(values) for _, values in known]
     return _over_cases([row for row, _ in known], means, sum(len(values) for _, values in known))
 
 
-def _over_cases(rows: Sequence[_Row], values: Sequence[float], attempts: int) -> Estimate:
+def _over_cases(rows: Sequence[_CaseRow], values: Sequence[float], attempts: int) -> Estimate:
     """The mean over cases; those of one group vary together."""
     return mean(values, attempts, groups=_groups(rows))
 
 
-def _groups(rows: Sequence[_Row]) -> list[str] | None:
+def _groups(rows: Sequence[_CaseRow]) -> list[str] | None:
     """The group of each case; None when no two cases share one."""
-    return _shared([row.group for row in rows])
+    return _groups_if_shared([row.group for row in rows])
 
 
-def _shared(groups: list[str]) -> list[str] | None:
+def _groups_if_shared(groups: list[str]) -> list[str] | None:
     return groups if len(set(groups)) < len(groups) else None
 
 
-def _cost_of_pass(rows: Sequence[_Row]) -> Estimate:
+def _cost_of_pass(rows: Sequence[_CaseRow]) -> Estimate:
     """What a correct attempt costs; unknown where the price of a judged one is."""
     judged = [row for row in rows if row.judged]
     costs = [cost for row in judged if (cost := row.cost) is not None]
@@ -972,16 +985,16 @@ def _cost_of_pass(rows: Sequence[_Row]) -> Estimate:
     return price_of_pass(costs, [row.correct for row in judged], attempts, groups=_groups(judged))
 
 
-MOST_DRAWS = 10_000_000
+MAX_BOOTSTRAP_DRAWS = 10_000_000
 """How many values a bootstrap of many cases may draw."""
 
 
-def _latency(rows: Sequence[_Row]) -> Estimate:
+def _latency(rows: Sequence[_CaseRow]) -> Estimate:
     """The mean over cases of their mean latency, with the bootstrap's interval: seconds have no upper end."""
     answered = [row for row in rows if row.answered]
     waits = [[reply.latency for reply in row.answered] for row in answered]
     means = [math.fsum(each) / len(each) for each in waits]
-    replicates = max(1000, min(10_000, MOST_DRAWS // max(1, len(means))))
+    replicates = max(1000, min(10_000, MAX_BOOTSTRAP_DRAWS // max(1, len(means))))
     groups = _groups(answered)
     interval = (
         _grouped_bootstrap(means, groups, replicates) if groups else bootstrap(means, seed=0, replicates=replicates)
@@ -1027,14 +1040,14 @@ def _most_frequent(reasons: Iterable[str]) -> str:
     return f"{counts[reason]}x {reason}" if counts[reason] > 1 else reason
 
 
-def _left_to_judges(cases: Sequence[Case]) -> Iterator[str]:
+def _judge_only_warnings(cases: Sequence[Case]) -> Iterator[str]:
     alone = sum(case.by_judges for case in cases)
     if alone:
         what = "1 case is" if alone == 1 else f"{alone} cases are"
         yield f"{what} for judges alone to decide, and in no figure here: steelyard tiers has what they say"
 
 
-def _warnings(info: RunInfo, rows: _Rows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:
+def _warnings(info: RunInfo, rows: _CaseRows, models: Sequence[ModelSummary], rule: Rule) -> Iterator[str]:
     """What a reader must know first: about the run, then about each model."""
     if info.shard is not None:
         shard = info.shard

@@ -10,28 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.engine.results.count_attempts import Counting
-    from steelyard.engine.session import Means, Watch
+    from steelyard.engine.results.count_attempts import CountingOptions
+    from steelyard.engine.session import ProgressCallback, RunOptions
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
 
-def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Settings, Means]:
+def settings_and_run_options(
+    options: argparse.Namespace, watch: ProgressCallback | None = None
+) -> tuple[Settings, RunOptions]:
     """The settings, and what a run is carried out with; what is odd about the settings is told on standard error."""
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module
-    from steelyard.engine.session import Means
-    from steelyard.providers.prices import table
+    from steelyard.engine.session import RunOptions
+    from steelyard.providers.prices import price_table
 
     if getattr(options, "env_file", None):
         settings_module.read_env_file(Path(options.env_file), os.environ)
     settings, problems = settings_module.load(Path(options.config) if options.config else None, os.environ)
     for problem in problems:
-        _tell(f"warning: {problem}")
+        _print_to_stderr(f"warning: {problem}")
     if settings.price_table:
-        settings = replace(settings, prices={**table(settings.price_table), **settings.prices})
-    return settings, Means(
+        settings = replace(settings, prices={**price_table(settings.price_table), **settings.prices})
+    return settings, RunOptions(
         settings=settings,
         parallelism=getattr(options, "parallelism", None),
         max_cost=getattr(options, "max_cost", None),
@@ -45,17 +47,19 @@ def means(options: argparse.Namespace, watch: Watch | None = None) -> tuple[Sett
     )
 
 
-def counting(options: argparse.Namespace) -> Counting:
+def counting_options(options: argparse.Namespace) -> CountingOptions:
     """How attempts in Parquet are read and counted."""
-    from steelyard.engine.results.count_attempts import Counting
-    from steelyard.outcomes.parquet_counts import USUAL
+    from steelyard.engine.results.count_attempts import CountingOptions
+    from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS
 
-    columns = USUAL._replace(passed=options.passed, sample=options.sample)
-    columns = columns._replace(case=options.case or USUAL.case, model=options.model or USUAL.model)
-    return Counting(columns, options.copies, options.backend, options.ray_address)
+    columns = DEFAULT_ATTEMPT_COLUMNS._replace(passed=options.passed, sample=options.sample)
+    columns = columns._replace(
+        case=options.case or DEFAULT_ATTEMPT_COLUMNS.case, model=options.model or DEFAULT_ATTEMPT_COLUMNS.model
+    )
+    return CountingOptions(columns, options.copies, options.backend, options.ray_address)
 
 
-def models(given: Sequence[str] | None) -> list[str]:
+def split_model_names(given: Sequence[str] | None) -> list[str]:
     """The models that some texts name, several in one text parted by commas."""
     import re
 
@@ -89,15 +93,15 @@ def suite_rule(
     """How suites are scored where options or settings say so, the run's own where they do not; None where neither does."""
     from msgspec.structs import asdict, replace
 
-    from steelyard.analysis.suites import check
-    from steelyard.errors import InputError, nearest
+    from steelyard.analysis.suites import check_suite_rule
+    from steelyard.errors import InputError, did_you_mean
 
     where = options.config or "steelyard.toml"
     suites = {case.suite for case in cases if case.suite}
     in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
     given = {
-        "penalties": _assigned("--penalty", options.penalty, "refusal=0.25"),
-        "weights": _assigned("--suite-weight", options.suite_weight, "injection=2"),
+        "penalties": _numbers_by_name("--penalty", options.penalty, "refusal=0.25"),
+        "weights": _numbers_by_name("--suite-weight", options.suite_weight, "injection=2"),
         "latency_target": options.latency_target,
         "latency_limit": options.latency_limit,
     }
@@ -106,12 +110,14 @@ def suite_rule(
         return None
     rule = replace(own, **{**in_file, **given})
     try:
-        check(rule, suites=suites if "weights" in given else None)
+        check_suite_rule(rule, suites=suites if "weights" in given else None)
     except InputError as error:
         raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
     # one settings file serves many runs, and not all of them have every suite
     for suite in sorted(in_file.get("weights", {}).keys() - suites):
-        _tell(f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({nearest(suite, suites)})')
+        _print_to_stderr(
+            f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({did_you_mean(suite, suites)})'
+        )
     return rule
 
 
@@ -119,11 +125,11 @@ def suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings)
     """How the suites of a stored run are scored, as above."""
     from steelyard import store
 
-    stored = store.Stored(folder)
+    stored = store.StoredRun(folder)
     return suite_rule(options, settings, stored.info.suites, stored.cases)
 
 
-def _assigned(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
+def _numbers_by_name(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
     """The numbers that NAME=NUMBER gives to names; None where nothing is given."""
     from steelyard.errors import InputError
 
@@ -142,7 +148,7 @@ def _assigned(option: str, given: Sequence[str] | None, example: str) -> dict[st
     return numbers or None
 
 
-def text(given: str | None) -> str:
+def text_or_file(given: str | None) -> str:
     """The text itself, or that of the file it names."""
     if not given:
         return ""
@@ -152,5 +158,5 @@ def text(given: str | None) -> str:
         return given
 
 
-def _tell(what: str) -> None:
+def _print_to_stderr(what: str) -> None:
     print(what, file=sys.stderr, flush=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-Command = Callable[[argparse.Namespace], int]
+CommandFunction = Callable[[argparse.Namespace], int]
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help with an option's value written once, behind its last name, whatever the version of Python."""
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -22,7 +22,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(action.option_strings)} {value}"
 
 
-class _Parser(argparse.ArgumentParser):
+class _OneLineErrorParser(argparse.ArgumentParser):
     """Says what is wrong in one sentence; whoever wants the whole usage asks for it."""
 
     def error(self, message: str) -> NoReturn:
@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see {self.prog} --help")
 
 
-class _Version(argparse.Action):
+class _VersionAction(argparse.Action):
     """Tells the version; what knows it is loaded only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
@@ -41,9 +41,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+def parser(commands: Mapping[str, CommandFunction]) -> argparse.ArgumentParser:
     """The parser of all commands; each is explained by its docstring."""
-    parser = _Parser(
+    parser = _OneLineErrorParser(
         prog="steelyard",
         description="Find out how good the things are that language models write, and whether a difference is real.",
         epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
@@ -51,7 +51,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         "are missing, 130 interrupted and resumable.",
     )
     parser.set_defaults(command=None)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, epilog: str) -> argparse.ArgumentParser:
@@ -61,7 +61,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
             help=about,
             description=about,
             epilog=epilog,
-            formatter_class=_Help,
+            formatter_class=_HelpFormatter,
         )
         sub.set_defaults(command=commands[name])
         return sub
@@ -71,12 +71,12 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _run_argument(sub)
     sub.add_argument("-n", "--samples", type=_count, help="attempts per case and model from now on")
     _inconclusive_option(sub)
-    _means_options(sub, backend=True)
+    _execution_options(sub, backend=True)
     _result_options(sub)
     sub = command("verify", "example:\n  steelyard verify latest --eval-set evals/fixed.toml")
     _run_argument(sub)
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="take the tests from here")
-    _means_options(sub, backend=True)
+    _execution_options(sub, backend=True)
     _result_options(sub)
     sub = command("merge", MERGE_EXAMPLES)
     sub.add_argument("run", nargs="+", metavar="RUN", help="the run folders of all shards, in any order")
@@ -170,7 +170,7 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     _shard_option(sub)
     sub.add_argument("--dry-run", action="store_true", help="only say what would be asked, and the most it can cost")
     _tier_report_options(sub)
-    _means_options(sub)
+    _execution_options(sub)
     sub = command(
         "judge",
         "example:\n  steelyard judge latest --rubric rubric.yaml --judges openai/gpt-5,anthropic/claude-sonnet-4-5",
@@ -186,10 +186,16 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("--max-tokens", type=_count, metavar="N", help="the longest reply of a judge, in tokens")
     sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
     _tier_report_options(sub)
-    _means_options(sub)
+    _execution_options(sub)
     sub = command("view", VIEW_EXAMPLES)
     sub.add_argument("folder", nargs="?", metavar="DIR", help="a folder of runs, or one run (default: steelyard-runs)")
-    sub.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"0 takes any (default: {PORT})")
+    sub.add_argument(
+        "--port",
+        type=_port,
+        default=DEFAULT_VIEWER_PORT,
+        metavar="N",
+        help=f"0 takes any (default: {DEFAULT_VIEWER_PORT})",
+    )
     sub.add_argument("--no-browser", action="store_true", help="only print the address")
     _settings_option(sub)
     sub = command("models", "example:\n  OPENAI_API_KEY=... steelyard models")
@@ -197,12 +203,12 @@ def parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
     sub = command("init", "example:\n  steelyard init my-evals")
     sub.add_argument("folder", nargs="?", default=".", help="where to write (default: here)")
-    sub = command("doctor", DOCTOR_EXIT)
+    sub = command("doctor", DOCTOR_EXAMPLE)
     sub.add_argument("--format", default="text", choices=["text", "json"], help="what is printed (default: text)")
     return parser
 
 
-PORT = 7373
+DEFAULT_VIEWER_PORT = 7373
 VIEW_EXAMPLES = """\
 The address is printed on standard output. With STEELYARD_API_KEY set, pages and API ask for that key.
 
@@ -305,7 +311,7 @@ examples:
   steelyard query "SELECT model, avg(correct::int) AS pass_rate FROM attempts GROUP BY model"
   steelyard query "SELECT * FROM failures" -o failures.parquet
 """
-DOCTOR_EXIT = """\
+DOCTOR_EXAMPLE = """\
 Every level of containment is started, and a probe inside it tries to get out. Exit codes: 0 when a level holds, 3 when
 none does; then code is run only with --allow-weak-sandbox.
 
@@ -357,7 +363,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     )
     decide.add_argument("--max-samples", type=_count, metavar="N", help="attempts per case at the most (default: 20)")
     _decision_options(decide)
-    _means_options(sub, backend=True)
+    _execution_options(sub, backend=True)
     sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     _result_options(sub)
@@ -376,7 +382,7 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--baseline", required=True, metavar="A", help="what it was")
     sub.add_argument("--current", required=True, metavar="B", help="what it is now")
     sub.add_argument(
-        "--threshold", type=_share, default=0.05, metavar="X", help="how far a mean score may move (default: 0.05)"
+        "--threshold", type=_fraction, default=0.05, metavar="X", help="how far a mean score may move (default: 0.05)"
     )
     sub.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more")
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
@@ -405,10 +411,14 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
 
 def _decision_options(sub: Any) -> None:
     sub.add_argument(
-        "--margin", type=_share, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
+        "--margin", type=_fraction, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
     )
     sub.add_argument(
-        "--alpha", type=_share, default=0.05, metavar="X", help="how often nothing may raise an alarm (default: 0.05)"
+        "--alpha",
+        type=_fraction,
+        default=0.05,
+        metavar="X",
+        help="how often nothing may raise an alarm (default: 0.05)",
     )
     _inconclusive_option(sub)
 
@@ -429,10 +439,10 @@ def _plan_options(sub: argparse.ArgumentParser) -> None:
         "-m", "--models", action="append", metavar="P/M,...", help="only these models of the baseline (default: all)"
     )
     sub.add_argument(
-        "--detect", type=_share, default=0.05, metavar="X", help="the mean drop that is to be seen (default: 0.05)"
+        "--detect", type=_fraction, default=0.05, metavar="X", help="the mean drop that is to be seen (default: 0.05)"
     )
-    sub.add_argument("--power", type=_share, default=0.8, metavar="X", help="how likely it is to be (default: 0.8)")
-    sub.add_argument("--alpha", type=_share, default=0.05, metavar="X", help="as for gate (default: 0.05)")
+    sub.add_argument("--power", type=_fraction, default=0.8, metavar="X", help="how likely it is to be (default: 0.8)")
+    sub.add_argument("--alpha", type=_fraction, default=0.05, metavar="X", help="as for gate (default: 0.05)")
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
     )
@@ -541,7 +551,7 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed makes other outcomes (default: 0)")
 
 
-def _means_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> None:
+def _execution_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> None:
     how = sub.add_argument_group("how it is done")
     how.add_argument(
         "-j", "--parallelism", type=_count, metavar="N", help="never more at once than this; below it the pace adapts"
@@ -599,7 +609,7 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
     result = sub.add_argument_group("what is shown")
     result.add_argument(
         "--fail-under",
-        type=_share,
+        type=_fraction,
         metavar="X",
         help="exit with 1 when a model's pass@k, at the smallest k, is below X",
     )
@@ -660,7 +670,7 @@ def _report_option(sub: Any) -> None:
     )
 
 
-def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """The options as given; a mistyped one is told together with the one that was meant."""
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -675,7 +685,7 @@ def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Na
     return options
 
 
-def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
+def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
     """Let the environment, then the settings file, say what the command line does not."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--config")
@@ -688,10 +698,11 @@ def take_over_defaults(parser: argparse.ArgumentParser, arguments: list[str]) ->
         in_file = settings.load(Path(config) if config else None, os.environ)[0].options
     known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
     for name in sorted(set(in_file) - known):
-        from steelyard.errors import nearest
+        from steelyard.errors import did_you_mean
 
         print(
-            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({nearest(name, known)})', file=sys.stderr
+            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({did_you_mean(name, known)})',
+            file=sys.stderr,
         )
     for sub in _subparsers(parser):
         for action in sub._actions:  # argparse has no public way to its own options
@@ -712,12 +723,12 @@ def _as_default(action: argparse.Action, given: Any) -> Any:
     if isinstance(action, argparse._StoreTrueAction):
         return str(given).lower() in ("1", "true", "yes", "on")
     if isinstance(action, argparse._AppendAction):
-        return _TakenOver([str(item) for item in given] if isinstance(given, list) else [str(given)])
+        return _ReplaceableDefault([str(item) for item in given] if isinstance(given, list) else [str(given)])
     # argparse converts a default that is text as it converts an argument
     return ",".join(map(str, given)) if isinstance(given, list) else str(given)
 
 
-class _TakenOver(list[str]):
+class _ReplaceableDefault(list[str]):
     """What an option that may be repeated is when it is not given: argparse adds to a copy of the default, and that is empty."""
 
     def __copy__(self) -> list[str]:
@@ -770,11 +781,11 @@ def _rates(text: str) -> dict[str, float]:
             raise argparse.ArgumentTypeError(f'"{piece}" is not NAME=RATE, such as strong=0.8')
         if name.strip() in rates:
             raise argparse.ArgumentTypeError(f'"{name.strip()}" is named twice')
-        rates[name.strip()] = _share(rate)
+        rates[name.strip()] = _fraction(rate)
     return rates
 
 
-def _share(text: str) -> float:
+def _fraction(text: str) -> float:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:

@@ -53,15 +53,15 @@ class RunUnderTest(NamedTuple):
         from steelyard.engine.gate.gate import gate
         from steelyard.engine.gate.sides import run_folder
         from steelyard.errors import InputError
-        from steelyard.reports.gate import FORMATS
+        from steelyard.reports.gate import DECISION_FORMATS
 
-        with _in_one_sentence():
+        with _fail_on_errors():
             _check_choice(on_inconclusive)
             known = run_folder(baseline, root=self.root)
             if known is not None and known.samefile(self.folder):
                 raise InputError(f'the baseline "{baseline}" is this very run; name an earlier one, or bless one')
             found = gate(baseline, self.folder, alpha=alpha, margin=margin, on=on, root=self.root)
-        text = f"{FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {self.folder}"
+        text = f"{DECISION_FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {self.folder}"
         undecided = found.decision.verdict == CANNOT_TELL
         missing = any(model.data_missing for model in found.decision.models)
         if found.decision.verdict == REGRESSED or (undecided and (missing or on_inconclusive == "fail")):
@@ -73,17 +73,17 @@ class RunUnderTest(NamedTuple):
         __tracebackhide__ = True
         from steelyard.analysis.summary import summarise
         from steelyard.errors import InputError
-        from steelyard.reports.figures import counted, named
+        from steelyard.reports.figures import counted, model_label
         from steelyard.reports.figures import rate as shown
-        from steelyard.store import Stored
+        from steelyard.store import StoredRun
 
-        with _in_one_sentence():
+        with _fail_on_errors():
             _check_choice(on_inconclusive)
             if not 0 <= rate <= 1 or k < 1:
                 raise InputError(f"a rate lies between 0 and 1 and k is 1 or more, not {rate:g} and {k}")
-            stored = Stored(self.folder)
+            stored = StoredRun(self.folder)
             models = summarise(self.run.info, stored.cases, stored.facts(), k=(k,)).models
-            estimates = {named(model.model, model.tier): model.pass_at[k] for model in models}
+            estimates = {model_label(model.model, model.tier): model.pass_at[k] for model in models}
             unknown = [model for model, estimate in estimates.items() if estimate.value is None]
             if unknown:
                 raise InputError(f"pass@{k} of {', '.join(unknown)} is not known: no case has {counted(k, 'attempt')}")
@@ -128,9 +128,9 @@ class Steelyard:
         attempts are missing, not wrong.
         """
         __tracebackhide__ = True
-        with _in_one_sentence():
-            asked = _asked(models or self._models or (), self._samples if samples is None else samples, options)
-            done = _once(self._session, cases, asked)
+        with _fail_on_errors():
+            asked = _run_arguments(models or self._models or (), self._samples if samples is None else samples, options)
+            done = _run_once(self._session, cases, asked)
         if done.stopped or not done.summary.conclusive:
             reasons = [*done.stopped, *done.summary.warnings]
             _fail(
@@ -170,24 +170,24 @@ def steelyard(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFact
     return Steelyard(pytestconfig.getoption("steelyard_models"), pytestconfig.getoption("steelyard_samples"), session)
 
 
-def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, Any]) -> dict[str, Any]:
+def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the run: what was given, and for the rest what a bare `steelyard run` would take."""
     import inspect
 
     from steelyard.cli import arguments
     from steelyard.cli.main import COMMANDS
-    from steelyard.cli.options import parsed, parser, take_over_defaults
+    from steelyard.cli.options import apply_configured_defaults, parse_options, parser
     from steelyard.engine import run as engine
-    from steelyard.errors import InputError, nearest
+    from steelyard.errors import InputError, did_you_mean
 
     taken = set(inspect.signature(engine.run).parameters) - {"cases"}
     for name in given.keys() - taken:
-        raise InputError(f'steelyard.run: unknown argument "{name}" ({nearest(name, taken)})')
+        raise InputError(f'steelyard.run: unknown argument "{name}" ({did_you_mean(name, taken)})')
     commands = parser(COMMANDS)
-    take_over_defaults(commands, ["run"])
-    options = parsed(commands, ["run"])
-    settings, means = arguments.means(options)
-    asking = arguments.models(
+    apply_configured_defaults(commands, ["run"])
+    options = parse_options(commands, ["run"])
+    settings, means = arguments.settings_and_run_options(options)
+    asking = arguments.split_model_names(
         [models] if isinstance(models, str) else models or options.models or [settings.default_model]
     )
     if not asking:
@@ -199,7 +199,7 @@ def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, An
         "models": asking,
         "samples": options.samples if samples is None else samples,
         "k": options.pass_k or (1,),
-        "system": arguments.text(options.system),
+        "system": arguments.text_or_file(options.system),
         "seed": options.seed,
         "rule": options.rule or "",
         "base_url": options.base_url or "",
@@ -208,7 +208,7 @@ def _asked(models: Sequence[str] | str, samples: int | None, given: dict[str, An
     return defaults | given | {"parameters": parameters}
 
 
-def _once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
+def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     """The run, carried out by whoever asks for it first in a session; others wait, and get the same one.
 
     A second run would cost as much again, and would be a second chance for a false alarm.
@@ -220,11 +220,11 @@ def _once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     from steelyard.analysis.summary import summarise
     from steelyard.engine import run as engine
     from steelyard.records import digest
-    from steelyard.settings import BUILT_IN
-    from steelyard.store import Stored
+    from steelyard.settings import BUILT_IN_PROVIDERS
+    from steelyard.store import StoredRun
 
     environment = asked["means"].environment
-    reached = [environment.get(name) for known in BUILT_IN.values() for name in (known.key, *known.urls)]
+    reached = [environment.get(name) for known in BUILT_IN_PROVIDERS.values() for name in (known.key, *known.urls)]
     # the rest of the environment changes from test to test
     same = asked | {"means": asked["means"]._replace(environment={})}
     key = digest(os.getcwd(), repr(cases), repr(sorted(same.items())), reached)  # noqa: PTH109  a path is no JSON
@@ -235,12 +235,12 @@ def _once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
         if not told:
             try:
                 done = engine.run(cases, **asked)
-            except engine.Interrupted as interrupt:
+            except engine.RunInterrupted as interrupt:
                 pytest.exit(f"what arrived is stored, continue with: steelyard resume {interrupt.folder}", 2)
             json.dump([str(done.folder), done.stopped, done.notes], file)
             return done
     folder, stopped, notes = json.loads(told)
-    stored = Stored(Path(folder))
+    stored = StoredRun(Path(folder))
     summary = summarise(stored.info, stored.cases, stored.facts())
     return engine.Run(stored.folder, stored.info, summary, tuple(stopped), tuple(notes))
 
@@ -253,7 +253,7 @@ def _check_choice(on_inconclusive: str) -> None:
 
 
 @contextmanager
-def _in_one_sentence() -> Iterator[None]:
+def _fail_on_errors() -> Iterator[None]:
     """What we tell users fails the test as it is; only a bug of ours has a traceback."""
     __tracebackhide__ = True
     from steelyard.errors import SteelyardError

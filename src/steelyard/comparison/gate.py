@@ -13,22 +13,22 @@ from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import (
-    Counts,
-    Scores,
-    Smallest,
+    PairedCaseCounts,
+    PairedCaseScores,
+    SmallestPDistribution,
     difference_interval,
     fisher_worse,
     scores_worse,
-    smallest_p,
+    smallest_p_distribution,
     stratified_worse,
 )
 from steelyard.stats.power import (
-    Evidence,
-    detectable,
+    CaseEvidence,
+    additional_attempts,
     evidence,
     exact_sum,
     expected_flags,
-    more_attempts,
+    minimum_detectable_change,
     non_inferiority,
 )
 
@@ -41,18 +41,18 @@ Value = TypeVar("Value")
 REGRESSED = "regressed"
 NOT_REGRESSED = "not regressed"
 CANNOT_TELL = "cannot tell"
-ON = ("passed", "score")
+COMPARED_MEASURES = ("passed", "score")
 """What is compared: whether attempts passed, or what they scored."""
-TOLERANCE = 1e-9
+DECISION_TOLERANCE = 1e-9
 """So far a sum of floats may lie beyond its limit."""
-FEWEST = 3
+MIN_ATTEMPTS_TO_NAME_CASE = 3
 """With fewer attempts than this on either side a case is not named."""
-MOST_UNSCORED = 0.05
+MAX_UNSCORED_CASE_SHARE = 0.05
 """With a larger share of cases without a score nobody can say that nothing got worse."""
-PERMUTATIONS = 10_000
+SCORE_PERMUTATIONS = 10_000
 
 
-class Paired(Record, frozen=True, kw_only=True):
+class PairedCase(Record, frozen=True, kw_only=True):
     """One case that both sides tried, with the same tests."""
 
     case: str
@@ -81,7 +81,7 @@ class PairedCounts(NamedTuple):
     """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
 
 
-class Change(Record, frozen=True, kw_only=True):
+class CaseDrop(Record, frozen=True, kw_only=True):
     """A case that scored less than before."""
 
     case: str
@@ -94,7 +94,7 @@ class Change(Record, frozen=True, kw_only=True):
     """How likely any case at all looks as bad when none changed; None where there are too few attempts to name it."""
 
 
-class Critical(Record, frozen=True, kw_only=True):
+class CriticalCase(Record, frozen=True, kw_only=True):
     """A case that must not break, whatever the others do.
 
     It is held to k of n: with so many baseline passes, fewer than k current ones have a one-sided Fisher p-value of at
@@ -112,7 +112,7 @@ class Critical(Record, frozen=True, kw_only=True):
     broken: bool
 
 
-class Break(Record, frozen=True, kw_only=True):
+class DetectableBreak(Record, frozen=True, kw_only=True):
     """The smallest break of one case that would have been seen: one that always passed, and now only so often."""
 
     baseline_attempts: int
@@ -120,7 +120,7 @@ class Break(Record, frozen=True, kw_only=True):
     current_passes: int
 
 
-class Further(Record, frozen=True, kw_only=True):
+class FurtherAttempts(Record, frozen=True, kw_only=True):
     """Attempts that would decide, four times out of five, if nothing changed."""
 
     baseline: int
@@ -160,16 +160,16 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     """How likely so small a drop is seen when the true one is the margin."""
     detectable: float | None = None
     """The smallest mean drop that would have been seen four times out of five."""
-    confirmed: tuple[Change, ...] = ()
+    confirmed: tuple[CaseDrop, ...] = ()
     """The cases that got worse, the surest first."""
-    suspects: tuple[Change, ...] = ()
+    suspects: tuple[CaseDrop, ...] = ()
     """Cases that dropped by more than the threshold, but no further than chance can take them."""
     expected_flags: float
     """How many cases noise alone drops by more than the threshold."""
-    critical: tuple[Critical, ...] = ()
-    smallest_break: Break | None = None
+    critical: tuple[CriticalCase, ...] = ()
+    smallest_break: DetectableBreak | None = None
     """None when no break of a single case could have been seen."""
-    further: Further | None = None
+    further: FurtherAttempts | None = None
     """What would decide; only where it cannot be told, and None where no reasonable number would."""
     small_but_real: bool = False
     """Regressed by less than the threshold on average, and no case stands out."""
@@ -181,7 +181,7 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     """What a reader must know before trusting the verdict."""
 
 
-class Rule(Record, frozen=True, kw_only=True):
+class DecisionRule(Record, frozen=True, kw_only=True):
     """By which rule it is decided."""
 
     alpha: float
@@ -208,40 +208,42 @@ class Decision(Record, frozen=True, kw_only=True):
     verdict: str
     """`regressed` if any model did, `not regressed` if none did."""
     models: tuple[ModelDecision, ...]
-    rule: Rule
+    rule: DecisionRule
 
 
-class _Kind(NamedTuple):
+class _CaseKind(NamedTuple):
     """All that is compared of a case; many cases are alike in it."""
 
-    counts: Counts
-    scores: Scores | None
+    counts: PairedCaseCounts
+    scores: PairedCaseScores | None
     """Where scores are compared."""
     further_attempts: int | None
     further_passes: int
 
     @property
-    def data(self) -> Counts | Scores:
+    def data(self) -> PairedCaseCounts | PairedCaseScores:
         return self.scores or self.counts
 
     @property
     def can_be_named(self) -> bool:
-        return min(self.counts.baseline_attempts, self.counts.current_attempts) >= FEWEST
+        return min(self.counts.baseline_attempts, self.counts.current_attempts) >= MIN_ATTEMPTS_TO_NAME_CASE
 
     @property
-    def with_further(self) -> Counts:
+    def with_further(self) -> PairedCaseCounts:
         """What all attempts came to, those that only some cases got included."""
         before, passes_before, after, passes_after = self.counts
-        return Counts(before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes)
+        return PairedCaseCounts(
+            before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes
+        )
 
 
-class _Cases(NamedTuple):
+class _ModelCases(NamedTuple):
     """The cases of one model, sorted by name."""
 
     names: Sequence[str]
     critical: Sequence[int]
     """The places of those that must not break."""
-    kinds: Sequence[_Kind]
+    kinds: Sequence[_CaseKind]
     """In ascending order."""
     sizes: Sequence[int]
     """How many cases are of each kind."""
@@ -249,28 +251,28 @@ class _Cases(NamedTuple):
     """The kind of each case, by its place among them."""
 
     @property
-    def counts(self) -> Counter[Counts]:
+    def counts(self) -> Counter[PairedCaseCounts]:
         """How many cases have each."""
-        return _counted((kind.counts, size) for kind, size in zip(self.kinds, self.sizes, strict=True))
+        return _summed_counts((kind.counts, size) for kind, size in zip(self.kinds, self.sizes, strict=True))
 
     def each(self, values: Sequence[Value]) -> list[Value]:
         """A value for every case from one for every kind."""
         return [values[kind] for kind in self.of.tolist()]
 
 
-class _Tests(NamedTuple):
+class _ModelTests(NamedTuple):
     """The exact tests of one model."""
 
     overall: float
     kinds: list[float]
     """The p-value of a case of each kind."""
     adjusted: list[float | None]
-    smallest: Smallest
+    smallest: SmallestPDistribution
     """Over the cases that can be named."""
     exact: bool
 
 
-class _Levels(NamedTuple):
+class _ErrorLevels(NamedTuple):
     """How the error rate of one model is shared out between its tests."""
 
     critical: float
@@ -278,23 +280,23 @@ class _Levels(NamedTuple):
     overall: float
 
 
-class _Model(NamedTuple):
+class _TestedModel(NamedTuple):
     """One model and what its tests found."""
 
     name: str
-    cases: _Cases
-    known: Sequence[Evidence]
+    cases: _ModelCases
+    known: Sequence[CaseEvidence]
     """What is known of a case of each kind."""
-    tests: _Tests
-    levels: _Levels
-    critical: tuple[Critical, ...]
+    tests: _ModelTests
+    levels: _ErrorLevels
+    critical: tuple[CriticalCase, ...]
     final: Sequence[float | None]
     """The p-value of each kind of case whose attempts are all in, over all of them, adjusted for the number of cases."""
 
     @property
-    def evidence(self) -> Counter[Evidence]:
+    def evidence(self) -> Counter[CaseEvidence]:
         """How many cases have each."""
-        return _counted(zip(self.known, self.cases.sizes, strict=True))
+        return _summed_counts(zip(self.known, self.cases.sizes, strict=True))
 
     @property
     def p(self) -> float:
@@ -316,7 +318,7 @@ class _Model(NamedTuple):
 
 
 def decide(
-    cases_by_model: Mapping[str, Sequence[Paired] | PairedCounts],
+    cases_by_model: Mapping[str, Sequence[PairedCase] | PairedCounts],
     *,
     alpha: float = 0.05,
     margin: float = 0.05,
@@ -349,7 +351,7 @@ def decide(
     all in, spends `final_level` in addition: Fisher's over all of their attempts, by Bonferroni over the cases. Which of
     them got further attempts may depend on what was seen: a case that got none is not tested, and so not named too often.
     """
-    rule = Rule(
+    rule = DecisionRule(
         alpha=alpha,
         margin=margin,
         threshold=threshold,
@@ -363,7 +365,7 @@ def decide(
     models = [_model(name, cases_by_model[name], rule, len(cases_by_model)) for name in sorted(cases_by_model)]
     adjusted = holm([model.p for model in models])
     decided = tuple(
-        _decided(
+        _model_decision(
             model,
             rule,
             p_adjusted=p if len(models) > 1 else None,
@@ -377,25 +379,25 @@ def decide(
     return Decision(verdict=REGRESSED if REGRESSED in verdicts else agreed, models=decided, rule=rule)
 
 
-def _model(name: str, given: Sequence[Paired] | PairedCounts, rule: Rule, models: int) -> _Model:
+def _model(name: str, given: Sequence[PairedCase] | PairedCounts, rule: DecisionRule, models: int) -> _TestedModel:
     """One of so many models, tested."""
     cases = _from_counts(name, given, rule.on) if isinstance(given, PairedCounts) else _from_cases(name, given, rule.on)
     tests = _tests(cases, rule)
     levels = _levels(cases, tests.smallest, rule.alpha, models)
     critical = _critical(cases, levels.critical)
-    final = [_final(kind, len(cases.names) * models) for kind in cases.kinds]
-    return _Model(name, cases, [evidence(kind.data) for kind in cases.kinds], tests, levels, critical, final)
+    final = [_final_p_value(kind, len(cases.names) * models) for kind in cases.kinds]
+    return _TestedModel(name, cases, [evidence(kind.data) for kind in cases.kinds], tests, levels, critical, final)
 
 
-def _from_cases(model: str, given: Sequence[Paired], on: str) -> _Cases:
+def _from_cases(model: str, given: Sequence[PairedCase], on: str) -> _ModelCases:
     import numpy as np
 
     cases = sorted(given, key=lambda each: each.case)
     _check_cases(model, cases, on)
     alike = [
-        _Kind(
+        _CaseKind(
             _counts(each),
-            Scores(each.baseline_scores, each.current_scores) if on == "score" else None,
+            PairedCaseScores(each.baseline_scores, each.current_scores) if on == "score" else None,
             each.further_attempts,
             each.further_passes,
         )
@@ -404,7 +406,7 @@ def _from_cases(model: str, given: Sequence[Paired], on: str) -> _Cases:
     sizes = Counter(alike)
     kinds = sorted(sizes, key=_order)
     places = {kind: place for place, kind in enumerate(kinds)}
-    return _Cases(
+    return _ModelCases(
         names=[each.case for each in cases],
         critical=[place for place, each in enumerate(cases) if each.critical],
         kinds=kinds,
@@ -413,12 +415,12 @@ def _from_cases(model: str, given: Sequence[Paired], on: str) -> _Cases:
     )
 
 
-def _order(kind: _Kind) -> tuple[Counts, Scores, int, int]:
+def _order(kind: _CaseKind) -> tuple[PairedCaseCounts, PairedCaseScores, int, int]:
     further = -1 if kind.further_attempts is None else kind.further_attempts
-    return kind.counts, kind.scores or Scores((), ()), further, kind.further_passes
+    return kind.counts, kind.scores or PairedCaseScores((), ()), further, kind.further_passes
 
 
-def _from_counts(model: str, given: PairedCounts, on: str) -> _Cases:
+def _from_counts(model: str, given: PairedCounts, on: str) -> _ModelCases:
     import numpy as np
 
     if on != "passed":
@@ -436,10 +438,10 @@ def _from_counts(model: str, given: PairedCounts, on: str) -> _Cases:
         raise ValueError(f"{model}: case {given.cases[int(untried)]!r} needs an attempt on both sides")
     counts = counts[order]
     _, first, of, sizes = np.unique(_codes(counts), return_index=True, return_inverse=True, return_counts=True)
-    return _Cases(
+    return _ModelCases(
         names=names,
         critical=(),
-        kinds=[_Kind(Counts(*kind), None, None, 0) for kind in counts[first].tolist()],
+        kinds=[_CaseKind(PairedCaseCounts(*kind), None, None, 0) for kind in counts[first].tolist()],
         sizes=sizes.tolist(),
         of=of,
     )
@@ -457,7 +459,7 @@ def _codes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return codes
 
 
-def _counted(pairs: Iterable[tuple[Value, int]]) -> Counter[Value]:
+def _summed_counts(pairs: Iterable[tuple[Value, int]]) -> Counter[Value]:
     """The sums of counts of equal things."""
     found: Counter[Value] = Counter()
     for thing, count in pairs:
@@ -465,26 +467,26 @@ def _counted(pairs: Iterable[tuple[Value, int]]) -> Counter[Value]:
     return found
 
 
-def _decided(
-    model: _Model, rule: Rule, *, p_adjusted: float | None, unscored: float, cost: float | None
+def _model_decision(
+    model: _TestedModel, rule: DecisionRule, *, p_adjusted: float | None, unscored: float, cost: float | None
 ) -> ModelDecision:
     """The verdict on one model and what explains it."""
     tests, levels = model.tests, model.levels
     if p_adjusted is None:
         alarms = (model.p_worst, levels.case), (tests.overall, levels.overall)
-        worse = model.broken or any(_up_to(p, level) for p, level in alarms)
+        worse = model.broken or any(_is_at_most(p, level) for p, level in alarms)
     else:
-        worse = _up_to(p_adjusted, rule.alpha)
+        worse = _is_at_most(p_adjusted, rule.alpha)
     worse = worse or any(p is not None and p <= rule.final_level for p in model.final)
     confirmed, suspects = _changes(model, rule)
     found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     drop = found.drop if found else 0.0
     diffuse = worse and not confirmed and not model.broken
-    too_small = diffuse and drop < rule.min_effect - TOLERANCE
-    data_missing = unscored > MOST_UNSCORED + TOLERANCE
+    too_small = diffuse and drop < rule.min_effect - DECISION_TOLERANCE
+    data_missing = unscored > MAX_UNSCORED_CASE_SHARE + DECISION_TOLERANCE
     if worse and not too_small:
         verdict = REGRESSED
-    elif found and not data_missing and _up_to(found.p, rule.cleared_level):
+    elif found and not data_missing and _is_at_most(found.p, rule.cleared_level):
         verdict = NOT_REGRESSED
     else:
         verdict = CANNOT_TELL
@@ -492,7 +494,7 @@ def _decided(
     notes = _notes(model, rule)
     if undecided and data_missing:
         notes.append(
-            f"{unscored:.1%} of the cases have no score; above {MOST_UNSCORED:.0%} they could hide a regression"
+            f"{unscored:.1%} of the cases have no score; above {MAX_UNSCORED_CASE_SHARE:.0%} they could hide a regression"
         )
     if too_small:
         notes.append(f"the drop is real, but below {rule.min_effect:g}, the least that counts")
@@ -509,37 +511,39 @@ def _decided(
         effect=_effect(model),
         drop_bound=found.bound if found else None,
         p_margin=found.p if found else None,
-        detectable=detectable(found.error, alpha=levels.overall) if found and levels.overall > 0 else None,
+        detectable=minimum_detectable_change(found.error, alpha=levels.overall)
+        if found and levels.overall > 0
+        else None,
         confirmed=confirmed,
         suspects=suspects,
-        expected_flags=expected_flags(_noisy(model.cases), rule.threshold),
+        expected_flags=expected_flags(_compared_data(model.cases), rule.threshold),
         critical=model.critical,
         smallest_break=_smallest_break(model),
         further=_further(model, rule, cost) if undecided and not data_missing else None,
-        small_but_real=diffuse and verdict == REGRESSED and drop < rule.threshold - TOLERANCE,
+        small_but_real=diffuse and verdict == REGRESSED and drop < rule.threshold - DECISION_TOLERANCE,
         data_missing=undecided and data_missing,
         exact=tests.exact,
         notes=tuple(notes),
     )
 
 
-def _noisy(cases: _Cases) -> Counter[Counts | Scores]:
+def _compared_data(cases: _ModelCases) -> Counter[PairedCaseCounts | PairedCaseScores]:
     """How many cases have each thing that is compared."""
-    return _counted((kind.data, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True))
+    return _summed_counts((kind.data, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True))
 
 
-def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+def _changes(model: _TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ...], tuple[CaseDrop, ...]]:
     """The cases that got worse, and those that only look so."""
     import numpy as np
 
-    confirmed: dict[int, Change] = {}
-    suspects: dict[int, Change] = {}
+    confirmed: dict[int, CaseDrop] = {}
+    suspects: dict[int, CaseDrop] = {}
     tests = model.tests
     for place, (kind, seen, p, adjusted, last) in enumerate(
         zip(model.cases.kinds, model.known, tests.kinds, tests.adjusted, model.final, strict=True)
     ):
-        change = Change(case="", baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
-        if adjusted is not None and _up_to(adjusted, model.levels.case):
+        change = CaseDrop(case="", baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
+        if adjusted is not None and _is_at_most(adjusted, model.levels.case):
             confirmed[place] = change
             continue
         if kind.further_attempts:
@@ -548,10 +552,10 @@ def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Chang
             change = replace(change, current=rate, p=fisher_worse(every), p_adjusted=last)
         if last is not None and last <= rule.final_level:
             confirmed[place] = replace(change, p_adjusted=last)
-        elif change.baseline - change.current > rule.threshold + TOLERANCE:
+        elif change.baseline - change.current > rule.threshold + DECISION_TOLERANCE:
             suspects[place] = change
 
-    def named(found: dict[int, Change]) -> tuple[Change, ...]:
+    def named(found: dict[int, CaseDrop]) -> tuple[CaseDrop, ...]:
         places = np.flatnonzero(np.isin(model.cases.of, list(found))).tolist()
         changes = [replace(found[int(model.cases.of[place])], case=model.cases.names[place]) for place in places]
         # equal p-values keep the order of the names
@@ -560,13 +564,13 @@ def _changes(model: _Model, rule: Rule) -> tuple[tuple[Change, ...], tuple[Chang
     return named(confirmed), named(suspects)
 
 
-def _further(model: _Model, rule: Rule, cost: float | None) -> Further | None:
+def _further(model: _TestedModel, rule: DecisionRule, cost: float | None) -> FurtherAttempts | None:
     """What would decide."""
-    more = more_attempts(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
+    more = additional_attempts(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     if not more:
         return None
     attempts = (more.baseline + more.current) * len(model.cases.names)
-    return Further(
+    return FurtherAttempts(
         baseline=more.baseline,
         current=more.current,
         attempts=attempts,
@@ -574,13 +578,13 @@ def _further(model: _Model, rule: Rule, cost: float | None) -> Further | None:
     )
 
 
-def _tests(cases: _Cases, rule: Rule) -> _Tests:
+def _tests(cases: _ModelCases, rule: DecisionRule) -> _ModelTests:
     """The p-values of the suite and of its cases."""
     nameable = [kind.can_be_named for kind in cases.kinds]
     exact = True
     if rule.on == "score":
-        scores = cases.each([kind.scores or Scores((), ()) for kind in cases.kinds])
-        found = scores_worse(scores, seed=rule.seed, replicates=PERMUTATIONS)
+        scores = cases.each([kind.scores or PairedCaseScores((), ()) for kind in cases.kinds])
+        found = scores_worse(scores, seed=rule.seed, replicates=SCORE_PERMUTATIONS)
         overall, exact = found.overall, found.exact
         alone = dict(zip(cases.of.tolist(), found.cases, strict=True))
         p = [alone[place] for place in range(len(cases.kinds))]
@@ -590,30 +594,30 @@ def _tests(cases: _Cases, rule: Rule) -> _Tests:
     else:
         overall = stratified_worse(cases.counts)
         p = [fisher_worse(kind.counts) for kind in cases.kinds]
-        smallest = smallest_p(
-            _counted(
+        smallest = smallest_p_distribution(
+            _summed_counts(
                 (kind.counts, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True) if kind.can_be_named
             )
         )
     chances = {each: smallest.chance(each) for each in set(p)}
     adjusted = [chances[each] if can else None for each, can in zip(p, nameable, strict=True)]
-    return _Tests(overall, p, adjusted, smallest, exact)
+    return _ModelTests(overall, p, adjusted, smallest, exact)
 
 
-def _levels(cases: _Cases, smallest: Smallest, alpha: float, models: int) -> _Levels:
+def _levels(cases: _ModelCases, smallest: SmallestPDistribution, alpha: float, models: int) -> _ErrorLevels:
     """What each test of one of so many models may spend."""
     watched = [cases.kinds[cases.of[place]].counts for place in cases.critical]
     half = alpha / 2 / models
     if models > 1:
-        return _Levels(half, half / 2, half / 2) if watched else _Levels(half, half, half)
-    spent = smallest.spent(half + TOLERANCE)
+        return _ErrorLevels(half, half / 2, half / 2) if watched else _ErrorLevels(half, half, half)
+    spent = smallest.spent(half + DECISION_TOLERANCE)
     if watched:
         # Holm rejects anything exactly when Bonferroni does, so this is all that it can spend where nothing changed
-        spent += smallest_p(watched).chance(half / len(watched) + TOLERANCE)
-    return _Levels(half, half, max(0.0, alpha - spent))
+        spent += smallest_p_distribution(watched).chance(half / len(watched) + DECISION_TOLERANCE)
+    return _ErrorLevels(half, half, max(0.0, alpha - spent))
 
 
-def _critical(cases: _Cases, level: float) -> tuple[Critical, ...]:
+def _critical(cases: _ModelCases, level: float) -> tuple[CriticalCase, ...]:
     """Every critical case under its own rule."""
     watched = [(cases.names[place], cases.kinds[cases.of[place]].counts) for place in cases.critical]
     p = [fisher_worse(counts) for _, counts in watched]
@@ -623,12 +627,12 @@ def _critical(cases: _Cases, level: float) -> tuple[Critical, ...]:
         others = sorted(p)
         others.remove(alone)
         rejected = 0
-        while rejected < len(others) and _up_to(others[rejected], level / (len(p) - rejected)):
+        while rejected < len(others) and _is_at_most(others[rejected], level / (len(p) - rejected)):
             rejected += 1
         own_level = level / (len(p) - rejected)
-        needed = _needed(counts, own_level)
+        needed = _needed_passes(counts, own_level)
         found.append(
-            Critical(
+            CriticalCase(
                 case=case,
                 passes=counts.current_passes,
                 attempts=counts.current_attempts,
@@ -641,15 +645,15 @@ def _critical(cases: _Cases, level: float) -> tuple[Critical, ...]:
     return tuple(found)
 
 
-def _needed(case: Counts, level: float) -> int | None:
+def _needed_passes(case: PairedCaseCounts, level: float) -> int | None:
     """The fewest current passes that chance explains at this level; None when it explains having none."""
     for passes in range(case.current_attempts + 1):
-        if not _up_to(fisher_worse(case._replace(current_passes=passes)), level):
+        if not _is_at_most(fisher_worse(case._replace(current_passes=passes)), level):
             return passes or None
     raise AssertionError("as many passes as attempts are never worse")
 
 
-def _smallest_break(model: _Model) -> Break | None:
+def _smallest_break(model: _TestedModel) -> DetectableBreak | None:
     """The most current passes with which a case that always passed would be named, beside the cases of the suite."""
     sizes: Counter[tuple[int, int]] = Counter()
     for counts, size in model.cases.counts.items():
@@ -658,16 +662,16 @@ def _smallest_break(model: _Model) -> Break | None:
         return None
     # cases may differ in their attempts: what most of them have speaks for the suite
     before, after = min(sizes, key=lambda size: (-sizes[size], size))
-    if min(before, after) < FEWEST:
+    if min(before, after) < MIN_ATTEMPTS_TO_NAME_CASE:
         return None
     for passes in range(after - 1, -1, -1):
-        p = fisher_worse(Counts(before, before, after, passes))
-        if _up_to(1 - (1 - p) * (1 - model.tests.smallest.chance(p)), model.levels.case):
-            return Break(baseline_attempts=before, current_attempts=after, current_passes=passes)
+        p = fisher_worse(PairedCaseCounts(before, before, after, passes))
+        if _is_at_most(1 - (1 - p) * (1 - model.tests.smallest.chance(p)), model.levels.case):
+            return DetectableBreak(baseline_attempts=before, current_attempts=after, current_passes=passes)
     return None
 
 
-def _effect(model: _Model) -> Estimate:
+def _effect(model: _TestedModel) -> Estimate:
     """The mean of current - baseline over the cases."""
     known = model.evidence
     size = known.total()
@@ -692,7 +696,7 @@ def _effect(model: _Model) -> Estimate:
     )
 
 
-def _notes(model: _Model, rule: Rule) -> list[str]:
+def _notes(model: _TestedModel, rule: DecisionRule) -> list[str]:
     """What a reader must know before trusting the tests."""
     cases, notes = model.cases, []
     unnamed = sum(size for size, adjusted in zip(cases.sizes, model.tests.adjusted, strict=True) if adjusted is None)
@@ -702,48 +706,53 @@ def _notes(model: _Model, rule: Rule) -> list[str]:
         notes.append("with one attempt per case only the suite as a whole is tested (McNemar); no case can be named")
     elif unnamed:
         notes.append(
-            f"{unnamed} of {len(cases.names)} cases have fewer than {FEWEST} attempts on a side and are never named"
+            f"{unnamed} of {len(cases.names)} cases have fewer than {MIN_ATTEMPTS_TO_NAME_CASE} attempts on a side and are never named"
         )
     if not model.tests.exact:
-        notes.append(f"the p-value of the suite is from {PERMUTATIONS:,} permutations drawn with seed {rule.seed}")
+        notes.append(
+            f"the p-value of the suite is from {SCORE_PERMUTATIONS:,} permutations drawn with seed {rule.seed}"
+        )
     blind = [each.case for each in model.critical if each.needed is None]
     if blind:
         notes.append(f"too few attempts to see a critical case break: {', '.join(blind)}")
     return notes
 
 
-def _final(kind: _Kind, tests: int) -> float | None:
+def _final_p_value(kind: _CaseKind, tests: int) -> float | None:
     """The p-value of a case whose attempts are all in, adjusted for so many tests; None where more may follow."""
     every = kind.with_further
-    if kind.further_attempts is None or min(every.baseline_attempts, every.current_attempts) < FEWEST:
+    if (
+        kind.further_attempts is None
+        or min(every.baseline_attempts, every.current_attempts) < MIN_ATTEMPTS_TO_NAME_CASE
+    ):
         return None
     return min(1.0, tests * fisher_worse(every))
 
 
-def _counts(case: Paired) -> Counts:
-    return Counts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
+def _counts(case: PairedCase) -> PairedCaseCounts:
+    return PairedCaseCounts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
 
 
-def _up_to(p: float, level: float) -> bool:
-    return p <= level + TOLERANCE
+def _is_at_most(p: float, level: float) -> bool:
+    return p <= level + DECISION_TOLERANCE
 
 
 def _for_model(value: float | Mapping[str, float] | None, model: str) -> float | None:
     return value.get(model) if isinstance(value, Mapping) else value
 
 
-def _check(rule: Rule) -> None:
+def _check(rule: DecisionRule) -> None:
     for name, share in (("alpha", rule.alpha), ("the margin", rule.margin), ("cleared_level", rule.cleared_level)):
         if not 0 < share < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {share}")
     for name, drop in (("threshold", rule.threshold), ("least effect", rule.min_effect)):
         if not 0 <= drop <= 1:
             raise ValueError(f"the {name} must lie in [0, 1], got {drop}")
-    if rule.on not in ON:
-        raise ValueError(f"sides are compared on {' or '.join(ON)}, got {rule.on!r}")
+    if rule.on not in COMPARED_MEASURES:
+        raise ValueError(f"sides are compared on {' or '.join(COMPARED_MEASURES)}, got {rule.on!r}")
 
 
-def _check_cases(model: str, cases: Sequence[Paired], on: str) -> None:
+def _check_cases(model: str, cases: Sequence[PairedCase], on: str) -> None:
     for case, times in Counter(each.case for each in cases).items():
         if times > 1:
             raise ValueError(f"{model}: case {case!r} is paired {times} times")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from steelyard.comparison.sides import Side, Trials
 
 
-class Model(NamedTuple):
+class PairedModel(NamedTuple):
     """A model, as it is called in the comparison, with the cases that both sides have."""
 
     name: str
@@ -27,7 +27,7 @@ class Model(NamedTuple):
 class Pairing(NamedTuple):
     """What two sides have in common, and what not."""
 
-    models: list[Model]
+    models: list[PairedModel]
     new_cases: tuple[str, ...]
     removed_cases: tuple[str, ...]
     tests_changed: tuple[str, ...]
@@ -40,11 +40,11 @@ class Pairing(NamedTuple):
         return _label(case, model, len(self.models))
 
 
-def paired(baseline: Side, current: Side) -> Pairing:
+def pair_sides(baseline: Side, current: Side) -> Pairing:
     """Cases pair by id and tests, models by name, or as they are where each side has one."""
     names = _paired_models(baseline.models.keys(), current.models.keys())
     if not names:
-        raise _strangers(baseline.name, baseline.models, current.name, current.models)
+        raise _no_shared_model_error(baseline.name, baseline.models, current.name, current.models)
     new: list[str] = []
     removed: list[str] = []
     changed: list[str] = []
@@ -59,7 +59,7 @@ def paired(baseline: Side, current: Side) -> Pairing:
                 changed.append(label)
             else:
                 cases.append((old, fresh))
-        models.append(Model(name, cases))
+        models.append(PairedModel(name, cases))
     return Pairing(
         models=models,
         new_cases=tuple(new),
@@ -70,7 +70,7 @@ def paired(baseline: Side, current: Side) -> Pairing:
     )
 
 
-class Tallied(NamedTuple):
+class TallySide(NamedTuple):
     """One side of a comparison, as counts only."""
 
     name: str
@@ -78,7 +78,7 @@ class Tallied(NamedTuple):
     models: Mapping[str, Tally]
 
 
-class Counted(NamedTuple):
+class PairedModelCounts(NamedTuple):
     """The cases of a model that both sides have, as columns."""
 
     name: str
@@ -88,13 +88,13 @@ class Counted(NamedTuple):
     """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
 
 
-def paired_tallies(baseline: Tallied, current: Tallied) -> tuple[list[Counted], Pairing]:
+def pair_tallies(baseline: TallySide, current: TallySide) -> tuple[list[PairedModelCounts], Pairing]:
     """The same for sides that are counts only: cases pair by id; the pairing says what the sides do not share."""
     import numpy as np
 
     names = _paired_models(baseline.models.keys(), current.models.keys())
     if not names:
-        raise _strangers(baseline.name, baseline.models, current.name, current.models)
+        raise _no_shared_model_error(baseline.name, baseline.models, current.name, current.models)
     models = []
     new: list[str] = []
     removed: list[str] = []
@@ -111,7 +111,7 @@ def paired_tallies(baseline: Tallied, current: Tallied) -> tuple[list[Counted], 
             np.asarray(column)[chosen]
             for column, chosen in ((old.tried, own), (old.passed, own), (fresh.tried, theirs), (fresh.passed, theirs))
         ]
-        models.append(Counted(name, cases, np.stack(columns, axis=1).astype(np.int64)))
+        models.append(PairedModelCounts(name, cases, np.stack(columns, axis=1).astype(np.int64)))
     return models, Pairing(
         models=[],
         new_cases=tuple(new),
@@ -122,7 +122,7 @@ def paired_tallies(baseline: Tallied, current: Tallied) -> tuple[list[Counted], 
     )
 
 
-def _strangers(baseline: str, before: Collection[str], current: str, after: Collection[str]) -> InputError:
+def _no_shared_model_error(baseline: str, before: Collection[str], current: str, after: Collection[str]) -> InputError:
     return InputError(
         f"{baseline} and {current} share no model: {', '.join(sorted(before))} against {', '.join(sorted(after))}; "
         f"name one of each, such as {baseline}@MODEL"

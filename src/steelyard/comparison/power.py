@@ -7,22 +7,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.comparison.gate import Paired, decide
+from steelyard.comparison.gate import PairedCase, decide
 from steelyard.records import Record
-from steelyard.stats.power import Prospect, alarm_chance, all_clear_chance, least, lowered, prospect, typical_passes
+from steelyard.stats.power import (
+    BaselineRate,
+    alarm_chance,
+    all_clear_chance,
+    baseline_rate,
+    least_sufficient_attempts,
+    rates_after_drop,
+    typical_passes,
+)
 
 if TYPE_CHECKING:
-    from steelyard.comparison.pairing import Model
+    from steelyard.comparison.pairing import PairedModel
 
-SHOWN = (1, 3, 5, 10, 20)
+OUTLOOK_ATTEMPTS_PER_CASE = (1, 3, 5, 10, 20)
 """Attempts per case of which is told what they would see."""
-MOST = 1000
+MAX_PLANNED_ATTEMPTS_PER_CASE = 1000
 """More attempts at each case than this are not advice."""
-PRECISION = 1e-6
+DETECTABLE_DROP_PRECISION = 1e-6
 """How well the smallest drop that is seen is known."""
 
 
-class Once(Record, frozen=True, kw_only=True):
+class SingleRoundCost(Record, frozen=True, kw_only=True):
     """One attempt at each case of a plan."""
 
     cost_usd: float | None = None
@@ -31,7 +39,7 @@ class Once(Record, frozen=True, kw_only=True):
     """Whether this is a bound from the price list, rather than what such attempts have cost."""
 
 
-class Need(Record, frozen=True, kw_only=True):
+class RequiredAttempts(Record, frozen=True, kw_only=True):
     """Attempts that suffice."""
 
     current: int
@@ -43,7 +51,7 @@ class Need(Record, frozen=True, kw_only=True):
     cost_usd: float | None = None
 
 
-class Outlook(Record, frozen=True, kw_only=True):
+class DetectionOutlook(Record, frozen=True, kw_only=True):
     """What so many attempts would see."""
 
     current: int
@@ -70,18 +78,18 @@ class ModelPlan(Record, frozen=True, kw_only=True):
     most: int
     rate: float
     """The mean pass rate of the baseline."""
-    once: Once
-    seen: Need | None = None
+    once: SingleRoundCost
+    seen: RequiredAttempts | None = None
     """What sees the drop with the baseline as it is; None where no number does."""
-    seen_with_more: Need | None = None
+    seen_with_more: RequiredAttempts | None = None
     """The same with more attempts on both sides, where that takes fewer of them."""
-    cleared: Need | None = None
+    cleared: RequiredAttempts | None = None
     """What probably shows of an unchanged run that it did not drop by as much."""
-    cleared_with_more: Need | None = None
-    outlook: tuple[Outlook, ...] = ()
+    cleared_with_more: RequiredAttempts | None = None
+    outlook: tuple[DetectionOutlook, ...] = ()
 
 
-class Plan(Record, frozen=True, kw_only=True):
+class ComparisonPlan(Record, frozen=True, kw_only=True):
     """What it takes to compare an eval set with a baseline."""
 
     baseline: str
@@ -103,16 +111,16 @@ class Plan(Record, frozen=True, kw_only=True):
     """The baseline has no judged attempt at them."""
 
 
-class _Suite(NamedTuple):
+class _ModelPlanner(NamedTuple):
     """One model's cases as the baseline lets one expect them, and how they will be tested."""
 
-    model: Model
+    model: PairedModel
     level: Callable[[int, int], Mapping[str, float]]
     """The level at which the suite of each model is tested, by the attempts per case, current and of the baseline."""
     detect: float
     power: float
     alpha: float
-    once: Once
+    once: SingleRoundCost
 
     def seen(self, current: int, baseline: int = 0, *, drop: float | None = None, alpha: float | None = None) -> float:
         """How likely the drop is seen with so many attempts per case and at least so many of the baseline."""
@@ -123,9 +131,9 @@ class _Suite(NamedTuple):
         """How likely an unchanged run is cleared."""
         return all_clear_chance(self.cases(baseline), self.detect, current, alpha=self.alpha)
 
-    def cases(self, baseline: int) -> list[Prospect]:
+    def cases(self, baseline: int) -> list[BaselineRate]:
         """What to expect of each case, had the baseline at least so many attempts."""
-        known = (prospect(old.attempts, old.passes) for old, _ in self.model.cases)
+        known = (baseline_rate(old.attempts, old.passes) for old, _ in self.model.cases)
         return [case._replace(attempts=max(case.attempts, baseline)) for case in known]
 
     def sees(self, current: int, baseline: int) -> bool:
@@ -135,30 +143,30 @@ class _Suite(NamedTuple):
     def clears(self, current: int, baseline: int) -> bool:
         return self.cleared(current, baseline) >= self.power
 
-    def needs(self, suffices: Callable[[int, int], bool]) -> tuple[Need | None, Need | None]:
+    def needs(self, suffices: Callable[[int, int], bool]) -> tuple[RequiredAttempts | None, RequiredAttempts | None]:
         """What suffices with the baseline as it is, and with more attempts of it where that takes fewer in all."""
-        alone = least(lambda number: suffices(number, 0), most=MOST)
-        both = least(lambda number: suffices(number, number), most=MOST)
+        alone = least_sufficient_attempts(lambda number: suffices(number, 0), most=MAX_PLANNED_ATTEMPTS_PER_CASE)
+        both = least_sufficient_attempts(lambda number: suffices(number, number), most=MAX_PLANNED_ATTEMPTS_PER_CASE)
         as_it_is = self.need(alone, 0) if alone else None
         with_more = self.need(both, both) if both else None
         if as_it_is and with_more and with_more.attempts >= as_it_is.attempts:
             with_more = None
         return as_it_is, with_more
 
-    def need(self, current: int, baseline: int) -> Need:
+    def need(self, current: int, baseline: int) -> RequiredAttempts:
         """So many attempts per case, and what they cost."""
         cases = self.model.cases
         attempts = current * len(cases) + sum(max(0, baseline - old.attempts) for old, _ in cases)
-        return Need(current=current, baseline=baseline, attempts=attempts, cost_usd=self.cost(attempts))
+        return RequiredAttempts(current=current, baseline=baseline, attempts=attempts, cost_usd=self.cost(attempts))
 
     def cost(self, attempts: int) -> float | None:
         """What so many attempts cost, shared out evenly over the cases."""
         return None if self.once.cost_usd is None else self.once.cost_usd * attempts / len(self.model.cases)
 
-    def outlook(self, current: int) -> Outlook:
+    def outlook(self, current: int) -> DetectionOutlook:
         """What so many attempts per case would see."""
         attempts = current * len(self.model.cases)
-        return Outlook(
+        return DetectionOutlook(
             current=current,
             attempts=attempts,
             cost_usd=self.cost(attempts),
@@ -173,7 +181,7 @@ class _Suite(NamedTuple):
         low, high = 0.0, math.fsum(case.rate for case in self.cases(0)) / len(self.model.cases)
         if self.seen(current, drop=high) < self.power:
             return None
-        while high - low > PRECISION:
+        while high - low > DETECTABLE_DROP_PRECISION:
             middle = (low + high) / 2
             low, high = (low, middle) if self.seen(current, drop=middle) >= self.power else (middle, high)
         return high
@@ -193,12 +201,12 @@ class _Suite(NamedTuple):
             seen_with_more=seen_with_more,
             cleared=cleared,
             cleared_with_more=cleared_with_more,
-            outlook=tuple(map(self.outlook, SHOWN)),
+            outlook=tuple(map(self.outlook, OUTLOOK_ATTEMPTS_PER_CASE)),
         )
 
 
 def model_plans(
-    models: Sequence[Model], *, detect: float, power: float, alpha: float, once: Mapping[str, Once]
+    models: Sequence[PairedModel], *, detect: float, power: float, alpha: float, once: Mapping[str, SingleRoundCost]
 ) -> tuple[ModelPlan, ...]:
     """What it takes with each of these models to see a drop by the tests of `decide` at this alpha.
 
@@ -209,23 +217,23 @@ def model_plans(
     @cache
     def level(current: int, baseline: int) -> Mapping[str, float]:
         # how alpha is shared out depends on what will be seen, so the gate is asked about what is expected
-        expected = {model.name: _expected(model, detect, current, baseline) for model in models}
+        expected = {model.name: _expected_cases(model, detect, current, baseline) for model in models}
         decision = decide(expected, alpha=alpha, margin=detect, threshold=detect)
         return {each.model: each.overall_level for each in decision.models}
 
-    return tuple(_Suite(model, level, detect, power, alpha, once[model.name]).plan() for model in models)
+    return tuple(_ModelPlanner(model, level, detect, power, alpha, once[model.name]).plan() for model in models)
 
 
-def mean_rate(model: Model) -> float:
+def mean_rate(model: PairedModel) -> float:
     """The mean pass rate of the baseline."""
     return math.fsum(old.passes / old.attempts for old, _ in model.cases) / len(model.cases)
 
 
-def _expected(model: Model, detect: float, current: int, baseline: int) -> list[Paired]:
+def _expected_cases(model: PairedModel, detect: float, current: int, baseline: int) -> list[PairedCase]:
     """An outcome to expect after the drop."""
-    rates = lowered([prospect(old.attempts, old.passes) for old, _ in model.cases], detect)
+    rates = rates_after_drop([baseline_rate(old.attempts, old.passes) for old, _ in model.cases], detect)
     return [
-        Paired(
+        PairedCase(
             case=new.case,
             baseline_attempts=(before := max(old.attempts, baseline)),
             baseline_passes=round(before * old.passes / old.attempts),

@@ -6,25 +6,25 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.analysis.suites import in_order
-from steelyard.comparison.pairing import paired
+from steelyard.analysis.suites import ordered_class_counts
+from steelyard.comparison.pairing import pair_sides
 from steelyard.errors import InputError
 from steelyard.records import Record
-from steelyard.stats.intervals import Differences, stratified_difference_interval
-from steelyard.stats.paired import Scores
+from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
+from steelyard.stats.paired import PairedCaseScores
 from steelyard.stats.power import expected_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.comparison.pairing import Model
+    from steelyard.comparison.pairing import PairedModel
     from steelyard.comparison.sides import Side, Trials
 
-TOLERANCE = 1e-9
+SCORE_CHANGE_TOLERANCE = 1e-9
 """A drop of exactly the threshold is none, whatever floats make of it."""
 
 
-class Change(Record, frozen=True, kw_only=True):
+class CaseScoreChange(Record, frozen=True, kw_only=True):
     """One case under one model, before and after."""
 
     case_id: str
@@ -66,16 +66,16 @@ class OverallChange(Record, frozen=True, kw_only=True, omit_defaults=False):
     high: float | None
 
 
-class Comparison(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ThresholdComparison(Record, frozen=True, kw_only=True, omit_defaults=False):
     """All that changed between two sides, by a threshold on mean scores."""
 
     baseline: str
     current: str
     rule: str
     threshold: float
-    regressions: tuple[Change, ...]
+    regressions: tuple[CaseScoreChange, ...]
     """The worst first."""
-    improvements: tuple[Change, ...]
+    improvements: tuple[CaseScoreChange, ...]
     """The best first."""
     unchanged: int
     """Cases, once per model, whose score moved by no more than the threshold."""
@@ -97,7 +97,7 @@ class Comparison(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What became of all suites together, by model."""
 
 
-def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Comparison:
+def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> ThresholdComparison:
     """What changed; cases pair by id and tests, models by name, or as they are where each side has one."""
     if not 0 <= threshold < 1:
         raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
@@ -106,7 +106,7 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Compar
             f'{baseline.name} is scored by rule "{baseline.rule}" and {current.name} by "{current.rule}"; '
             "name one with --rule"
         )
-    pairing = paired(baseline, current)
+    pairing = pair_sides(baseline, current)
     pairs, unscored = [], []
     for model in pairing.models:
         for old, new in model.cases:
@@ -116,14 +116,18 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Compar
                 pairs.append((model.name, old, new))
     changes = [_change(name, old, new) for name, old, new in pairs]
     suites = [(model.name, _suites(model)) for model in pairing.models]
-    return Comparison(
+    return ThresholdComparison(
         baseline=baseline.name,
         current=current.name,
         rule=current.rule,
         threshold=threshold,
-        regressions=tuple(sorted((one for one in changes if one.delta < -threshold - TOLERANCE), key=_worst_first)),
-        improvements=tuple(sorted((one for one in changes if one.delta > threshold + TOLERANCE), key=_best_first)),
-        unchanged=sum(abs(one.delta) <= threshold + TOLERANCE for one in changes),
+        regressions=tuple(
+            sorted((one for one in changes if one.delta < -threshold - SCORE_CHANGE_TOLERANCE), key=_worst_first)
+        ),
+        improvements=tuple(
+            sorted((one for one in changes if one.delta > threshold + SCORE_CHANGE_TOLERANCE), key=_best_first)
+        ),
+        unchanged=sum(abs(one.delta) <= threshold + SCORE_CHANGE_TOLERANCE for one in changes),
         new_cases=pairing.new_cases,
         removed_cases=pairing.removed_cases,
         tests_changed=pairing.tests_changed,
@@ -132,27 +136,29 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Compar
         removed_models=pairing.removed_models,
         compared=len(changes),
         expected_regressions=expected_flags(
-            (Scores(old.every_score, new.every_score) for _, old, new in pairs), threshold
+            (PairedCaseScores(old.every_score, new.every_score) for _, old, new in pairs), threshold
         ),
         suites=tuple(_suite_change(name, suite) for name, found in suites for suite in found),
         overall=tuple(_overall_change(name, found) for name, found in suites if found),
     )
 
 
-def _change(model: str, old: Trials, new: Trials) -> Change:
+def _change(model: str, old: Trials, new: Trials) -> CaseScoreChange:
     before, after = old.score or 0.0, new.score or 0.0
-    return Change(case_id=new.case, model=model, baseline_score=before, current_score=after, delta=after - before)
+    return CaseScoreChange(
+        case_id=new.case, model=model, baseline_score=before, current_score=after, delta=after - before
+    )
 
 
-def _worst_first(change: Change) -> tuple[float, str, str]:
+def _worst_first(change: CaseScoreChange) -> tuple[float, str, str]:
     return change.delta, change.case_id, change.model
 
 
-def _best_first(change: Change) -> tuple[float, str, str]:
+def _best_first(change: CaseScoreChange) -> tuple[float, str, str]:
     return -change.delta, change.case_id, change.model
 
 
-class _Suite(NamedTuple):
+class _PairedSuite(NamedTuple):
     """The cases of a suite that both sides judged."""
 
     name: str
@@ -167,25 +173,25 @@ class _Suite(NamedTuple):
         return math.fsum(new.passes / new.attempts for _, new in self.cases) / len(self.cases)
 
     @property
-    def differences(self) -> Differences:
+    def differences(self) -> StratumDifferences:
         inverse = math.fsum(1 / old.attempts + 1 / new.attempts for old, new in self.cases)
-        return Differences(
+        return StratumDifferences(
             [new.passes / new.attempts - old.passes / old.attempts for old, new in self.cases],
             2 * len(self.cases) / inverse,
         )
 
 
-def _suites(model: Model) -> list[_Suite]:
+def _suites(model: PairedModel) -> list[_PairedSuite]:
     """The suites of a model, sorted; what a side does not say of a case, the other may."""
     found: dict[str, list[tuple[Trials, Trials]]] = {}
     for old, new in model.cases:
         suite = new.suite or old.suite
         if suite and old.attempts and new.attempts:
             found.setdefault(suite, []).append((old, new))
-    return [_Suite(name, found[name]) for name in sorted(found)]
+    return [_PairedSuite(name, found[name]) for name in sorted(found)]
 
 
-def _suite_change(model: str, suite: _Suite) -> SuiteChange:
+def _suite_change(model: str, suite: _PairedSuite) -> SuiteChange:
     interval = stratified_difference_interval([suite.differences])
     return SuiteChange(
         suite=suite.name,
@@ -201,7 +207,7 @@ def _suite_change(model: str, suite: _Suite) -> SuiteChange:
     )
 
 
-def _overall_change(model: str, suites: Sequence[_Suite]) -> OverallChange:
+def _overall_change(model: str, suites: Sequence[_PairedSuite]) -> OverallChange:
     """The suites count once each, and their cases are what varies."""
     before = math.fsum(suite.before for suite in suites) / len(suites)
     after = math.fsum(suite.after for suite in suites) / len(suites)
@@ -224,4 +230,4 @@ def _classes(trials: Iterable[Trials]) -> dict[str, int]:
         if sum(count for _, count in each.classes) != each.attempts:
             return {}
         counts.update(dict(each.classes))
-    return in_order(counts)
+    return ordered_class_counts(counts)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from steelyard.records import Attempt
 
-LONGEST = 8192
+DEFAULT_MAX_OUTPUT_TOKENS = 8192
 """Output tokens that a reply is taken to have at most, where the user sets no limit."""
 
 
-def most_tokens(attempt: Attempt) -> tuple[int, int]:
+def max_request_tokens(attempt: Attempt) -> tuple[int, int]:
     """Input and output tokens that a request can come to at most: no tokenizer makes two tokens of one byte."""
     written = sum(len(message.content.encode()) + 16 for message in attempt.messages)
-    return written, int(attempt.parameters.get("max_tokens", LONGEST))
+    return written, int(attempt.parameters.get("max_tokens", DEFAULT_MAX_OUTPUT_TOKENS))
 
 
 class Budget:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.engine.budget import Budget, most_tokens
-from steelyard.engine.pace import Breaker, Pace
-from steelyard.engine.pool import work_through
-from steelyard.engine.steps import Persistence, ask, now
-from steelyard.records import Answer, Appraisal, Attempt, Case, Cost, Failure, Message, Panel, Reply, digest
+from steelyard.engine.budget import Budget, max_request_tokens
+from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.pool import run_concurrently
+from steelyard.engine.steps import RetryPolicy, ask, now
+from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, Panel, Reply, digest
 from steelyard.tiers.rubrics import Rubric
-from steelyard.verifiers.judge.answer import Unusable, judgment, repair_request
+from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages, schema
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from steelyard.providers.prices import Prices
     from steelyard.store import Journal
 
-REPAIRS = 2
+MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is told what is wrong with its answer before that is a failure."""
-FORCED = ("response_format",)
+SCHEMA_PARAMETERS = ("response_format",)
 """What holds a server to a schema; those that do not know it are asked without."""
 
 
-class Judging:
+class JudgeRunner:
     """Asks every judge about every reply, as often as the panel says."""
 
     def __init__(
@@ -42,9 +42,9 @@ class Judging:
         *,
         budget: Budget,
         prices: Prices,
-        persistence: Persistence,
+        persistence: RetryPolicy,
         at_once: int | None,
-        counted: Callable[[Appraisal | Failure], None],
+        counted: Callable[[Judgment | Failure], None],
     ) -> None:
         self._journal = journal
         self._panel = panel
@@ -57,7 +57,7 @@ class Judging:
         self._counted = counted
         self._rubric = msgspec.convert(panel.rubric, Rubric)
         self._schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": schema(self._rubric)}}
-        self._breakers = {judge: Breaker() for judge in judges}
+        self._breakers = {judge: CircuitBreaker() for judge in judges}
         self._unforced: set[str] = set()
         """Judges whose server knows no schemas."""
 
@@ -84,7 +84,7 @@ class Judging:
         done = set()
         replies: dict[tuple[str, str, str, int], str] = {}
         for fact in self._journal.facts():
-            if isinstance(fact, Appraisal) and not fact.unusable:
+            if isinstance(fact, Judgment) and not fact.unusable:
                 done.add(fact.key)
             elif isinstance(fact, Reply):
                 replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
@@ -92,31 +92,31 @@ class Judging:
         for fact in self._journal.facts():
             if isinstance(fact, Reply) and fact.key in last and fact.case in self._cases:
                 for repeat in range(1, self._panel.repeats + 1):
-                    if appraisal_key(fact, self._panel, judge, repeat) not in done:
+                    if judgment_key(fact, self._panel, judge, repeat) not in done:
                         yield fact, judge, repeat
 
     async def _ask_endpoint(self, judges: list[str]) -> None:
         at_once = min(self._judges[judge].at_once for judge in judges)
         at_once = min(at_once, self._at_once or at_once)
-        pace = Pace(at_once)
+        pace = ConcurrencyLimiter(at_once)
 
         async def do(wanted: tuple[Reply, str, int]) -> None:
             await self._appraisal(*wanted, pace)
 
         every = (wanted for judge in judges for wanted in self._wanted(judge))
-        await work_through((one for one in every if self._goes_on(one[1])), do, at_once)
+        await run_concurrently((one for one in every if self._goes_on(one[1])), do, at_once)
 
     def _goes_on(self, judge: str) -> bool:
         return not self._breakers[judge].broken and not self._budget.exhausted
 
-    async def _appraisal(self, reply: Reply, judge: str, repeat: int, pace: Pace) -> None:
+    async def _appraisal(self, reply: Reply, judge: str, repeat: int, pace: ConcurrencyLimiter) -> None:
         """Ask until the answer can be used, and write down what came of it."""
         task = "\n\n".join(message.content for message in self._cases[reply.case].messages)
         # new each time: whoever wrote the answer cannot have known it
         system, *said = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
         answers: list[Answer] = []
         reason = ""
-        while len(answers) <= REPAIRS:
+        while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
             fact = await self._asked(reply, judge, system.content, said, pace)
             if fact is None:
                 break
@@ -125,39 +125,39 @@ class Judging:
                 break
             answers.append(fact.answer)
             found = judgment(fact.answer.text, self._rubric)
-            reason = found.reason if isinstance(found, Unusable) else ""
+            reason = found.reason if isinstance(found, UnusableJudgeReply) else ""
             if not reason:
                 break
             said += [Message(role="assistant", content=fact.answer.text or "(nothing)"), repair_request(reason)]
         if answers:
             # also when none of them can be used: they are paid for
             self._write(reply, judge, repeat, answers, reason)
-        if len(answers) > REPAIRS and reason:
+        if len(answers) > MAX_JUDGE_REPAIR_REQUESTS and reason:
             self._fail(reply, f"{judge} gave no judgment that can be used: {reason}")
 
     async def _asked(
-        self, reply: Reply, judge: str, system: str, said: list[Message], pace: Pace
+        self, reply: Reply, judge: str, system: str, said: list[Message], pace: ConcurrencyLimiter
     ) -> Reply | Failure | None:
         while True:
-            forced = {} if judge in self._unforced else dict.fromkeys(FORCED, self._schema)
+            forced = {} if judge in self._unforced else dict.fromkeys(SCHEMA_PARAMETERS, self._schema)
             parameters: dict[str, Any] = {**forced, **self._panel.parameters}
             case = Case(id=reply.case, prompt=tuple(said))
             attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
-            most = self._prices.bound(judge, *most_tokens(attempt)) or 0.0
+            most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
             if not await self._budget.reserve(most):
                 return None
             fact = await ask(attempt, self._judges[judge], pace, self._breakers[judge], self._persistence, self._prices)
             answer = fact.answer if isinstance(fact, Reply) else None
             self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
-            if isinstance(fact, Failure) and forced and any(word in fact.message for word in FORCED):
+            if isinstance(fact, Failure) and forced and any(word in fact.message for word in SCHEMA_PARAMETERS):
                 self._unforced.add(judge)
                 self._breakers[judge].answered()
                 continue
             return fact
 
     def _write(self, reply: Reply, judge: str, repeat: int, answers: list[Answer], reason: str) -> None:
-        appraisal = Appraisal(
-            key=appraisal_key(reply, self._panel, judge, repeat),
+        appraisal = Judgment(
+            key=judgment_key(reply, self._panel, judge, repeat),
             at=now(),
             case=reply.case,
             model=reply.model,
@@ -167,7 +167,7 @@ class Judging:
             judge=judge,
             repeat=repeat,
             rubric=self._panel.digest,
-            answer=_together(answers),
+            answer=_combined_answer(answers),
             requests=len(answers),
             unusable=reason,
         )
@@ -186,28 +186,28 @@ class Judging:
         )
         self._tell(failure)
 
-    def _tell(self, fact: Appraisal | Failure) -> None:
+    def _tell(self, fact: Judgment | Failure) -> None:
         self._journal.append(fact)
         self._counted(fact)
 
 
-def most_judged(attempt: Attempt, panel: Panel) -> tuple[int, int]:
+def max_judging_tokens(attempt: Attempt, panel: Panel) -> tuple[int, int]:
     """Input and output tokens that judging one answer can come to at most, if the judge needs no second try."""
     rubric = msgspec.convert(panel.rubric, Rubric)
-    _, longest = most_tokens(attempt)
+    _, longest = max_request_tokens(attempt)
     task = "\n\n".join(message.content for message in attempt.messages)
     # an answer of so many tokens has rarely more than four letters in each
     asked = messages(rubric, task, "x" * (4 * longest), "0" * 16)
     judged = Attempt(case=Case(id="", prompt=asked), model="", parameters=panel.parameters)
-    return most_tokens(judged)
+    return max_request_tokens(judged)
 
 
-def appraisal_key(reply: Reply, panel: Panel, judge: str, repeat: int) -> str:
+def judgment_key(reply: Reply, panel: Panel, judge: str, repeat: int) -> str:
     """Two appraisals with the same key are of one judge about one reply, by one rubric."""
     return digest(reply.key, panel.digest, panel.parameters, judge, repeat)
 
 
-def _together(answers: list[Answer]) -> Answer:
+def _combined_answer(answers: list[Answer]) -> Answer:
     """The last answer, with what all of them took."""
     costs = [answer.cost for answer in answers]
     known = [cost for cost in costs if cost is not None]

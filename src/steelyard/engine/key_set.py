@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     import numpy
 
-RECENT = 1 << 16
+MAX_UNPACKED_KEYS = 1 << 16
 """Keys that are kept as they are, and that are worth packing."""
 
 
-class Keys:
+class CompactKeySet:
     """A set of texts that takes 16 bytes for each of them, once there are many."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Keys:
 
     def add(self, key: str) -> None:
         self._recent.add(key)
-        if len(self._recent) >= RECENT:
+        if len(self._recent) >= MAX_UNPACKED_KEYS:
             self._pack()
 
     def __contains__(self, key: object) -> bool:
@@ -33,7 +33,7 @@ class Keys:
         if not self._packed or not isinstance(key, str):
             return False
         first, second = _halves(key)
-        return any(_holds(block, first, second) for block in self._packed)
+        return any(_block_contains(block, first, second) for block in self._packed)
 
     def __bool__(self) -> bool:
         return bool(self._recent or self._packed)
@@ -57,11 +57,11 @@ def _halves(key: str) -> tuple[int, int]:
     return int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
 
 
-def _holds(block: tuple[numpy.ndarray, numpy.ndarray], first: int, second: int) -> bool:
-    return any(block[1][place] == second for place in _places(block[0], first))
+def _block_contains(block: tuple[numpy.ndarray, numpy.ndarray], first: int, second: int) -> bool:
+    return any(block[1][place] == second for place in _matching_indexes(block[0], first))
 
 
-def _places(sorted_halves: numpy.ndarray, half: int) -> Iterator[int]:
+def _matching_indexes(sorted_halves: numpy.ndarray, half: int) -> Iterator[int]:
     import numpy
 
     place = int(numpy.searchsorted(sorted_halves, numpy.uint64(half)))

@@ -7,20 +7,20 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from steelyard.engine.steps import verified
+from steelyard.engine.steps import verify_with_retry
 from steelyard.records import Case, Reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from steelyard.engine.pool import Told
-    from steelyard.engine.verifiers import Verifying
+    from steelyard.engine.pool import VerdictCallback
+    from steelyard.engine.verifiers import VerifierSet
 
-WAITING = 256
+MAX_QUEUED_REPLIES = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
 
 
-class ByCase:
+class RepliesByCase:
     """Replies in the order they came, but those to one case together: whoever knows its tests need not learn them anew."""
 
     def __init__(self) -> None:
@@ -49,11 +49,11 @@ class ByCase:
         return self._length
 
 
-class Waiting(asyncio.Queue[tuple[Reply, Case] | None]):
+class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
     """The queue of replies to be verified; None tells a verifier that it can go home."""
 
     def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
-        self._queue = ByCase()
+        self._queue = RepliesByCase()
 
 
 class LocalPool:
@@ -63,13 +63,13 @@ class LocalPool:
     nodes = None
     notes = ()
 
-    def __init__(self, verifying: Verifying, recheck: int = 0) -> None:
+    def __init__(self, verifying: VerifierSet, recheck: int = 0) -> None:
         self._verifying = verifying
         self._recheck = recheck
-        self._queue = Waiting(WAITING)
+        self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
 
     @asynccontextmanager
-    async def at_work(self, told: Told, *, alone: bool = False) -> AsyncIterator[None]:
+    async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
         at_once = 1 if alone else self._verifying.at_once
         async with asyncio.TaskGroup() as workers:
             for _ in range(at_once):
@@ -84,9 +84,9 @@ class LocalPool:
     async def close(self) -> None:
         await self._verifying.close()
 
-    async def _work(self, told: Told) -> None:
+    async def _work(self, told: VerdictCallback) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
             async with self._verifying.turn(case):
-                fact = await verified(reply, case, self._verifying.of(case), self._recheck)
+                fact = await verify_with_retry(reply, case, self._verifying.of(case), self._recheck)
             told(fact, case)

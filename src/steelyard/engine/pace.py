@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from steelyard.protocols import Headroom
+    from steelyard.protocols import RateLimitHeadroom
 
-PATIENCE = 8
+MAX_FAILURES_IN_A_ROW = 8
 """Attempts in a row that may fail for good before a model is given up on."""
-LONGEST_PAUSE = 60.0
+MAX_BACKOFF_SECONDS = 60.0
 """Seconds that our own back-off waits at most; a server may ask for more."""
-LONGEST_WAIT = 600.0
+MAX_RETRY_AFTER_SECONDS = 600.0
 """Seconds that a server may make us wait; one that asks for more has no answer for us today."""
-FIRST = 4.0
+INITIAL_CONCURRENCY = 4.0
 """Requests at once before anything is known about an endpoint."""
 
 
-class Pace:
+class ConcurrencyLimiter:
     """The requests in flight to one endpoint.
 
     The number allowed grows with every answer and is halved when the server pushes back: additive increase,
@@ -32,7 +32,7 @@ class Pace:
 
     def __init__(self, at_once: int, *, clock: Callable[[], float] | None = None) -> None:
         self._most = float(at_once)
-        self._allowed = min(FIRST, self._most)
+        self._allowed = min(INITIAL_CONCURRENCY, self._most)
         self._clock = clock or asyncio.get_running_loop().time
         self._in_flight = 0
         self._starting = True
@@ -80,7 +80,7 @@ class Pace:
                 self._in_flight += 1
                 turn.set_result(None)
 
-    def answered(self, headroom: Headroom | None) -> None:
+    def answered(self, headroom: RateLimitHeadroom | None) -> None:
         """The endpoint kept up: allow a little more, unless it says that nothing is left."""
         # until the first push-back every answer allows one more, which doubles with each round
         self._allowed = min(self._most, self._allowed + (1 if self._starting else 1 / self._allowed))
@@ -95,7 +95,7 @@ class Pace:
         if began > self._last_push_back:
             self._last_push_back = self._clock()
             self._allowed = max(1.0, self._allowed / 2)
-        if wait is not None and wait <= LONGEST_WAIT:
+        if wait is not None and wait <= MAX_RETRY_AFTER_SECONDS:
             self._pause(wait, reason)
 
     def _pause(self, seconds: float, reason: str) -> None:
@@ -105,7 +105,7 @@ class Pace:
             self.reason = f"waiting {seconds:.0f} s: {reason}"
 
 
-class Breaker:
+class CircuitBreaker:
     """Gives a model up when asking it is plainly in vain, and tells its silence from that of a server that is gone."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class Breaker:
         self._in_a_row += 1
         if for_good:
             self.broken = self.broken or message
-        elif self._in_a_row >= PATIENCE:
+        elif self._in_a_row >= MAX_FAILURES_IN_A_ROW:
             self.broken = self.broken or f"{self._in_a_row} attempts in a row got no answer, the last because {message}"
         if self.broken:
             self._decide(is_its_own=False)
@@ -175,7 +175,7 @@ class Breaker:
                 overdue.set_result(is_its_own)
 
 
-def back_off(tries: int, first: float) -> float:
+def backoff_seconds(tries: int, first: float) -> float:
     """Seconds to wait before the next try: doubling, and never the same for two who failed together."""
-    pause: float = min(LONGEST_PAUSE, first * 2 ** min(tries, 64))
+    pause: float = min(MAX_BACKOFF_SECONDS, first * 2 ** min(tries, 64))
     return pause * random.uniform(0.5, 1.5)  # noqa: S311  spreading load is no secret

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from steelyard.evalsets.experiments import under
+from steelyard.evalsets.experiments import case_under_tier
 from steelyard.records import Attempt, Case
 
 if TYPE_CHECKING:
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from steelyard.records import Experiment, RunInfo, Tier
 
 
-def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]) -> Iterator[Attempt]:
+def planned_attempts(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]) -> Iterator[Attempt]:
     """Every attempt of a run: all first attempts, then all second ones, so that early numbers speak for all cases."""
     if info.experiment is not None:
-        yield from interleaved(info, info.experiment, cases, providers)
+        yield from interleaved_attempts(info, info.experiment, cases, providers)
         return
     counts = [
-        (case, model, expected(info, model, provider, case)) for case in cases for model, provider in providers.items()
+        (case, model, expected_attempts(info, model, provider, case))
+        for case in cases
+        for model, provider in providers.items()
     ]
     for number in range(1, max((count for _, _, count in counts), default=0) + 1):
         for case, model, count in counts:
@@ -34,7 +36,7 @@ def plan(info: RunInfo, cases: Sequence[Case], providers: Mapping[str, Provider]
                 )
 
 
-def interleaved(
+def interleaved_attempts(
     info: RunInfo, experiment: Experiment, cases: Sequence[Case], providers: Container[str]
 ) -> Iterator[Attempt]:
     """The attempts under all tiers, each tier first as often as any other: a provider's drift must not look like an effect."""
@@ -44,13 +46,13 @@ def interleaved(
             first = (place + number - 1) % len(tiers)
             for tier in (*tiers[first:], *tiers[:first]):
                 if tier.name in providers:
-                    yield under_tier(info, tier, case, number)
+                    yield tier_attempt(info, tier, case, number)
 
 
-def under_tier(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
+def tier_attempt(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
     """One attempt at a case as a tier puts it."""
     return Attempt(
-        case=under(tier, case),
+        case=case_under_tier(tier, case),
         model=tier.model,
         parameters=parameters(info, case, number) | tier.parameters,
         system=tier.system,
@@ -59,12 +61,12 @@ def under_tier(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
     )
 
 
-def seat(attempt: Attempt) -> str:
+def provider_key(attempt: Attempt) -> str:
     """Whom an attempt is put to: the provider of its tier, where tiers are compared, else that of its model."""
     return attempt.tier or attempt.model
 
 
-def expected(info: RunInfo, model: str, provider: Provider, case: Case) -> int:
+def expected_attempts(info: RunInfo, model: str, provider: Provider, case: Case) -> int:
     """How many attempts at a case are planned: never more than were recorded."""
     if info.experiment is not None:
         return info.samples or 1
@@ -86,6 +88,6 @@ def parameters(info: RunInfo, case: Case, number: int) -> dict[str, Any]:
     return chosen
 
 
-def owed(planned: Iterable[Attempt], done: Container[str]) -> Iterator[Attempt]:
+def outstanding_attempts(planned: Iterable[Attempt], done: Container[str]) -> Iterator[Attempt]:
     """Resuming is planning again and subtracting what is done."""
     return (attempt for attempt in planned if attempt.key not in done)

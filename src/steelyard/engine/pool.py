@@ -13,10 +13,10 @@ from steelyard.records import Case, Failure, Reply, Verdict
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Iterator
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+WorkItem = TypeVar("WorkItem")
+CoroutineResult = TypeVar("CoroutineResult")
 
-Told = Callable[[Verdict | Failure, Case], None]
+VerdictCallback = Callable[[Verdict | Failure, Case], None]
 """Who is told what became of a reply."""
 
 
@@ -38,7 +38,7 @@ class Pool(Protocol):
         """What went wrong, without harm to the results."""
         ...
 
-    def at_work(self, told: Told, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
+    def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
         """Within it replies can be put in; on leaving, each has become one fact, unless the pool has given up.
 
         `alone` has every reply to a machine to itself.
@@ -54,7 +54,7 @@ class Pool(Protocol):
         ...
 
 
-async def work_through(items: Iterator[Item], do: Callable[[Item], Awaitable[None]], at_once: int) -> None:
+async def run_concurrently(items: Iterator[WorkItem], do: Callable[[WorkItem], Awaitable[None]], at_once: int) -> None:
     """Do each item once; an item is taken only when someone is free for it, so there may be any number of them."""
 
     async def worker() -> None:
@@ -66,10 +66,10 @@ async def work_through(items: Iterator[Item], do: Callable[[Item], Awaitable[Non
             workers.create_task(worker())
 
 
-def complete(work: Coroutine[Any, Any, Result]) -> Result:
+def run_coroutine(work: Coroutine[Any, Any, CoroutineResult]) -> CoroutineResult:
     """Run the one event loop there is; inside a notebook, which has its own, in a thread beside it."""
 
-    def alone() -> Result:
+    def alone() -> CoroutineResult:
         return asyncio.run(work)
 
     try:

@@ -15,24 +15,24 @@ import msgspec
 
 from steelyard import evalsets, store
 from steelyard import settings as settings_module
-from steelyard.analysis.scoring import rule as known_rule
+from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
-from steelyard.engine.budget import most_tokens
-from steelyard.engine.judging import most_judged
+from steelyard.engine.budget import max_request_tokens
+from steelyard.engine.judging import max_judging_tokens
 from steelyard.engine.local_pool import LocalPool
-from steelyard.engine.plan import plan, under_tier
-from steelyard.engine.pool import complete
-from steelyard.engine.results.headline_cache import summed_up
-from steelyard.engine.results.query import opinions
-from steelyard.engine.session import Means, Sitting
+from steelyard.engine.plan import planned_attempts, tier_attempt
+from steelyard.engine.pool import run_coroutine
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.results.query import fact_scores
+from steelyard.engine.session import RunOptions, Session
 from steelyard.engine.shards import deal
 from steelyard.engine.steps import now
-from steelyard.engine.verifiers import Verifying, in_environment
+from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import InputError, SteelyardError, StoreError
-from steelyard.evalsets.experiments import Loaded, is_same_model
-from steelyard.plugins import part
+from steelyard.evalsets.experiments import LoadedExperiment, is_same_model
+from steelyard.plugins import load_plugin
 from steelyard.providers.prices import Prices
-from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, SuiteRule, Tier, Until
+from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, StoppingRule, SuiteRule, Tier
 from steelyard.store.parquet import copy_to_parquet
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Forecast(NamedTuple):
     """The most it can cost; None when the price is not known."""
 
 
-class Interrupted(KeyboardInterrupt):
+class RunInterrupted(KeyboardInterrupt):
     """The user stopped a run; what had arrived is stored."""
 
     def __init__(self, folder: Path) -> None:
@@ -91,9 +91,9 @@ def run(
     base_url: str = "",
     eval_sets: Sequence[EvalSetFile] = (),
     output: str | Path | None = None,
-    until: Until | None = None,
+    until: StoppingRule | None = None,
     shard: tuple[int, int] | None = None,
-    means: Means = Means(),
+    means: RunOptions = RunOptions(),
 ) -> Run:
     """Ask models for attempts at each case, verify every one, and say what came of it.
 
@@ -106,13 +106,13 @@ def run(
     own = (*rules, *sets.rules)
     rule = rule or sets.rule or "code"
     given = [models] if isinstance(models, str) else list(models)
-    known_rule(rule, own)
-    _check(sets.cases, k, samples)
+    find_rule(rule, own)
+    _check_plan(sets.cases, k, samples)
     if shard is not None and until is not None:
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
-    dealt = _dealt(sets.cases, shard)
+    dealt = _shard_cases(sets.cases, shard)
     _check_verifiers(dealt, means)
     providers = connect(given, means, base_url)
     recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
@@ -140,24 +140,24 @@ def run(
     )
     _check_prices(providers, means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    sharded = _sharded(info, sets.cases, shard)
-    return _finish(lambda: store.create(folder, sharded, dealt), dealt, providers, means)
+    sharded = _with_shard(info, sets.cases, shard)
+    return _carry_out(lambda: store.create_run(folder, sharded, dealt), dealt, providers, means)
 
 
 def run_experiment(
-    loaded: Loaded,
+    loaded: LoadedExperiment,
     *,
     output: str | Path | None = None,
     shard: tuple[int, int] | None = None,
-    means: Means = Means(),
+    means: RunOptions = RunOptions(),
 ) -> Run:
     """Put every case under every tier as often as the experiment says, verify and judge the answers."""
     header = loaded.header
-    _check(loaded.cases, (1,), header.runs)
-    dealt = _dealt(loaded.cases, shard)
+    _check_plan(loaded.cases, (1,), header.runs)
+    dealt = _shard_cases(loaded.cases, shard)
     _check_verifiers(dealt, means)
     beside = Path(loaded.files[0].path).parent
-    providers = {tier.name: _of_tier(tier, means, beside) for tier in loaded.experiment.tiers}
+    providers = {tier.name: _tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
     tiers = _named_tiers(loaded.experiment, providers)
     judges = connect(loaded.panel.judges, means) if loaded.panel else {}
     started_at = now()
@@ -172,7 +172,7 @@ def run_experiment(
         parameters=dict(header.parameters),
         tiers=tuple(tier.name for tier in tiers),
         experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
-        panel=_named(loaded.panel, judges),
+        panel=_panel_with_model_names(loaded.panel, judges),
         samples=header.runs,
         seed=header.seed,
         rule=loaded.rule or "code",
@@ -180,50 +180,53 @@ def run_experiment(
         versions=_versions(),
         prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
     )
-    info = _sharded(info, loaded.cases, shard)
-    means = _within(info, means)
+    info = _with_shard(info, loaded.cases, shard)
+    means = _with_experiment_budget(info, means)
     seated = {tier: provider for tier, (_, provider) in providers.items()}
-    _check_prices(_paid_for(info, seated, judges), means)
+    _check_prices(_priced_providers(info, seated, judges), means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    return _finish(lambda: store.create(folder, info, dealt), dealt, seated, means, judges)
+    return _carry_out(lambda: store.create_run(folder, info, dealt), dealt, seated, means, judges)
 
 
-def forecast_experiment(loaded: Loaded, *, means: Means = Means()) -> list[Forecast]:
+def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
     """What an experiment would ask of each tier and of each judge, and the most that can cost; nobody is asked."""
     header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
-    _check(cases, (1,), header.runs)
+    _check_plan(cases, (1,), header.runs)
     _check_verifiers(cases, means)
     beside = Path(loaded.files[0].path).parent
     tiers = _named_tiers(
-        loaded.experiment, {tier.name: _of_tier(tier, means, beside, asks=False) for tier in loaded.experiment.tiers}
+        loaded.experiment,
+        {tier.name: _tier_provider(tier, means, beside, asks=False) for tier in loaded.experiment.tiers},
     )
     info = RunInfo(id="", started_at="", samples=header.runs, parameters=dict(header.parameters), seed=header.seed)
     # all runs of a case under a tier are asked the same
-    asked = {tier.name: [under_tier(info, tier, case, 1) for case in cases] for tier in tiers}
+    asked = {tier.name: [tier_attempt(info, tier, case, 1) for case in cases] for tier in tiers}
     found = []
     for tier in tiers:
         # nobody knows how often an agent asks
-        bounds = [None if tier.agent else prices.bound(tier.model, *most_tokens(each)) for each in asked[tier.name]]
-        found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total(bounds, header.runs)))
+        bounds = [
+            None if tier.agent else prices.bound(tier.model, *max_request_tokens(each)) for each in asked[tier.name]
+        ]
+        found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs)))
     panel = loaded.panel
     if panel is not None:
-        sizes = [most_judged(attempt, panel) for attempts in asked.values() for attempt in attempts]
+        sizes = [max_judging_tokens(attempt, panel) for attempts in asked.values() for attempt in attempts]
         times = header.runs * panel.repeats
         for name in connect(panel.judges, means, asks=False):
             bounds = [prices.bound(name, *size) for size in sizes]
-            found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total(bounds, times)))
+            found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total_cost(bounds, times)))
     return found
 
 
-def _total(bounds: Sequence[float | None], times: int = 1) -> float | None:
+def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
     """The sum of so many times each; None where one is not known."""
     known = [bound for bound in bounds if bound is not None]
     return times * sum(known) if len(known) == len(bounds) else None
 
 
-def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
+def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions()) -> Run:
     """Have the stored replies of a run judged; no model but the judges is asked."""
-    journal = _reopened(folder)
+    journal = _reopened_journal(folder)
     try:
         judges = connect(panel.judges, means)
         info = journal.info
@@ -232,11 +235,13 @@ def judge(folder: str | Path, panel: Panel, *, means: Means = Means()) -> Run:
             if own:
                 raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
         _check_prices(judges, means)
-        journal.describe(deal.planned_anew(msgspec.structs.replace(info, panel=_named(panel, judges))))
+        journal.describe(
+            deal.with_current_plan(msgspec.structs.replace(info, panel=_panel_with_model_names(panel, judges)))
+        )
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, journal.cases, None, means, judges)
+    return _carry_out(journal, journal.cases, None, means, judges)
 
 
 def _named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:
@@ -244,7 +249,7 @@ def _named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Prov
     return tuple(msgspec.structs.replace(tier, model=providers[tier.name][0]) for tier in experiment.tiers)
 
 
-def _within(info: RunInfo, means: Means) -> Means:
+def _with_experiment_budget(info: RunInfo, means: RunOptions) -> RunOptions:
     """The means with the experiment's own budget, of which a shard has its share, where the user gives no other."""
     own = info.experiment.budget_usd if info.experiment else None
     if own is not None and info.shard is not None:
@@ -252,17 +257,19 @@ def _within(info: RunInfo, means: Means) -> Means:
     return means._replace(max_cost=own) if means.max_cost is None else means
 
 
-def _dealt(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
+def _shard_cases(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
     """The cases that are for this machine."""
-    return tuple(cases) if shard is None else deal.hand(cases, *shard)
+    return tuple(cases) if shard is None else deal.shard_cases(cases, *shard)
 
 
-def _sharded(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
+def _with_shard(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
     """The description of a run that has only a shard of these cases, if it does."""
-    return info if shard is None else msgspec.structs.replace(info, shard=deal.shard(info, cases, *shard))
+    return info if shard is None else msgspec.structs.replace(info, shard=deal.shard_record(info, cases, *shard))
 
 
-def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]) -> dict[str, Provider]:
+def _priced_providers(
+    info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]
+) -> dict[str, Provider]:
     """Whose prices a budget must know: agents tell themselves what they cost."""
     if info.experiment is None:
         return {**providers, **judges}
@@ -270,12 +277,12 @@ def _paid_for(info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[
     return {**asked, **judges}
 
 
-def _of_tier(tier: Tier, means: Means, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
+def _tier_provider(tier: Tier, means: RunOptions, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
     """Whom a tier puts its cases to, and the name that facts carry."""
     if tier.agent:
-        from steelyard.providers.agent.provider import Agent
+        from steelyard.providers.agent.provider import AgentProvider
 
-        agent = Agent(
+        agent = AgentProvider(
             tier.agent,
             environment=tier.environment,
             files=tier.files,
@@ -289,7 +296,7 @@ def _of_tier(tier: Tier, means: Means, beside: Path, *, asks: bool = True) -> tu
     return next(iter(found.items()))
 
 
-def _named(panel: Panel | None, judges: Mapping[str, Provider]) -> Panel | None:
+def _panel_with_model_names(panel: Panel | None, judges: Mapping[str, Provider]) -> Panel | None:
     """The panel with its judges as facts call them."""
     return None if panel is None else msgspec.structs.replace(panel, judges=tuple(judges))
 
@@ -303,10 +310,10 @@ def forecast(
     parameters: Mapping[str, Any],
     system: str,
     base_url: str,
-    means: Means = Means(),
+    means: RunOptions = RunOptions(),
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; nobody is asked."""
-    _check(cases, k, samples)
+    _check_plan(cases, k, samples)
     _check_verifiers(cases, means)
     providers = connect(models, means, base_url, asks=False)
     prices = Prices(means.settings.prices)
@@ -314,15 +321,15 @@ def forecast(
     forecasts = []
     try:
         for model, provider in providers.items():
-            attempts = list(plan(info, cases, {model: provider}))
-            bounds = [prices.bound(model, *most_tokens(attempt)) for attempt in attempts]
-            forecasts.append(Forecast(model, len(cases), len(attempts), _total(bounds)))
+            attempts = list(planned_attempts(info, cases, {model: provider}))
+            bounds = [prices.bound(model, *max_request_tokens(attempt)) for attempt in attempts]
+            forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds)))
     finally:
-        complete(close(providers))
+        run_coroutine(close_providers(providers))
     return forecasts
 
 
-async def close(providers: Mapping[str, Provider]) -> None:
+async def close_providers(providers: Mapping[str, Provider]) -> None:
     """Let go of what providers hold."""
     for provider in providers.values():
         await provider.close()
@@ -333,43 +340,43 @@ def resume(
     *,
     samples: int | None = None,
     more: Mapping[str, Mapping[str, int]] | None = None,
-    means: Means = Means(),
+    means: RunOptions = RunOptions(),
 ) -> Run:
     """Carry on with what a run still owes, failures included; more samples than before extend it.
 
     `more` plans more attempts at some cases alone, by model and case.
     """
-    journal = _reopened(folder)
+    journal = _reopened_journal(folder)
     try:
         info = journal.info
-        _same_asks(journal.cases, _case_files(info))
+        _unchanged_cases(journal.cases, _case_files(info))
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
-        means = _within(info, means)
-        providers, judges = _seated(info, means)
-        _check_prices(_paid_for(info, providers, judges), means)
+        means = _with_experiment_budget(info, means)
+        providers, judges = _providers_and_judges(info, means)
+        _check_prices(_priced_providers(info, providers, judges), means)
         _check_verifiers(journal.cases, means)
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
             more_info = msgspec.structs.replace(
                 info, samples=info.samples if samples is None else samples, more=planned
             )
-            journal.describe(deal.planned_anew(more_info))
+            journal.describe(deal.with_current_plan(more_info))
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, journal.cases, providers, means, judges)
+    return _carry_out(journal, journal.cases, providers, means, judges)
 
 
-def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: Means = Means()) -> Run:
+def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: RunOptions = RunOptions()) -> Run:
     """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
-    journal = _reopened(folder)
+    journal = _reopened_journal(folder)
     try:
         files = _case_files(journal.info)
-        paths = eval_sets or [file.path for file in files if evalsets.is_there(file.path)]
+        paths = eval_sets or [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if eval_sets or len(paths) == len(files) > 0:
-            shard, current = journal.info.shard, _same_asks(journal.cases, (), paths)
-            if shard is not None and not deal.is_as_dealt(shard, current):
+            shard, current = journal.info.shard, _unchanged_cases(journal.cases, (), paths)
+            if shard is not None and not deal.are_shard_cases_unchanged(shard, current):
                 raise InputError(
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
                     "are verified alike, then verify the merged run"
@@ -378,21 +385,23 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
     except BaseException:
         journal.close()
         raise
-    return _finish(journal, journal.cases, {}, means)
+    return _carry_out(journal, journal.cases, {}, means)
 
 
-def _reopened(folder: str | Path) -> store.Journal:
+def _reopened_journal(folder: str | Path) -> store.Journal:
     """The journal of a run that is there; a folder that holds none stays as it is."""
-    store.Stored(Path(folder)).info  # noqa: B018  it raises where there is no run
+    store.StoredRun(Path(folder)).info  # noqa: B018  it raises where there is no run
     return store.Journal(Path(folder))
 
 
-def connect(models: Sequence[str], means: Means, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
+def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
     """Whom to ask for each model: one name may stand for several, where replies were recorded."""
     providers: dict[str, Provider] = {}
     for model in models:
-        name, rest, reached = settings_module.provider(model, means.settings, means.environment, base_url, asks=asks)
-        for known, provider in part("providers", reached.type)(rest, reached).items():
+        name, rest, reached = settings_module.resolve_provider(
+            model, means.settings, means.environment, base_url, asks=asks
+        )
+        for known, provider in load_plugin("providers", reached.type)(rest, reached).items():
             full = known if reached.type == "replay" else f"{name}/{known}"
             if full in providers:
                 raise InputError(
@@ -404,7 +413,7 @@ def connect(models: Sequence[str], means: Means, base_url: str = "", *, asks: bo
     return providers
 
 
-def _seated(info: RunInfo, means: Means) -> tuple[dict[str, Provider], dict[str, Provider]]:
+def _providers_and_judges(info: RunInfo, means: RunOptions) -> tuple[dict[str, Provider], dict[str, Provider]]:
     """Whom a stored run asks, by model or by tier, and who judges."""
     judges = connect(info.panel.judges, means) if info.panel else {}
     if info.experiment is None:
@@ -412,7 +421,7 @@ def _seated(info: RunInfo, means: Means) -> tuple[dict[str, Provider], dict[str,
     beside = Path(info.eval_sets[0].path).parent
     asked = zip(info.experiment.tiers, info.models, strict=True)
     tiers = [msgspec.structs.replace(tier, model=model) for tier, model in asked]
-    return {tier.name: _of_tier(tier, means, beside)[1] for tier in tiers}, judges
+    return {tier.name: _tier_provider(tier, means, beside)[1] for tier in tiers}, judges
 
 
 def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
@@ -444,7 +453,7 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
     return loaded._replace(cases=(*cases, *loaded.cases))
 
 
-def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
+def _check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
     if not k or min(k) < 1:
         raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
     if samples is not None and samples < 1:
@@ -456,12 +465,12 @@ def _check(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None
         raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
 
 
-def _check_verifiers(cases: Sequence[Case], means: Means) -> None:
-    there = in_environment(cases, means.python_env)
-    Verifying(there, means).check(there)
+def _check_verifiers(cases: Sequence[Case], means: RunOptions) -> None:
+    there = with_python_env(cases, means.python_env)
+    VerifierSet(there, means).check(there)
 
 
-def _check_prices(providers: Mapping[str, Provider], means: Means) -> None:
+def _check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:
     if means.max_cost is None:
         return
     prices = Prices(means.settings.prices)
@@ -478,12 +487,12 @@ def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dic
     return {model: count for model, count in counts.items() if count}
 
 
-def _same_asks(
+def _unchanged_cases(
     asked: Sequence[Case], files: Sequence[EvalSetFile], paths: Sequence[str | Path] | None = None
 ) -> list[Case]:
     """The cases that were asked with the tests they have now; refuses when what was asked is no longer what stands there."""
     if paths is None:
-        paths = [file.path for file in files if evalsets.is_there(file.path)]
+        paths = [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if not paths:
             return list(asked)
     current = {case.id: case for case in evalsets.load(paths).cases}
@@ -499,11 +508,11 @@ def _same_asks(
     return [msgspec.structs.replace(current.get(case.id, case), max_tokens=case.max_tokens) for case in asked]
 
 
-def _finish(
+def _carry_out(
     journal: store.Journal | Callable[[], store.Journal],
     asked: Sequence[Case],
     providers: dict[str, Provider] | None,
-    means: Means,
+    means: RunOptions,
     judges: Mapping[str, Provider] = {},
 ) -> Run:
     """Do what a run owes; without providers every stored reply is verified again, with None nothing is.
@@ -512,28 +521,28 @@ def _finish(
     """
     journals = [] if callable(journal) else [journal]
     try:
-        planned = in_environment(asked, means.python_env) if providers is not None else ()
-        verifying = Verifying(planned, means)
+        planned = with_python_env(asked, means.python_env) if providers is not None else ()
+        verifying = VerifierSet(planned, means)
         verifying.check(planned)
 
-        async def sat() -> tuple[Sitting, tuple[str, ...], tuple[str, ...]]:
+        async def sat() -> tuple[Session, tuple[str, ...], tuple[str, ...]]:
             async with _pool(planned, verifying, means) as pool:
                 if callable(journal):
                     journals.append(journal())
-                sitting = Sitting(journals[0], providers, means, verifying, pool, judges)
+                sitting = Session(journals[0], providers, means, verifying, pool, judges)
                 return sitting, await sitting.carry_out(), pool.notes
 
-        sitting, stopped, notes = complete(sat())
+        sitting, stopped, notes = run_coroutine(sat())
         written = journals[0]
         info = msgspec.structs.replace(written.info, ended_at=now())
         written.describe(info)
-        summary, odd = summed_up(written, info, sitting.cases)
-        notes = (*notes, *odd, *copied(written.folder))
+        summary, odd = summarise_and_cache(written, info, sitting.cases)
+        notes = (*notes, *odd, *write_parquet_copy(written.folder))
         return Run(written.folder, info, summary, stopped, notes, sitting.out_of_budget)
     except KeyboardInterrupt:
         if not journals:
             raise
-        raise Interrupted(journals[0].folder) from None
+        raise RunInterrupted(journals[0].folder) from None
     except BaseExceptionGroup as group:
         # whatever else was cut short by it, the first of our own sentences says what happened
         ours, _ = group.split(SteelyardError)
@@ -546,7 +555,7 @@ def _finish(
 
 
 @asynccontextmanager
-async def _pool(cases: Sequence[Case], verifying: Verifying, means: Means) -> AsyncIterator[Pool]:
+async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> AsyncIterator[Pool]:
     """Who verifies the replies to these cases."""
     pool: Pool = LocalPool(verifying, means.recheck)
     if means.backend == "ray" and not all(case.by_judges for case in cases):
@@ -559,10 +568,10 @@ async def _pool(cases: Sequence[Case], verifying: Verifying, means: Means) -> As
         await pool.close()
 
 
-def copied(folder: Path) -> tuple[str, ...]:
+def write_parquet_copy(folder: Path) -> tuple[str, ...]:
     """Write the Parquet copy; a run without it is whole all the same."""
     try:
-        copy_to_parquet(folder, opinions)
+        copy_to_parquet(folder, fact_scores)
     except StoreError as error:
         return (str(error),)
     return ()

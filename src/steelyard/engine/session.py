@@ -7,17 +7,24 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.analysis.scoring import correct
-from steelyard.engine.budget import Budget, most_tokens
-from steelyard.engine.judging import Judging
-from steelyard.engine.key_set import Keys
-from steelyard.engine.pace import Breaker, Pace
-from steelyard.engine.plan import expected, owed, parameters, plan, seat, under_tier
-from steelyard.engine.pool import work_through
-from steelyard.engine.steps import Persistence, ask, verdict_key
-from steelyard.engine.verifiers import Verifying, in_environment
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.budget import Budget, max_request_tokens
+from steelyard.engine.judging import JudgeRunner
+from steelyard.engine.key_set import CompactKeySet
+from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.plan import (
+    expected_attempts,
+    outstanding_attempts,
+    parameters,
+    planned_attempts,
+    provider_key,
+    tier_attempt,
+)
+from steelyard.engine.pool import run_concurrently
+from steelyard.engine.steps import RetryPolicy, ask, verdict_key
+from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.providers.prices import Prices
-from steelyard.records import Appraisal, Attempt, Case, Failure, Reply, Verdict
+from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,11 +33,11 @@ if TYPE_CHECKING:
     from steelyard.protocols import Provider
     from steelyard.records import Tier
 
-GRACE = 120
+AGENT_GRACE_SECONDS = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
 
 
-class Progress:
+class SessionProgress:
     """How far a run is, for whoever watches."""
 
     def __init__(self, verdicts: int) -> None:
@@ -52,16 +59,16 @@ class Progress:
         """Appraisals that were asked for in vain."""
 
 
-Watch = Callable[[Progress], None]
+ProgressCallback = Callable[[SessionProgress], None]
 
 
-class Means(NamedTuple):
+class RunOptions(NamedTuple):
     """What a run is carried out with, as opposed to what it is."""
 
     settings: Settings = Settings()
     parallelism: int | None = None
     max_cost: float | None = None
-    watch: Watch | None = None
+    watch: ProgressCallback | None = None
     environment: Mapping[str, str] = os.environ
     require_isolation: str = ""
     """The weakest level of containment that will do; empty for any that holds."""
@@ -77,15 +84,15 @@ class Means(NamedTuple):
     """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
 
 
-class Sitting:
+class Session:
     """Asks for the replies that are owed, and verifies each while others are still in flight."""
 
     def __init__(
         self,
         journal: store.Journal,
         providers: dict[str, Provider] | None,
-        means: Means,
-        verifying: Verifying,
+        means: RunOptions,
+        verifying: VerifierSet,
         pool: Pool,
         judges: Mapping[str, Provider] = {},
     ) -> None:
@@ -102,25 +109,25 @@ class Sitting:
         self._judges = judges
         self._means = means
         self._prices = Prices(means.settings.prices)
-        self._persistence = Persistence(
+        self._persistence = RetryPolicy(
             retries=means.settings.max_retries,
             first_pause=means.settings.retry_delay_ms / 1000,
             deadline=means.settings.deadline_secs,
         )
-        self._breakers = {model: Breaker() for model in providers}
+        self._breakers = {model: CircuitBreaker() for model in providers}
         # as they were written down: what is resumed must not be other than what was begun
-        self.cases = in_environment(journal.cases, means.python_env)
+        self.cases = with_python_env(journal.cases, means.python_env)
         self._by_id = {case.id: case for case in self.cases}
         self._verifying = verifying
         self._pool = pool
-        self._overdue = Keys()
+        self._overdue = CompactKeySet()
         """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
         self._survey()
 
     def _survey(self) -> None:
         """What is done already: keys only, the texts stay on disk."""
-        self._replied = Keys()
-        self._judged = Keys()
+        self._replied = CompactKeySet()
+        self._judged = CompactKeySet()
         self._verifiable = 0
         """How many of the replies are for a verifier."""
         spent = 0.0
@@ -131,7 +138,7 @@ class Sitting:
                 spent += self._spent_on(fact)
             elif isinstance(fact, Verdict):
                 self._judged.add(fact.key)
-            elif isinstance(fact, Appraisal):
+            elif isinstance(fact, Judgment):
                 spent += fact.answer.cost.usd if fact.answer.cost else 0.0
         self._budget_spent = spent
 
@@ -144,11 +151,11 @@ class Sitting:
             return 0.0
         tier = self._tier(reply.tier)
         if tier is not None:
-            asked = under_tier(self._info, tier, case, reply.number)
+            asked = tier_attempt(self._info, tier, case, reply.number)
         else:
             chosen = parameters(self._info, case, reply.number)
             asked = Attempt(case=case, model=reply.model, parameters=chosen, system=self._info.system)
-        return self._prices.bound(reply.model, *most_tokens(asked)) or 0.0
+        return self._prices.bound(reply.model, *max_request_tokens(asked)) or 0.0
 
     def _tier(self, name: str) -> Tier | None:
         tiers = self._info.experiment.tiers if self._info.experiment else ()
@@ -167,13 +174,13 @@ class Sitting:
         """Do all that is owed; returns why something is still owed, if it is."""
         self._budget = Budget(self._means.max_cost, self._budget_spent)
         counts = sum(
-            expected(self._info, model, provider, case)
+            expected_attempts(self._info, model, provider, case)
             for model, provider in self._providers.items()
             for case in self.cases
             if not case.by_judges
         )
         asks = max(0, counts - self._verifiable)
-        self.progress = Progress(asks + sum(1 for _ in self._unverified()))
+        self.progress = SessionProgress(asks + sum(1 for _ in self._unverified()))
         given_up: tuple[str, ...] = ()
         try:
             async with asyncio.TaskGroup() as beside:
@@ -195,7 +202,7 @@ class Sitting:
         """Once all replies are there: the appraisals that are owed."""
         if self._info.panel is None or not self._judges:
             return ()
-        judging = Judging(
+        judging = JudgeRunner(
             self._journal,
             self._info.panel,
             self._judges,
@@ -209,7 +216,7 @@ class Sitting:
         self.progress.appraisals = judging.owed()
         return await judging.carry_out()
 
-    def _heard(self, fact: Appraisal | Failure) -> None:
+    def _heard(self, fact: Judgment | Failure) -> None:
         if isinstance(fact, Failure):
             self.progress.unheard += 1
         elif not fact.unusable:
@@ -227,15 +234,15 @@ class Sitting:
     async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
         at_once = min(provider.at_once for provider in providers.values())
         at_once = min(at_once, self._means.parallelism or self._means.settings.parallelism or at_once)
-        pace = Pace(at_once)
+        pace = ConcurrencyLimiter(at_once)
 
         async def do(attempt: Attempt) -> None:
             most = 0.0
             if self._means.max_cost is not None:
-                most = self._prices.bound(attempt.model, *most_tokens(attempt)) or 0.0
+                most = self._prices.bound(attempt.model, *max_request_tokens(attempt)) or 0.0
                 if not await self._budget.reserve(most):
                     return
-            place = seat(attempt)
+            place = provider_key(attempt)
             fact = await ask(
                 attempt, providers[place], pace, self._breakers[place], self._persistence_of(attempt), self._prices
             )
@@ -255,20 +262,22 @@ class Sitting:
             if self._is_verified(fact.case):
                 await self._pool.put(fact, self._by_id[fact.case])
 
-        await work_through(self._owed(providers), do, at_once)
+        await run_concurrently(self._owed(providers), do, at_once)
 
-    def _persistence_of(self, attempt: Attempt) -> Persistence:
+    def _persistence_of(self, attempt: Attempt) -> RetryPolicy:
         """An agent has a time limit of its own, and ends by itself."""
         tier = self._tier(attempt.tier)
         if tier is None or not tier.agent:
             return self._persistence
-        return self._persistence._replace(deadline=tier.timeout_secs + GRACE)
+        return self._persistence._replace(deadline=tier.timeout_secs + AGENT_GRACE_SECONDS)
 
     def _owed(self, providers: dict[str, Provider]) -> Iterator[Attempt]:
         wanted = (
-            attempt for attempt in plan(self._info, self.cases, providers) if not self._breakers[seat(attempt)].broken
+            attempt
+            for attempt in planned_attempts(self._info, self.cases, providers)
+            if not self._breakers[provider_key(attempt)].broken
         )
-        for attempt in owed(wanted, self._replied):
+        for attempt in outstanding_attempts(wanted, self._replied):
             if self._budget.exhausted or self._pool.given_up:
                 return
             yield attempt
@@ -305,7 +314,7 @@ class Sitting:
             self.progress.failed += 1
         else:
             self.progress.judged += 1
-            self.progress.correct += correct(case, fact.found)
+            self.progress.correct += is_correct(case, fact.found)
 
     async def _tick(self) -> None:
         """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""

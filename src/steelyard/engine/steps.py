@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.analysis.scoring import correct
-from steelyard.engine.pace import LONGEST_WAIT, back_off
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.pace import MAX_RETRY_AFTER_SECONDS, backoff_seconds
 from steelyard.errors import (
-    NoAnswerInTime,
     ProviderError,
+    ProviderTimeout,
+    RecordedFailure,
     Rejected,
     StepError,
     Unavailable,
-    Unrecorded,
     VerifierError,
-    boundary,
+    wrap_exceptions,
 )
 from steelyard.protocols import delivering
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
-from steelyard.verifiers.function import judged_by
+from steelyard.verifiers.function import verify_with_function
 
 if TYPE_CHECKING:
-    from steelyard.engine.pace import Breaker, Pace
+    from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
     from steelyard.protocols import Provider, Verifier
     from steelyard.providers.prices import Prices
 
 
-Made = TypeVar("Made")
+PluginOutput = TypeVar("PluginOutput")
 
 
-class Persistence(NamedTuple):
+class RetryPolicy(NamedTuple):
     """How hard to try for an answer."""
 
     retries: int = 3
@@ -43,7 +43,12 @@ class Persistence(NamedTuple):
 
 
 async def ask(
-    attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence, prices: Prices
+    attempt: Attempt,
+    provider: Provider,
+    pace: ConcurrencyLimiter,
+    breaker: CircuitBreaker,
+    persistence: RetryPolicy,
+    prices: Prices,
 ) -> Reply | Failure | None:
     """The reply to one attempt, or the reason why there is none; None when the model was given up before it was asked."""
     with breaker.asking():
@@ -52,13 +57,13 @@ async def ask(
             if answer is None:
                 return None
             breaker.answered()
-        except NoAnswerInTime as error:
-            if (obstacle := await _obstacle(attempt, error, breaker)) is not None:
+        except ProviderTimeout as error:
+            if (obstacle := await _outage_error(attempt, error, breaker)) is not None:
                 return failure(attempt, obstacle)
             seconds = persistence.deadline
             answer = Answer(text="", finish="timeout", error=f"no answer within {seconds:g} s", latency=seconds)
         except StepError as error:
-            if not isinstance(error, Unrecorded):
+            if not isinstance(error, RecordedFailure):
                 breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
             return failure(attempt, error)
     return Reply(
@@ -73,7 +78,7 @@ async def ask(
     )
 
 
-async def _obstacle(attempt: Attempt, error: NoAnswerInTime, breaker: Breaker) -> ProviderError | None:
+async def _outage_error(attempt: Attempt, error: ProviderTimeout, breaker: CircuitBreaker) -> ProviderError | None:
     """Why no answer in time is not the model's own doing; None when it is, and answering in time is part of the task."""
     if attempt.case.kind != "response" or not error.accepted:
         breaker.failed(str(error), for_good=False)
@@ -84,7 +89,7 @@ async def _obstacle(attempt: Attempt, error: NoAnswerInTime, breaker: Breaker) -
 
 
 async def _answer(
-    attempt: Attempt, provider: Provider, pace: Pace, breaker: Breaker, persistence: Persistence
+    attempt: Attempt, provider: Provider, pace: ConcurrencyLimiter, breaker: CircuitBreaker, persistence: RetryPolicy
 ) -> Answer | None:
     error: Unavailable | None = None
     for tries in count(1):
@@ -95,10 +100,10 @@ async def _answer(
             heard = breaker.answers
             with delivering() as delivery:
                 async with asyncio.timeout(persistence.deadline):
-                    with boundary(ProviderError):
-                        answer = _readable(await provider.ask(attempt))
+                    with wrap_exceptions(ProviderError):
+                        answer = _round_tripped(await provider.ask(attempt))
         except TimeoutError:
-            error = NoAnswerInTime(
+            error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
                 accepted=delivery.accepted,
                 in_silence=breaker.answers == heard,
@@ -112,16 +117,16 @@ async def _answer(
             pace.leave()
         # a pause that the server asks for is for everyone; one of our own is for this attempt
         pace.pushed_back(began, error.retry_after, str(error))
-        if tries > persistence.retries or breaker.broken or (error.retry_after or 0) > LONGEST_WAIT:
+        if tries > persistence.retries or breaker.broken or (error.retry_after or 0) > MAX_RETRY_AFTER_SECONDS:
             break
         if error.retry_after is None:
-            await asyncio.sleep(back_off(tries - 1, persistence.first_pause))
+            await asyncio.sleep(backoff_seconds(tries - 1, persistence.first_pause))
     if error is not None:
         raise error
     return None
 
 
-async def verified(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
+async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
     """The verdict on one reply, tried for twice, and how often it came out otherwise when it was reached again."""
     fact = await verify(reply, case, verifier)
     if isinstance(fact, Failure):
@@ -135,11 +140,13 @@ async def verified(reply: Reply, case: Case, verifier: Verifier, rechecks: int =
 async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
     """The verdict on one reply, or the reason why there is none."""
     try:
-        with boundary(VerifierError):
+        with wrap_exceptions(VerifierError):
             found = await verifier.verify(case, reply.answer)
             if case.expectations.custom_check:
-                found = _also(found, await judged_by(case.expectations.custom_check, case, reply.answer.text))
-            found = _readable(found)
+                found = _with_custom_check(
+                    found, await verify_with_function(case.expectations.custom_check, case, reply.answer.text)
+                )
+            found = _round_tripped(found)
     except StepError as error:
         return failure(reply, error)
     return Verdict(
@@ -158,23 +165,23 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
 
 async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier, times: int) -> Verdict:
     """The verdict, and how often it came out otherwise when it was reached again; wrong answers stay as they are."""
-    passed = correct(case, verdict.found)
+    passed = is_correct(case, verdict.found)
     if not passed and not verdict.found.label.endswith("limit"):
         return verdict
     again = [await verify(reply, case, verifier) for _ in range(times)]
-    outcomes = [correct(case, fact.found) for fact in again if isinstance(fact, Verdict)]
+    outcomes = [is_correct(case, fact.found) for fact in again if isinstance(fact, Verdict)]
     found = msgspec.structs.replace(
         verdict.found, rechecked=len(outcomes), disagreed=sum(outcome != passed for outcome in outcomes)
     )
     return msgspec.structs.replace(verdict, found=found)
 
 
-def _readable(made: Made) -> Made:
+def _round_tripped(made: PluginOutput) -> PluginOutput:
     """What a plug-in made, as it will be read back; what cannot be stored, such as half a character, raises here."""
     return msgspec.json.decode(msgspec.json.encode(made), type=type(made))
 
 
-def _also(found: Finding, checked: Finding) -> Finding:
+def _with_custom_check(found: Finding, checked: Finding) -> Finding:
     """What the verifier found, and what the user's own check said besides."""
     return msgspec.structs.replace(
         found,

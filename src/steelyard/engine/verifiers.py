@@ -9,41 +9,45 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, VerifierError, nearest
-from steelyard.plugins import names, part
-from steelyard.records import JUDGES_ALONE
-from steelyard.sandbox.levels import LEVELS, strongest
-from steelyard.sandbox.sandbox import Contained
+from steelyard.errors import InputError, Problem, VerifierError, did_you_mean
+from steelyard.plugins import load_plugin, plugin_names
+from steelyard.records import JUDGE_ONLY_KIND
+from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.function import check_unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.engine.session import Means
+    from steelyard.engine.session import RunOptions
     from steelyard.protocols import Verifier
     from steelyard.records import Case
 
 
-class Verifying:
+class VerifierSet:
     """The verifier of each kind of case, all with one sandbox: the strongest that holds here."""
 
-    def __init__(self, cases: Sequence[Case], means: Means, *, cpus: float | None = None) -> None:
+    def __init__(self, cases: Sequence[Case], means: RunOptions, *, cpus: float | None = None) -> None:
         """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
-        kinds = {case.kind for case in cases} & names("verifiers")
+        kinds = {case.kind for case in cases} & plugin_names("verifiers")
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
-        runs_code = means.backend == "local" and any(part("verifiers", kind).runs_code for kind in kinds)
-        enclosure = strongest(means.require_isolation, allow_weak=means.allow_weak_sandbox) if runs_code else LEVELS[-1]
-        self._sandbox = Contained(enclosure)
+        runs_code = means.backend == "local" and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
+        enclosure = (
+            strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
+            if runs_code
+            else ISOLATION_LEVELS[-1]
+        )
+        self._sandbox = ZygoteSandbox(enclosure)
         self._parallelism = means.parallelism
         self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._verifiers: dict[str, Verifier] = {kind: part("verifiers", kind)(self._sandbox) for kind in kinds}
+        self._verifiers: dict[str, Verifier] = {kind: load_plugin("verifiers", kind)(self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that nobody can verify before anything is paid for."""
         problems = self.unverifiable(cases)
         if problems:
-            raise InputError(told(problems))
+            raise InputError(problems_by_reason(problems))
 
     def unverifiable(self, cases: Sequence[Case]) -> dict[str, str]:
         """Why no answer to a case could be verified, by the id of the case."""
@@ -57,7 +61,7 @@ class Verifying:
                         "nothing says how to verify it; give it a language with tests, a target, or verify"
                     )
                 if case.kind not in self._verifiers:
-                    known = nearest(case.kind, {*names("verifiers"), JUDGES_ALONE})
+                    known = did_you_mean(case.kind, {*plugin_names("verifiers"), JUDGE_ONLY_KIND})
                     raise VerifierError(f'unknown verifier "{case.kind}" ({known})')
                 self.of(case).check(case)
                 check_unchanged(case)
@@ -101,7 +105,7 @@ class Verifying:
         await self._sandbox.close()
 
 
-def told(reasons: Mapping[str, str]) -> list[Problem]:
+def problems_by_reason(reasons: Mapping[str, str]) -> list[Problem]:
     """Each reason once, with the cases that it concerns: a missing compiler is one problem, not one for every case."""
     concerned: dict[str, list[str]] = {}
     for case, reason in reasons.items():
@@ -116,7 +120,7 @@ def _listed(cases: Sequence[str]) -> str:
     return ", ".join(cases[:3]) + (", ..." if len(cases) > 3 else "")
 
 
-def in_environment(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
+def with_python_env(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
     """The cases with the virtual environment that the user names, instead of their own."""
     if not python_env:
         return tuple(cases)

@@ -16,28 +16,28 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import plugins
-from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
 from steelyard.evalsets import jsonl, toml
-from steelyard.evalsets.companions import Companions, reason
-from steelyard.evalsets.schema import Draft, Problems, TooManyError, checked
+from steelyard.evalsets.companions import CompanionFiles, system_error_reason
+from steelyard.evalsets.schema import Draft, ProblemCollector, TooManyProblemsError, record_from_draft
 from steelyard.evalsets.shipped import suites
-from steelyard.evalsets.template import rendered
-from steelyard.records import JUDGES_ALONE, Case, EvalSetFile, Rule, digest
+from steelyard.evalsets.template import rendered_prompt
+from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Rule, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["EvalSets", "is_there", "load"]
 
-SETTINGS = "steelyard.toml"
+SETTINGS_FILE_NAME = "steelyard.toml"
 """The settings file, which often stands beside eval sets and is none."""
-DEEPEST = 100
+MAX_CASE_NESTING_DEPTH = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
 
 
-def is_there(path: str) -> bool:
+def is_eval_set_available(path: str) -> bool:
     """Whether an eval set that a run was made from can be read again."""
-    return path.startswith(suites.PREFIX) or Path(path).exists()
+    return path.startswith(suites.SUITE_PREFIX) or Path(path).exists()
 
 
 class EvalSets(NamedTuple):
@@ -55,18 +55,18 @@ class EvalSets(NamedTuple):
 
 def load(paths: Sequence[str | Path]) -> EvalSets:
     """The cases of files and folders, in order; raises one InputError with everything that is wrong with them."""
-    problems = Problems()
+    problems = ProblemCollector()
     files: list[EvalSetFile] = []
     cases: list[Case] = []
     found: list[str] = []
-    scoring = Scoring()
+    scoring = ScoringRuleSet()
     try:
         found = list(_files([paths] if isinstance(paths, str | Path) else paths, problems))
         places: dict[str, str] = {}
-        companions = Companions()
+        companions = CompanionFiles()
         for path in found:
             files += [_read(path, cases, places, companions, scoring, problems)]
-    except TooManyError:
+    except TooManyProblemsError:
         *_, last = problems.errors
         rest = f"what follows here, and {max(0, len(found) - len(files) - 1)} further files, were not read"
         problems.errors.append(last._replace(what=f"stopped after {len(problems.errors)} problems; {rest}"))
@@ -78,29 +78,29 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
     return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
 
 
-Reader = Callable[["Content", str, Problems], "Iterator[Draft]"]
-READERS: dict[str, Reader] = {
+EvalSetReader = Callable[["HashingFileReader", str, ProblemCollector], "Iterator[Draft]"]
+EVAL_SET_READERS: dict[str, EvalSetReader] = {
     ".toml": toml.drafts,
     ".jsonl": jsonl.drafts,
     ".jsonl.gz": jsonl.drafts,
-    ".json": jsonl.listed,
+    ".json": jsonl.drafts_of_list,
 }
 
 
-def _files(paths: Iterable[str | Path], problems: Problems) -> Iterator[str]:
+def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:
     """Every file that is meant, once, in the order given and sorted within folders."""
     seen = set()
     for given in (os.fspath(path) for path in paths):
         try:
-            if given.startswith(suites.PREFIX):
-                inside = list(suites.expanded(given))
+            if given.startswith(suites.SUITE_PREFIX):
+                inside = list(suites.matching_suites(given))
             else:
-                inside = _inside(given, problems) if stat.S_ISDIR(Path(given).stat().st_mode) else [given]
+                inside = _files_in_folder(given, problems) if stat.S_ISDIR(Path(given).stat().st_mode) else [given]
         except InputError as error:
             problems.error(given, 0, str(error))
             continue
         except (OSError, ValueError) as error:
-            problems.error(given, 0, f"cannot be read: {reason(error)}; name a file or folder that exists")
+            problems.error(given, 0, f"cannot be read: {system_error_reason(error)}; name a file or folder that exists")
             continue
         if not inside:
             problems.error(given, 0, "no eval sets in this folder; it needs .toml or .jsonl files")
@@ -110,15 +110,15 @@ def _files(paths: Iterable[str | Path], problems: Problems) -> Iterator[str]:
                 yield path
 
 
-def _inside(folder: str, problems: Problems) -> list[str]:
+def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
     """The TOML files below a folder, or the JSONL files when there are none."""
 
     def refused(error: OSError) -> None:
-        problems.error(str(error.filename), 0, f"cannot be read: {reason(error)}")
+        problems.error(str(error.filename), 0, f"cannot be read: {system_error_reason(error)}")
 
     # links to folders are not followed, so a loop of links has an end
     walked = ((root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
-    below = sorted(Path(root, name) for root, name in walked if name != SETTINGS)
+    below = sorted(Path(root, name) for root, name in walked if name != SETTINGS_FILE_NAME)
     kinds = [".toml"], [".jsonl", ".jsonl.gz"]
     toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
     return [path for path in toml_files if not _holds_experiment(path)] or jsonl_files
@@ -126,20 +126,20 @@ def _inside(folder: str, problems: Problems) -> list[str]:
 
 def _holds_experiment(path: str) -> bool:
     try:
-        stream, _ = _opened(path)
+        stream, _ = _open_with_reader(path)
         with stream:
-            return toml.is_experiment(stream.read(toml.LIMIT))
+            return toml.is_experiment(stream.read(toml.MAX_TOML_EVAL_SET_BYTES))
     except (OSError, InputError):
         return False  # whoever reads it tells what is wrong with it
 
 
 def _suffix(name: str) -> str:
     name = name.lower()
-    return next((suffix for suffix in READERS if name.endswith(suffix)), Path(name).suffix)
+    return next((suffix for suffix in EVAL_SET_READERS if name.endswith(suffix)), Path(name).suffix)
 
 
 @dataclass
-class Content:
+class HashingFileReader:
     """A file being read: how much of it, and a digest of that."""
 
     stream: BinaryIO | gzip.GzipFile
@@ -161,7 +161,7 @@ class Content:
 
 
 @dataclass
-class Scoring:
+class ScoringRuleSet:
     """What the files say about scoring, taken together."""
 
     rules: dict[str, tuple[Rule, str]] = field(default_factory=dict)
@@ -170,28 +170,30 @@ class Scoring:
     _says: str = ""
     """The file that says so."""
 
-    def add(self, draft: Draft, problems: Problems) -> None:
+    def add(self, draft: Draft, problems: ProblemCollector) -> None:
         """Take over what one file says; it must not contradict another."""
         for rule in draft.rules:
-            if rule.name in BUILT_IN:
-                problems.error(draft.path, 0, f"rule {shown(rule.name)} is built in; give yours another name")
+            if rule.name in RESERVED_RULE_NAMES:
+                problems.error(draft.path, 0, f"rule {short_quote(rule.name)} is built in; give yours another name")
             first, where = self.rules.setdefault(rule.name, (rule, draft.path))
             if first != rule:
                 place = "this file" if where == draft.path else printable(where)
-                problems.error(draft.path, 0, f"rule {shown(rule.name)} is otherwise in {place}; rename one of them")
+                problems.error(
+                    draft.path, 0, f"rule {short_quote(rule.name)} is otherwise in {place}; rename one of them"
+                )
         if not draft.rule:
             return
-        known = [*BUILT_IN, *self.rules]
+        known = [*RESERVED_RULE_NAMES, *self.rules]
         if draft.rule not in known:
-            what = f"eval_set.rule: unknown rule {shown(draft.rule)} ({nearest(draft.rule[:80], known)})"
+            what = f"eval_set.rule: unknown rule {short_quote(draft.rule)} ({did_you_mean(draft.rule[:80], known)})"
             problems.error(draft.path, 0, what)
         if self.rule and self.rule != draft.rule:
-            other = f"{printable(self._says)} wants {shown(self.rule)}"
-            problems.error(draft.path, 0, f"wants rule {shown(draft.rule)}, but {other}; run them apart")
+            other = f"{printable(self._says)} wants {short_quote(self.rule)}"
+            problems.error(draft.path, 0, f"wants rule {short_quote(draft.rule)}, but {other}; run them apart")
         self.rule, self._says = draft.rule, draft.path
 
 
-BUILT_IN = ("code", "code-structured")
+RESERVED_RULE_NAMES = ("code", "code-structured")
 """The names of rules that no file can take."""
 
 
@@ -199,17 +201,17 @@ def _read(
     path: str,
     cases: list[Case],
     places: dict[str, str],
-    companions: Companions,
-    scoring: Scoring,
-    problems: Problems,
+    companions: CompanionFiles,
+    scoring: ScoringRuleSet,
+    problems: ProblemCollector,
 ) -> EvalSetFile:
     """Add the cases of one file."""
     before = len(problems.errors)
     is_any, content_digest = False, ""
     try:
-        opened, read = _opened(path)
+        opened, read = _open_with_reader(path)
         with opened as stream:
-            content = Content(stream)
+            content = HashingFileReader(stream)
             for draft in read(content, path, problems):
                 if not is_any:
                     scoring.add(draft, problems)
@@ -219,7 +221,7 @@ def _read(
                     cases.append(case)
         content_digest = content.hash.hexdigest()
     except OSError as error:
-        problems.error(path, 0, f"cannot be read: {reason(error)}")
+        problems.error(path, 0, f"cannot be read: {system_error_reason(error)}")
     except InputError as error:
         problems.error(path, 0, str(error))
     if not is_any and len(problems.errors) == before:
@@ -227,25 +229,25 @@ def _read(
     return EvalSetFile(path=printable(path), digest=content_digest)
 
 
-def _opened(path: str) -> tuple[BinaryIO | gzip.GzipFile, Reader]:
+def _open_with_reader(path: str) -> tuple[BinaryIO | gzip.GzipFile, EvalSetReader]:
     """A file that can be read, and who reads its kind."""
-    if path.startswith(suites.PREFIX):
-        stream, suffix = suites.opened(path)
-        return stream, READERS[suffix]
+    if path.startswith(suites.SUITE_PREFIX):
+        stream, suffix = suites.open_suite(path)
+        return stream, EVAL_SET_READERS[suffix]
     suffix = _suffix(path)
     if not Path(path).is_file():
         raise InputError("not a regular file; name a file or a folder")
-    if suffix not in READERS:
-        raise InputError(f"unknown kind of file {shown(suffix)} ({nearest(suffix[:80], READERS)})")
-    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), READERS[suffix]
+    if suffix not in EVAL_SET_READERS:
+        raise InputError(f"unknown kind of file {short_quote(suffix)} ({did_you_mean(suffix[:80], EVAL_SET_READERS)})")
+    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), EVAL_SET_READERS[suffix]
 
 
-def _case(draft: Draft, places: dict[str, str], companions: Companions, problems: Problems) -> Case | None:
+def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, problems: ProblemCollector) -> Case | None:
     """The draft as a case with everything it refers to; None after saying what is wrong with it."""
     before = len(problems.errors)
     line = draft.line(("id",))
     try:
-        case = checked(Case, draft, problems)
+        case = record_from_draft(Case, draft, problems)
         name = draft.table.get("id")
         if isinstance(name, str):
             if not name or len(name) > 200 or not name.isprintable():
@@ -262,7 +264,7 @@ def _case(draft: Draft, places: dict[str, str], companions: Companions, problems
     return case if len(problems.errors) == before else None
 
 
-def _complete(case: Case, draft: Draft, companions: Companions, problems: Problems) -> Case:
+def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: ProblemCollector) -> Case:
     """The case with its prompt rendered and the functions it names looked up; says what is wrong with them."""
 
     def wrong(what: str, *keys: str) -> None:
@@ -270,18 +272,20 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
 
     folder = Path(draft.path).absolute().parent
     verify, expectations = case.verify, case.expectations
-    verifiers = plugins.names("verifiers")
-    if verify.kind and verifiers and verify.kind not in (known := {*verifiers, JUDGES_ALONE}):
-        wrong(f"unknown verifier {shown(verify.kind)} ({nearest(verify.kind[:80], known)})", "verify", "kind")
+    verifiers = plugins.plugin_names("verifiers")
+    if verify.kind and verifiers and verify.kind not in (known := {*verifiers, JUDGE_ONLY_KIND}):
+        wrong(
+            f"unknown verifier {short_quote(verify.kind)} ({did_you_mean(verify.kind[:80], known)})", "verify", "kind"
+        )
     if not (0 < case.timeout_secs < math.inf):
         wrong("must be a number of seconds above 0", "timeout_secs")
     if not (0 <= case.weight < math.inf):
         wrong("must be a number from 0 up", "weight")
     for keys, value in (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), verify.expect):
-        if _is_deeper(value, DEEPEST):
-            wrong(f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply", *keys)
+        if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
+            wrong(f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply", *keys)
     if case.expected_classification not in ("", "pass", "fail"):
-        wrong(f'{shown(case.expected_classification)} is neither "pass" nor "fail"', "expected_classification")
+        wrong(f'{short_quote(case.expected_classification)} is neither "pass" nor "fail"', "expected_classification")
     if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
         wrong("must be a number of tokens from 1 up", "max_tokens")
     sources = []
@@ -318,7 +322,7 @@ def _complete(case: Case, draft: Draft, companions: Companions, problems: Proble
         if draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
             prompt = companions.text(folder / prompt.removeprefix("file://"))
         if case.vars:
-            prompt = rendered(prompt, case.vars)
+            prompt = rendered_prompt(prompt, case.vars)
     except InputError as error:
         wrong(str(error), "prompt")
     return replace(case, verify=verify, expectations=expectations, prompt=prompt, workspace=workspace, vars={})

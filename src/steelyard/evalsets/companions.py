@@ -8,16 +8,16 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.errors import InputError, nearest, printable, shown
+from steelyard.errors import InputError, did_you_mean, printable, short_quote
 from steelyard.providers.agent import workspaces
 from steelyard.records import digest
 
-LIMIT = 10 << 20
+MAX_COMPANION_FILE_BYTES = 10 << 20
 """Bytes of a file that a case refers to."""
 
 
 @dataclass
-class Companions:
+class CompanionFiles:
     """Each of these files, read once."""
 
     _read: dict[Path, bytes] = field(default_factory=dict)
@@ -35,40 +35,42 @@ class Companions:
         """A function `checks.py:score` with its absolute path, and a digest of its file."""
         name, _, function = reference.rpartition(":")
         if not name or not function.isidentifier():
-            raise InputError(f'{shown(reference)} names no function; write "checks.py:score"')
+            raise InputError(f'{short_quote(reference)} names no function; write "checks.py:score"')
         path = folder / name
         if path not in self._checks:
             source = self._bytes(path)
-            self._checks[path] = _defined(source, path), digest(source)
+            self._checks[path] = _defined_names(source, path), digest(source)
         defined, source_digest = self._checks[path]
         if function not in defined:
-            way_out = nearest(function[:80], defined)
-            raise InputError(f"{printable(str(path))} does not define {shown(function)} ({way_out})")
+            way_out = did_you_mean(function[:80], defined)
+            raise InputError(f"{printable(str(path))} does not define {short_quote(function)} ({way_out})")
         return f"{path}:{function}", source_digest
 
     def workspace(self, folder: Path, name: str) -> tuple[str, str]:
         """A workspace with its absolute path and its full commit, and a digest of its files."""
         try:
-            located = workspaces.located(name, folder)
+            located = workspaces.resolve_workspace(name, folder)
         except (OSError, ValueError) as error:
-            raise InputError(f"{shown(name)} cannot be read: {reason(error)}") from None
+            raise InputError(f"{short_quote(name)} cannot be read: {system_error_reason(error)}") from None
         if located not in self._workspaces:
-            self._workspaces[located] = workspaces.digest(workspaces.files(located))
+            self._workspaces[located] = workspaces.workspace_digest(workspaces.workspace_files(located))
         return located, self._workspaces[located]
 
     def _bytes(self, path: Path) -> bytes:
         if path not in self._read:
             try:
                 status = path.stat()
-                if not stat.S_ISREG(status.st_mode) or status.st_size > LIMIT:
-                    raise InputError(f"{printable(str(path))} is not a regular file of at most {LIMIT >> 20} MB")
+                if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_COMPANION_FILE_BYTES:
+                    raise InputError(
+                        f"{printable(str(path))} is not a regular file of at most {MAX_COMPANION_FILE_BYTES >> 20} MB"
+                    )
                 self._read[path] = path.read_bytes()
             except (OSError, ValueError) as error:
-                raise InputError(f"{printable(str(path))} cannot be read: {reason(error)}") from None
+                raise InputError(f"{printable(str(path))} cannot be read: {system_error_reason(error)}") from None
         return self._read[path]
 
 
-def _defined(source: bytes, path: Path) -> set[str]:
+def _defined_names(source: bytes, path: Path) -> set[str]:
     """The names a Python file defines, found without running it."""
     try:
         with warnings.catch_warnings():
@@ -87,6 +89,6 @@ def _defined(source: bytes, path: Path) -> set[str]:
     return defined
 
 
-def reason(error: Exception) -> str:
+def system_error_reason(error: Exception) -> str:
     """Why the system refused."""
     return getattr(error, "strerror", None) or str(error)

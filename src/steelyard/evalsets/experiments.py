@@ -12,27 +12,27 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import evalsets
-from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
 from steelyard.evalsets import rubrics
-from steelyard.evalsets.companions import Companions, reason
-from steelyard.evalsets.schema import Draft, Keys, Problems, TooManyError, checked
-from steelyard.evalsets.template import rendered
-from steelyard.evalsets.toml import Lines
+from steelyard.evalsets.companions import CompanionFiles, system_error_reason
+from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector, TooManyProblemsError, record_from_draft
+from steelyard.evalsets.template import rendered_prompt
+from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest, is_secret
-from steelyard.tiers.rubrics import default
+from steelyard.tiers.rubrics import default_rubric
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LIMIT = 10 << 20
-TABLES = ("experiment", "judging", "tiers")
-AGENTS_ALONE = ("files", "environment", "timeout_secs")
+MAX_EXPERIMENT_FILE_BYTES = 10 << 20
+EXPERIMENT_TABLE_NAMES = ("experiment", "judging", "tiers")
+AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs")
 """Keys of a tier that mean nothing to a model that is only asked."""
-MARK = "\ufdd0prompt\ufdd0"
+TRIAL_PROMPT_SENTINEL = "\ufdd0prompt\ufdd0"
 """Stands for a case's prompt where a template is tried out; no template has it by itself."""
 
 
-class Header(Record, frozen=True, kw_only=True):
+class ExperimentHeader(Record, frozen=True, kw_only=True):
     """The table [experiment]."""
 
     id: str
@@ -50,7 +50,7 @@ class Header(Record, frozen=True, kw_only=True):
     impl_weight: float = 0.5
 
 
-class Judging(Record, frozen=True, kw_only=True):
+class JudgingTable(Record, frozen=True, kw_only=True):
     """The table [judging]."""
 
     judges: tuple[str, ...]
@@ -61,18 +61,18 @@ class Judging(Record, frozen=True, kw_only=True):
     allow_self: bool = False
 
 
-class Written(Tier, frozen=True, kw_only=True):
+class TierTable(Tier, frozen=True, kw_only=True):
     """A table [[tiers]]."""
 
     extends: str = ""
     """The tier whose settings count where this one has none; parameters, files and environment are joined."""
 
 
-class Loaded(NamedTuple):
+class LoadedExperiment(NamedTuple):
     """An experiment with everything it refers to."""
 
     experiment: Experiment
-    header: Header
+    header: ExperimentHeader
     panel: Panel | None
     cases: tuple[Case, ...]
     files: tuple[EvalSetFile, ...]
@@ -84,26 +84,26 @@ class Loaded(NamedTuple):
     """The rules that the eval sets bring, and the one they want to be scored by, if they say so."""
 
 
-def load(path: str | Path) -> Loaded:
+def load(path: str | Path) -> LoadedExperiment:
     """The experiment in a file; raises one InputError with everything that is wrong with it."""
-    problems = Problems()
+    problems = ProblemCollector()
     try:
         return _load(Path(path), problems)
-    except TooManyError:
+    except TooManyProblemsError:
         raise InputError(problems.errors) from None
 
 
-def _load(path: Path, problems: Problems) -> Loaded:
+def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
     raw = _content(path)
     text = _text(raw, path)
-    lines = Lines()
+    lines = TomlLineIndex()
     lines.scan(text)
     document = _document(text, path, lines)
     for key in document:
-        if key not in TABLES:
-            problems.unknown(str(path), lines.of((key,)), key, TABLES)
-    reading = _Reading(path, lines, problems, Companions(), [])
-    header = reading.table(Header, document.get("experiment"), "experiment", "id and cases")
+        if key not in EXPERIMENT_TABLE_NAMES:
+            problems.unknown(str(path), lines.of((key,)), key, EXPERIMENT_TABLE_NAMES)
+    reading = _ExperimentFileReader(path, lines, problems, CompanionFiles(), [])
+    header = reading.table(ExperimentHeader, document.get("experiment"), "experiment", "id and cases")
     panel = reading.panel(document["judging"]) if "judging" in document else None
     tiers = reading.tiers(document.get("tiers"))
     if header and not problems.errors:
@@ -111,7 +111,7 @@ def _load(path: Path, problems: Problems) -> Loaded:
     loaded: evalsets.EvalSets | None = None
     if header:
         try:
-            loaded = evalsets.load([_beside(path, given) for given in header.cases])
+            loaded = evalsets.load([_resolved_path(path, given) for given in header.cases])
         except InputError as error:
             problems.errors.extend(problem for problem in error.problems if problem.fatal)
     if loaded and not problems.errors:
@@ -129,18 +129,20 @@ def _load(path: Path, problems: Problems) -> Loaded:
     # from anywhere else a run is carried on, its agents lie beside this file
     own = EvalSetFile(path=printable(str(path.absolute())), digest=digest(raw))
     warned = (*loaded.problems, *reading.odd, *problems.warnings())
-    return Loaded(experiment, header, panel, loaded.cases, (own, *loaded.files), warned, loaded.rules, loaded.rule)
+    return LoadedExperiment(
+        experiment, header, panel, loaded.cases, (own, *loaded.files), warned, loaded.rules, loaded.rule
+    )
 
 
-def under(tier: Tier, case: Case) -> Case:
+def case_under_tier(tier: Tier, case: Case) -> Case:
     """A case as a tier puts it: its last message of the user's within the tier's template."""
     if not tier.prompt:
         return case
     messages = list(case.messages)
     last = max((number for number, message in enumerate(messages) if message.role == "user"), default=None)
     if last is None:
-        raise InputError(f"case {shown(case.id)} has no message of the user's to put into it")
-    filled = rendered(tier.prompt, {"prompt": messages[last].content, "case": case.id, "tier": tier.name})
+        raise InputError(f"case {short_quote(case.id)} has no message of the user's to put into it")
+    filled = rendered_prompt(tier.prompt, {"prompt": messages[last].content, "case": case.id, "tier": tier.name})
     assert isinstance(filled, str)  # noqa: S101  text was given, so text comes back
     if isinstance(case.prompt, str):
         return replace(case, prompt=filled)
@@ -148,19 +150,19 @@ def under(tier: Tier, case: Case) -> Case:
     return replace(case, prompt=tuple(messages))
 
 
-def _beside(path: Path, given: str) -> str:
+def _resolved_path(path: Path, given: str) -> str:
     return given if given.startswith("suite:") else str(path.absolute().parent / given)
 
 
 def _content(path: Path) -> bytes:
     try:
-        if not path.is_file() or path.stat().st_size > LIMIT:
+        if not path.is_file() or path.stat().st_size > MAX_EXPERIMENT_FILE_BYTES:
             raise InputError(
-                f"{printable(str(path))}: not a file of at most {LIMIT >> 20} MB; name an experiment in TOML"
+                f"{printable(str(path))}: not a file of at most {MAX_EXPERIMENT_FILE_BYTES >> 20} MB; name an experiment in TOML"
             )
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{printable(str(path))}: cannot be read: {reason(error)}") from None
+        raise InputError(f"{printable(str(path))}: cannot be read: {system_error_reason(error)}") from None
 
 
 def _text(raw: bytes, path: Path) -> str:
@@ -171,7 +173,7 @@ def _text(raw: bytes, path: Path) -> str:
         raise InputError([Problem(str(path), line, "not UTF-8 text; save the file as UTF-8")]) from None
 
 
-def _document(text: str, path: Path, lines: Lines) -> dict[str, Any]:
+def _document(text: str, path: Path, lines: TomlLineIndex) -> dict[str, Any]:
     if lines.too_deep:
         raise InputError([Problem(str(path), lines.too_deep, "a key of too many parts; nest less deeply")])
     try:
@@ -180,13 +182,13 @@ def _document(text: str, path: Path, lines: Lines) -> dict[str, Any]:
         raise InputError(f"{printable(str(path))}: not TOML: {error}") from None
 
 
-class _Reading(NamedTuple):
+class _ExperimentFileReader(NamedTuple):
     """One file being read."""
 
     path: Path
-    lines: Lines
-    problems: Problems
-    companions: Companions
+    lines: TomlLineIndex
+    problems: ProblemCollector
+    companions: CompanionFiles
     odd: list[Problem]
     """What is odd about other files that this one names."""
 
@@ -197,23 +199,25 @@ class _Reading(NamedTuple):
         if not isinstance(table, dict):
             self.wrong(f"no [{name}] table; write one with {needs}", name)
             return None
-        return checked(kind, Draft(table, str(self.path), f"[{name}]", partial(self._line, (name,))), self.problems)
+        return record_from_draft(
+            kind, Draft(table, str(self.path), f"[{name}]", partial(self._line, (name,))), self.problems
+        )
 
-    def _line(self, above: Keys, keys: Keys) -> int:
+    def _line(self, above: KeyPath, keys: KeyPath) -> int:
         return self.lines.of((*above, *keys))
 
     def panel(self, table: Any) -> Panel | None:
-        judging = self.table(Judging, table, "judging", "judges")
+        judging = self.table(JudgingTable, table, "judging", "judges")
         if judging is None:
             return None
         if not judging.judges:
             self.wrong("[judging]: no judges; name at least one, such as openai/gpt-5-mini", "judging", "judges")
         if judging.repeats < 1:
             self.wrong("[judging]: repeats must be 1 or more", "judging", "repeats")
-        rubric = default()
+        rubric = default_rubric()
         if judging.rubric:
             try:
-                rubric, _, odd = rubrics.load(_beside(self.path, judging.rubric))
+                rubric, _, odd = rubrics.load(_resolved_path(self.path, judging.rubric))
                 self.odd.extend(odd)
             except InputError as error:
                 self.problems.errors.extend(problem for problem in error.problems if problem.fatal)
@@ -233,12 +237,12 @@ class _Reading(NamedTuple):
         found: dict[str, Tier] = {}
         for number, table in enumerate(tables):
             name = table.get("name") if isinstance(table, dict) else None
-            subject = f"tier {shown(name)}" if isinstance(name, str) else f"tier {number + 1}"
+            subject = f"tier {short_quote(name)}" if isinstance(name, str) else f"tier {number + 1}"
             if not isinstance(table, dict):
                 self.wrong(f"{subject} is not a [[tiers]] table", "tiers", number)
                 continue
-            written = checked(
-                Written, Draft(table, str(self.path), subject, partial(self._line, ("tiers", number))), self.problems
+            written = record_from_draft(
+                TierTable, Draft(table, str(self.path), subject, partial(self._line, ("tiers", number))), self.problems
             )
             if written is None:
                 continue
@@ -248,15 +252,19 @@ class _Reading(NamedTuple):
                 )
                 continue
             if written.extends and written.extends not in found:
-                known = nearest(written.extends[:80], found) if found else "it is the first"
+                known = did_you_mean(written.extends[:80], found) if found else "it is the first"
                 self.wrong(
-                    f"{subject} extends {shown(written.extends)}, which stands not above it ({known})", "tiers", number
+                    f"{subject} extends {short_quote(written.extends)}, which stands not above it ({known})",
+                    "tiers",
+                    number,
                 )
                 continue
             found[written.name] = self._complete(written, table, found.get(written.extends), number, subject)
         return list(found.values())
 
-    def _complete(self, written: Written, table: dict[str, Any], base: Tier | None, number: int, subject: str) -> Tier:
+    def _complete(
+        self, written: TierTable, table: dict[str, Any], base: Tier | None, number: int, subject: str
+    ) -> Tier:
         """The tier with what it takes over and what its files hold."""
         own = ("name", "title")
         values = {name: getattr(base, name) for name in Tier.__struct_fields__ if name not in own} if base else {}
@@ -281,7 +289,7 @@ class _Reading(NamedTuple):
             self.wrong(f"{subject}: nobody to ask; give it a model or an agent", "tiers", number)
         if not 0 < tier.timeout_secs < math.inf:
             self.wrong(f"{subject}: timeout_secs must be a number of seconds above 0", "tiers", number, "timeout_secs")
-        for name in AGENTS_ALONE if not tier.agent else ("parameters",):
+        for name in AGENT_ONLY_TIER_KEYS if not tier.agent else ("parameters",):
             if name in table:
                 whom = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
                 self.odd.append(
@@ -301,7 +309,7 @@ class _Reading(NamedTuple):
                 )
         return tier
 
-    def _read(self, value: str, subject: str, keys: Keys) -> str:
+    def _read(self, value: str, subject: str, keys: KeyPath) -> str:
         if not value.startswith("file://"):
             return value
         try:
@@ -317,16 +325,18 @@ class _Reading(NamedTuple):
                 continue
             try:
                 for case in cases:
-                    under(tier, case)
-                is_asked = MARK in str(rendered(tier.prompt, {"prompt": MARK, "case": "", "tier": tier.name}))
+                    case_under_tier(tier, case)
+                is_asked = TRIAL_PROMPT_SENTINEL in str(
+                    rendered_prompt(tier.prompt, {"prompt": TRIAL_PROMPT_SENTINEL, "case": "", "tier": tier.name})
+                )
             except InputError as error:
-                self.wrong(f"tier {shown(tier.name)}: prompt: {error}", "tiers", number, "prompt")
+                self.wrong(f"tier {short_quote(tier.name)}: prompt: {error}", "tiers", number, "prompt")
                 continue
             if not is_asked:
                 what = "the case's own prompt is not in it; write {{prompt}} where it belongs"
-                self.wrong(f"tier {shown(tier.name)}: prompt: {what}", "tiers", number, "prompt")
+                self.wrong(f"tier {short_quote(tier.name)}: prompt: {what}", "tiers", number, "prompt")
 
-    def check(self, header: Header, tiers: list[Tier], panel: Panel | None) -> None:
+    def check(self, header: ExperimentHeader, tiers: list[Tier], panel: Panel | None) -> None:
         """What no table can tell alone."""
         if header.runs < 1:
             self.wrong("[experiment]: runs must be 1 or more", "experiment", "runs")
@@ -341,7 +351,7 @@ class _Reading(NamedTuple):
             own = [tier.name for tier in tiers if is_same_model(tier.model, judge)]
             if own:
                 self.wrong(
-                    f"[judging]: {shown(judge)} would judge its own answers in {', '.join(own)}; "
+                    f"[judging]: {short_quote(judge)} would judge its own answers in {', '.join(own)}; "
                     "name another judge, or set allow_self = true",
                     "judging",
                     "judges",
@@ -350,13 +360,13 @@ class _Reading(NamedTuple):
 
 def is_same_model(model: str, judge: str) -> bool:
     """Whether two names stand for one model: the part behind the provider decides, whoever serves it."""
-    return bool(model) and _bare(model) == _bare(judge)
+    return bool(model) and _bare_model_name(model) == _bare_model_name(judge)
 
 
-def _bare(model: str) -> str:
+def _bare_model_name(model: str) -> str:
     """The model's own name.
 
-    >>> _bare("openai:gpt-4o"), _bare("openrouter/openai/GPT-4o"), _bare("ollama/llama3:8b")
+    >>> _bare_model_name("openai:gpt-4o"), _bare_model_name("openrouter/openai/GPT-4o"), _bare_model_name("ollama/llama3:8b")
     ('gpt-4o', 'gpt-4o', 'llama3:8b')
     """
     places = [place for sign in ":/" if (place := model.find(sign)) >= 0]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-def lines(cases: Iterable[Case]) -> Iterator[str]:
+def case_json_lines(cases: Iterable[Case]) -> Iterator[str]:
     """Each case as one line, its end included.
 
     A case that is judged as the dialect knows it has its names; beside them stands only what is not at its default. What the
@@ -23,10 +23,10 @@ def lines(cases: Iterable[Case]) -> Iterator[str]:
     for case in cases:
         text = msgspec.json.encode(_table(case)).decode()
         # what nobody sees, or takes for the end of a line, would not survive every editor
-        yield f"{text if text.isprintable() else ''.join(map(_seen, text))}\n"
+        yield f"{text if text.isprintable() else ''.join(map(_escaped_if_invisible, text))}\n"
 
 
-def _seen(letter: str) -> str:
+def _escaped_if_invisible(letter: str) -> str:
     if letter.isprintable():
         return letter
     halves = letter.encode("utf-16-be")
@@ -43,14 +43,14 @@ def _table(case: Case) -> dict[str, Any]:
         "case_id": case.id,
         "suite_id": case.suite,
         "prompt" if isinstance(case.prompt, str) else "messages": msgspec.to_builtins(case.prompt),
-        **_judged(case),
+        **_verification_fields(case),
         **({"expected_classification": case.expected_classification} if case.expected_classification else {}),
         **({"tags": case.tags} if case.tags else {}),
         **own,
     }
 
 
-def _judged(case: Case) -> dict[str, Any]:
+def _verification_fields(case: Case) -> dict[str, Any]:
     """How an answer is judged: in the words of the dialect where it has them."""
     verify, target = case.verify, {"target": case.target} if case.target else {}
     if verify == Verify(expect=verify.expect) and verify.expect and not (case.tests or case.target):

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from steelyard.errors import InputError, json_fault, shown
+from steelyard.errors import InputError, json_error_location, short_quote
 from steelyard.evalsets.benchmarks import problems as benchmarks
-from steelyard.evalsets.schema import Draft, Header, Problems
+from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LINE_LIMIT = 32 << 20
-LIST_LIMIT = 256 << 20
-TOTAL_LIMIT = 4 << 30
+MAX_CASE_LINE_BYTES = 32 << 20
+MAX_CASE_LIST_BYTES = 256 << 20
+MAX_UNPACKED_CASES_BYTES = 4 << 30
 """Bytes after unpacking, so that a small archive cannot fill the memory."""
 
-SYNONYMS = {
+CASE_FIELD_SYNONYMS = {
     "id": ("id", "task_id", "case_id"),
     "prompt": ("prompt", "input", "question", "messages"),
     "target": ("target", "expected", "ideal", "expected_response"),
@@ -32,12 +32,16 @@ SYNONYMS = {
     "tests": ("test", "tests"),
 }
 """Our words, and those of the files."""
-ALL_WORDS = {ours: f"{ours} (or {', '.join(words[1:])})" for ours, words in SYNONYMS.items()}
-ALONE = ("entry_point", "expect")
-KNOWN = {*Case.__struct_fields__, *ALONE, *(word for words in SYNONYMS.values() for word in words)}
+CASE_FIELD_SPELLINGS = {ours: f"{ours} (or {', '.join(words[1:])})" for ours, words in CASE_FIELD_SYNONYMS.items()}
+FIELDS_WITHOUT_SYNONYMS = ("entry_point", "expect")
+KNOWN_CASE_FIELDS = {
+    *Case.__struct_fields__,
+    *FIELDS_WITHOUT_SYNONYMS,
+    *(word for words in CASE_FIELD_SYNONYMS.values() for word in words),
+}
 
 
-class Content(Protocol):
+class JsonlByteSource(Protocol):
     """A file being read, unpacked."""
 
     size: int
@@ -52,30 +56,34 @@ class Content(Protocol):
         ...
 
 
-def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+def drafts(content: JsonlByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a JSONL file; blank lines are fine."""
     line = 0
     try:
-        while raw := content.readline(LINE_LIMIT + 1):
+        while raw := content.readline(MAX_CASE_LINE_BYTES + 1):
             line += 1
-            if len(raw) > LINE_LIMIT:
-                problems.error(path, line, f"a line of more than {LINE_LIMIT >> 20} MB; split the case or shorten it")
-                while not raw.endswith(b"\n") and (raw := content.readline(LINE_LIMIT)):
+            if len(raw) > MAX_CASE_LINE_BYTES:
+                problems.error(
+                    path, line, f"a line of more than {MAX_CASE_LINE_BYTES >> 20} MB; split the case or shorten it"
+                )
+                while not raw.endswith(b"\n") and (raw := content.readline(MAX_CASE_LINE_BYTES)):
                     pass
             elif text := (raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw).rstrip():
                 yield from _drafts(text, path, line, problems)
-            if content.size > TOTAL_LIMIT:
-                problems.error(path, line, f"more than {TOTAL_LIMIT >> 30} GB of cases; split the file")
+            if content.size > MAX_UNPACKED_CASES_BYTES:
+                problems.error(path, line, f"more than {MAX_UNPACKED_CASES_BYTES >> 30} GB of cases; split the file")
                 return
     except (EOFError, OSError, zlib.error) as error:
         problems.error(path, line + 1, f"cannot be read from this line on: {error}")
 
 
-def listed(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+def drafts_of_list(content: JsonlByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a JSON file that is a list of them."""
-    raw = content.read(LIST_LIMIT + 1).removeprefix(b"\xef\xbb\xbf")
-    if len(raw) > LIST_LIMIT:
-        problems.error(path, 0, f"larger than {LIST_LIMIT >> 20} MB; write so many cases as JSONL, one per line")
+    raw = content.read(MAX_CASE_LIST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
+    if len(raw) > MAX_CASE_LIST_BYTES:
+        problems.error(
+            path, 0, f"larger than {MAX_CASE_LIST_BYTES >> 20} MB; write so many cases as JSONL, one per line"
+        )
     elif not raw.lstrip().startswith(b"["):
         if raw.strip():
             problems.error(path, 1, "not a list of cases; write [{...}, {...}], or .jsonl with one case per line")
@@ -91,13 +99,13 @@ def listed(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
             line += raw.count(b"\n", start, end)
 
 
-def _drafts(raw: bytes, path: str, line: int, problems: Problems) -> Iterator[Draft]:
+def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector) -> Iterator[Draft]:
     """The one case in a text, or none where it holds something else."""
     table = _decoded(raw, path, line, problems, Any)
     if isinstance(table, dict):
         try:
             given = {key: value for key, value in table.items() if value is not None}
-            yield _draft(benchmarks.translated(given), path, line, problems)
+            yield _draft(benchmarks.case_table_from_benchmark(given), path, line, problems)
         except InputError as error:
             problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except RecursionError:
@@ -107,7 +115,7 @@ def _drafts(raw: bytes, path: str, line: int, problems: Problems) -> Iterator[Dr
         problems.error(path, line, f'column 1: {kind}; write each case as an object, {{"id": ..., "prompt": ...}}')
 
 
-def _decoded(raw: bytes, path: str, line: int, problems: Problems, kind: Any) -> Any:
+def _decoded(raw: bytes, path: str, line: int, problems: ProblemCollector, kind: Any) -> Any:
     """The JSON in a text; None after saying at which line and column it is broken."""
     if kind is Any and b'"base_input"' in raw:
         # Python's own reader knows what EvalPlus has beyond JSON: NaN, Infinity, numbers of any length
@@ -117,18 +125,18 @@ def _decoded(raw: bytes, path: str, line: int, problems: Problems, kind: Any) ->
         raw.decode()
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        fault = json_fault(raw, error)
+        fault = json_error_location(raw, error)
         problems.error(path, line + fault.line, f"column {fault.column}: {fault.what}")
     return None
 
 
-def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> Draft:
+def _draft(table: dict[str, Any], path: str, line: int, problems: ProblemCollector) -> Draft:
     """The same case under our names; what we do not know is warned of, and kept with the metadata."""
     # said here as TOML sets say it, because a case is the same wherever it is written, down to the digest of its tests
     native: dict[str, Any] = {"timeout_secs": Header(id="", name="").default_timeout_secs}
     native |= {key: value for key, value in table.items() if key in Case.__struct_fields__}
-    spelled = dict(ALL_WORDS)
-    for ours, words in SYNONYMS.items():
+    spelled = dict(CASE_FIELD_SPELLINGS)
+    for ours, words in CASE_FIELD_SYNONYMS.items():
         given = [word for word in words if word in table]
         for other in given[1:]:
             if table[other] != table[given[0]]:
@@ -137,25 +145,27 @@ def _draft(table: dict[str, Any], path: str, line: int, problems: Problems) -> D
             native[ours], spelled[ours] = table[given[0]], given[0]
     if isinstance(native.get("id"), int) and not isinstance(native["id"], bool):
         native["id"] = str(native["id"])
-    extra = {key: value for key, value in table.items() if key not in KNOWN}
+    extra = {key: value for key, value in table.items() if key not in KNOWN_CASE_FIELDS}
     for key in extra:
-        problems.unknown(path, line, key, KNOWN)
+        problems.unknown(path, line, key, KNOWN_CASE_FIELDS)
     if extra and isinstance(native.get("metadata", {}), dict):
         native["metadata"] = {**extra, **native.get("metadata", {})}
     if isinstance(native.get("verify", {}), dict):
         native["verify"] = _verify(native, table, path, line, problems)
     native.pop("tests", None)
-    spelled |= {"verify.tests": spelled["tests"], **{f"verify.{key}": key for key in ALONE}}
+    spelled |= {"verify.tests": spelled["tests"], **{f"verify.{key}": key for key in FIELDS_WITHOUT_SYNONYMS}}
     return Draft(native, path, _subject(native.get("id")), lambda _: line, spelled=spelled)
 
 
 def _subject(name: Any) -> str:
-    return f"case {shown(name)}" if isinstance(name, str) else "a case"
+    return f"case {short_quote(name)}" if isinstance(name, str) else "a case"
 
 
-def _verify(native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: Problems) -> dict[str, Any]:
+def _verify(
+    native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: ProblemCollector
+) -> dict[str, Any]:
     """How the answer is verified: by its tests, else by what is expected of it, else by its target."""
-    flat = {"tests": native.get("tests"), **{key: table.get(key) for key in ALONE}}
+    flat = {"tests": native.get("tests"), **{key: table.get(key) for key in FIELDS_WITHOUT_SYNONYMS}}
     flat = {key: value for key, value in flat.items() if value is not None}
     verify = {**flat, **native.get("verify", {})}
     for key in flat:

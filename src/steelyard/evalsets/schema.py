@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard import records
-from steelyard.errors import Problem, nearest, printable, shown
+from steelyard.errors import Problem, did_you_mean, printable, short_quote
 from steelyard.records import Case, Record, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-ENOUGH = 100
+MAX_REPORTED_PROBLEMS = 100
 """Problems, and as many warnings, after which more would not help."""
 
-LANGUAGE = "rust"
+DEFAULT_CASE_LANGUAGE = "rust"
 """The language of sets that name none: the format comes from people who test Rust."""
 
-Keys = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
@@ -37,7 +37,7 @@ class Header(Record, frozen=True, kw_only=True):
     id: str
     name: str
     description: str = ""
-    default_language: str = LANGUAGE
+    default_language: str = DEFAULT_CASE_LANGUAGE
     """The language of the cases that name none."""
     default_timeout_secs: float = 60
     """How long verifying one answer may take, in the cases that do not say."""
@@ -63,7 +63,7 @@ class Draft(NamedTuple):
     path: str
     subject: str
     """What messages call it, for example `case "borrow-1"`."""
-    line: Callable[[Keys], int]
+    line: Callable[[KeyPath], int]
     """The line a key stands on."""
     required: Collection[str] = ()
     """What this format asks for beyond what every case needs."""
@@ -77,12 +77,12 @@ class Draft(NamedTuple):
     """The rules that its set brings."""
 
 
-class TooManyError(Exception):
+class TooManyProblemsError(Exception):
     """So much is wrong that reading on would not help."""
 
 
 @dataclass
-class Problems:
+class ProblemCollector:
     """What is wrong so far, bounded, so that a hostile file cannot drown its reader."""
 
     errors: list[Problem] = field(default_factory=list)
@@ -92,15 +92,15 @@ class Problems:
     def error(self, path: str, line: int, what: str) -> None:
         """Something that cannot be used."""
         self.errors.append(Problem(printable(path), line, what))
-        if len(self.errors) >= ENOUGH:
-            raise TooManyError
+        if len(self.errors) >= MAX_REPORTED_PROBLEMS:
+            raise TooManyProblemsError
 
     def unknown(self, path: str, line: int, key: str, known: Iterable[str]) -> None:
         """A key we do not know; said once per file, because it usually stands in every case."""
         topic = path, key
-        if topic not in self._unknown and len(self._unknown) < ENOUGH:
-            way_out = nearest(key.rpartition(".")[2][:80], known)
-            what = f"unknown key {shown(key)} ({way_out})"
+        if topic not in self._unknown and len(self._unknown) < MAX_REPORTED_PROBLEMS:
+            way_out = did_you_mean(key.rpartition(".")[2][:80], known)
+            what = f"unknown key {short_quote(key)} ({way_out})"
             self._unknown[topic] = Problem(printable(path), line, what, fatal=False)
         else:
             self._again[topic if topic in self._unknown else ("", "")] += 1
@@ -114,7 +114,7 @@ class Problems:
             yield Problem("", 0, f"{unsaid} further unknown keys are not shown", fatal=False)
 
 
-def checked(kind: type[AnyRecord], draft: Draft, problems: Problems) -> AnyRecord | None:
+def record_from_draft(kind: type[AnyRecord], draft: Draft, problems: ProblemCollector) -> AnyRecord | None:
     """The draft as a record; None after naming every field that is wrong. Unknown keys are only warned of."""
     before = len(problems.errors)
     record = _record(kind, draft.table, (), draft, problems)
@@ -122,7 +122,7 @@ def checked(kind: type[AnyRecord], draft: Draft, problems: Problems) -> AnyRecor
 
 
 def _record(
-    kind: type[AnyRecord], table: dict[str, Any], keys: Keys, draft: Draft, problems: Problems
+    kind: type[AnyRecord], table: dict[str, Any], keys: KeyPath, draft: Draft, problems: ProblemCollector
 ) -> AnyRecord | None:
     before = len(problems.errors)
     fields = _fields(kind)
@@ -132,10 +132,10 @@ def _record(
         if key in fields:
             values[key] = _value(fields[key].type, value, here, draft, problems)
         else:
-            problems.unknown(draft.path, draft.line(here), dotted(here), fields)
+            problems.unknown(draft.path, draft.line(here), dotted_key_path(here), fields)
     for name, info in fields.items():
         if name not in table and (info.required or (not keys and name in draft.required)):
-            key = draft.spelled.get(name, dotted((*keys, name)))
+            key = draft.spelled.get(name, dotted_key_path((*keys, name)))
             problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key} is missing")
     return kind(**values) if len(problems.errors) == before else None
 
@@ -145,7 +145,7 @@ def _fields(kind: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
     return {info.name: info for info in msgspec.structs.fields(kind)}
 
 
-def _value(kind: Any, value: Any, keys: Keys, draft: Draft, problems: Problems) -> Any:
+def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: ProblemCollector) -> Any:
     for option in get_args(kind) if isinstance(kind, UnionType) else (kind,):
         if isinstance(value, dict) and isinstance(option, type) and issubclass(option, Record):
             return _record(option, value, keys, draft, problems)
@@ -155,20 +155,20 @@ def _value(kind: Any, value: Any, keys: Keys, draft: Draft, problems: Problems) 
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        key = draft.spelled.get(dotted(keys), dotted(keys))
-        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_sentence(str(error))}")
+        key = draft.spelled.get(dotted_key_path(keys), dotted_key_path(keys))
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_plain_validation_message(str(error))}")
 
 
-def dotted(keys: Keys) -> str:
+def dotted_key_path(keys: KeyPath) -> str:
     """Keys as a person writes them.
 
-    >>> dotted(("dependencies", 0, "name"))
+    >>> dotted_key_path(("dependencies", 0, "name"))
     'dependencies[0].name'
     """
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys).removeprefix(".")
 
 
-WORDS = {
+JSON_TYPE_WORDS = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
@@ -179,21 +179,23 @@ WORDS = {
 }
 
 
-def _sentence(message: str) -> str:
+def _plain_validation_message(message: str) -> str:
     """What msgspec says, in the words of the files.
 
-    >>> _sentence("Expected `int | null`, got `str` - at `$[0]`")
+    >>> _plain_validation_message("Expected `int | null`, got `str` - at `$[0]`")
     '[0]: expected a whole number or nothing, got text'
     """
     what, _, place = message.partition(" - at ")
-    plain = re.sub(r"`([^`]*)`", lambda match: " or ".join(WORDS.get(w, w) for w in match[1].split(" | ")), what)
+    plain = re.sub(
+        r"`([^`]*)`", lambda match: " or ".join(JSON_TYPE_WORDS.get(w, w) for w in match[1].split(" | ")), what
+    )
     return f"{place.strip('`').removeprefix('$')}: {plain[:1].lower()}{plain[1:]}"
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
-    told = {**explained(records), **explained(sys.modules[__name__])}
+    told = {**field_descriptions(records), **field_descriptions(sys.modules[__name__])}
     for name, definition in result["$defs"].items():
         for key, what in told.get(name, {}).items():
             definition["properties"][key]["description"] = what
@@ -202,7 +204,7 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
 
 
-def explained(module: ModuleType) -> dict[str, dict[str, str]]:
+def field_descriptions(module: ModuleType) -> dict[str, dict[str, str]]:
     """The strings beneath fields, by class and field."""
     return {
         node.name: {

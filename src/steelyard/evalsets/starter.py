@@ -5,10 +5,10 @@ from __future__ import annotations
 
 def starter() -> str:
     """A commented TOML eval set with two cases; it loads as it is."""
-    return STARTER
+    return STARTER_EVAL_SET
 
 
-STARTER = '''\
+STARTER_EVAL_SET = '''\
 # An eval set: questions, each with the way to verify its answer.
 #   steelyard validate FILE     proves that every reference passes and every counterexample fails
 #   steelyard run FILE -m PROVIDER/MODEL

@@ -12,16 +12,27 @@ from msgspec.structs import replace
 from steelyard.errors import InputError, printable
 from steelyard.records import Message
 
-LONGEST = 10 << 20
+MAX_RENDERED_PROMPT_CHARACTERS = 10 << 20
 """Characters of a prompt once it is filled in."""
-STEPS = 10_000
+MAX_TEMPLATE_LOOP_ROUNDS = 10_000
 """Rounds of all the loops of one prompt."""
-TOKENS = 50_000
+MAX_TEMPLATE_TOKENS = 50_000
 """Words of a template; Jinja's time and memory grow with them."""
-FILTERS = ("capitalize", "default", "first", "last", "length", "lower", "string", "title", "trim", "upper")
+ALLOWED_TEMPLATE_FILTERS = (
+    "capitalize",
+    "default",
+    "first",
+    "last",
+    "length",
+    "lower",
+    "string",
+    "title",
+    "trim",
+    "upper",
+)
 
 
-def rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str | tuple[Message, ...]:
+def rendered_prompt(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str | tuple[Message, ...]:
     """The prompt with `{{name}}` filled in; variables, if and for are all that a prompt needs."""
     from jinja2 import StrictUndefined, TemplateError, nodes
     from jinja2.sandbox import SandboxedEnvironment
@@ -32,13 +43,13 @@ def rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str |
         nonlocal steps
         for item in items:
             steps += 1
-            if steps > STEPS:
-                raise InputError(f"its loops take more than {STEPS} rounds")
+            if steps > MAX_TEMPLATE_LOOP_ROUNDS:
+                raise InputError(f"its loops take more than {MAX_TEMPLATE_LOOP_ROUNDS} rounds")
             yield item
 
     environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals.clear()
-    environment.filters = {name: environment.filters[name] for name in FILTERS}
+    environment.filters = {name: environment.filters[name] for name in ALLOWED_TEMPLATE_FILTERS}
     environment.filters |= {"(counted)": counted, "tojson": lambda value: msgspec.json.encode(value).decode()}
     # nothing that calls, defines, joins or multiplies: a template costs no more than its length and its rounds
     plain = nodes.Output, nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice
@@ -47,8 +58,8 @@ def rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str |
 
     def render(text: str) -> str:
         try:
-            if sum(1 for _ in islice(environment.lex(text), TOKENS)) == TOKENS:
-                raise InputError(f"too long a template; use fewer than {TOKENS} words in its tags")
+            if sum(1 for _ in islice(environment.lex(text), MAX_TEMPLATE_TOKENS)) == MAX_TEMPLATE_TOKENS:
+                raise InputError(f"too long a template; use fewer than {MAX_TEMPLATE_TOKENS} words in its tags")
             tree = environment.parse(text)
             for node in tree.find_all(nodes.Node):
                 is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"
@@ -61,8 +72,10 @@ def rendered(prompt: str | tuple[Message, ...], values: dict[str, Any]) -> str |
             for piece in environment.from_string(tree).generate(values):
                 pieces.append(piece)
                 size += len(piece)
-                if size > LONGEST:
-                    raise InputError(f"longer than {LONGEST >> 20} MB once its variables are filled in")
+                if size > MAX_RENDERED_PROMPT_CHARACTERS:
+                    raise InputError(
+                        f"longer than {MAX_RENDERED_PROMPT_CHARACTERS >> 20} MB once its variables are filled in"
+                    )
             return "".join(pieces)
         except (
             TemplateError,

@@ -12,28 +12,36 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from steelyard.errors import InputError, shown
-from steelyard.evalsets.companions import Companions
-from steelyard.evalsets.schema import LANGUAGE, Draft, EvalSet, Header, Keys, Problems, checked
+from steelyard.errors import InputError, short_quote
+from steelyard.evalsets.companions import CompanionFiles
+from steelyard.evalsets.schema import (
+    DEFAULT_CASE_LANGUAGE,
+    Draft,
+    EvalSet,
+    Header,
+    KeyPath,
+    ProblemCollector,
+    record_from_draft,
+)
 from steelyard.records import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LIMIT = 64 << 20
-DEEPEST = 100
+MAX_TOML_EVAL_SET_BYTES = 64 << 20
+MAX_TOML_KEY_PARTS = 100
 """Parts of a dotted key; tomllib's time grows with the square of them."""
 
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
-TOKEN = re.compile(
+TOML_TOKEN_PATTERN = re.compile(
     r'''"""(?:[^"\\]++|\\(?s:.)|"(?!""))*+"{0,5}'''
     r"""|'{3}(?:[^']++|'(?!''))*+'{0,5}"""
     r"""|"(?:[^"\\\n]++|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*+|[\[\]{}=,.\n]|[A-Za-z0-9_-]++"""
 )
-EXPERIMENT = re.compile(rb"^[ \t]*\[experiment\]", re.MULTILINE)
+EXPERIMENT_HEADER_PATTERN = re.compile(rb"^[ \t]*\[experiment\]", re.MULTILINE)
 
 
-class Content(Protocol):
+class TomlByteSource(Protocol):
     """A file being read."""
 
     def read(self, limit: int) -> bytes:
@@ -42,10 +50,10 @@ class Content(Protocol):
 
 
 @dataclass
-class Lines:
+class TomlLineIndex:
     r"""Where the keys of a TOML text stand: a guess that is only used in messages, so it never fails.
 
-    >>> lines = Lines()
+    >>> lines = TomlLineIndex()
     >>> lines.scan('[[cases]]\nid = "a"\n[cases.verify]\nkind = "python"')
     >>> lines.of(("cases", 0, "verify", "kind"))
     4
@@ -53,10 +61,10 @@ class Lines:
 
     too_deep: int = 0
     """The line of a key with too many parts; 0 if there is none."""
-    _found: dict[Keys, int] = field(default_factory=dict)
-    _last: dict[Keys, int] = field(default_factory=dict)
+    _found: dict[KeyPath, int] = field(default_factory=dict)
+    _last: dict[KeyPath, int] = field(default_factory=dict)
 
-    def of(self, keys: Keys) -> int:
+    def of(self, keys: KeyPath) -> int:
         """The line of a key, else of the table around it."""
         while keys and keys not in self._found:
             keys = keys[:-1]
@@ -64,14 +72,14 @@ class Lines:
 
     def scan(self, text: str) -> None:
         """Note the keys of a text, in one pass over it."""
-        table: Keys = ()
+        table: KeyPath = ()
         parts: list[str] = []
         line, opened, depth, dots, in_value = 1, 0, 0, 0, False
-        for match in TOKEN.finditer(text):
+        for match in TOML_TOKEN_PATTERN.finditer(text):
             token = match[0]
             start = token[0]
             dots = dots + 1 if start == "." else 0 if start in "=,[]{}\n" else dots
-            if dots > DEEPEST:
+            if dots > MAX_TOML_KEY_PARTS:
                 self.too_deep = line
                 return
             if start == "\n":
@@ -90,9 +98,9 @@ class Lines:
                 parts.append(token.strip("\"'"))
             line += token.count("\n")
 
-    def _resolved(self, parts: list[str], *, is_array: bool) -> Keys:
+    def _resolved(self, parts: list[str], *, is_array: bool) -> KeyPath:
         """A table's name with the numbers of the arrays it stands in."""
-        keys: Keys = ()
+        keys: KeyPath = ()
         for number, part in enumerate(parts, 1):
             keys = (*keys, part)
             if is_array and number == len(parts):
@@ -108,14 +116,16 @@ def is_experiment(raw: bytes) -> bool:
     >>> is_experiment(b"# tiers\n[experiment]\nid = 'x'"), is_experiment(b"[[cases]]\nid = 'x'")
     (True, False)
     """
-    return bool(EXPERIMENT.search(raw)) and b"[[cases]]" not in raw
+    return bool(EXPERIMENT_HEADER_PATTERN.search(raw)) and b"[[cases]]" not in raw
 
 
-def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
+def drafts(content: TomlByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of one file with the set's defaults applied; an empty file has none."""
-    raw = content.read(LIMIT + 1)
-    if len(raw) > LIMIT:
-        problems.error(path, 0, f"larger than {LIMIT >> 20} MB; write so many cases as JSONL, one per line")
+    raw = content.read(MAX_TOML_EVAL_SET_BYTES + 1)
+    if len(raw) > MAX_TOML_EVAL_SET_BYTES:
+        problems.error(
+            path, 0, f"larger than {MAX_TOML_EVAL_SET_BYTES >> 20} MB; write so many cases as JSONL, one per line"
+        )
         return
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
@@ -127,7 +137,7 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
     if is_experiment(raw):
         problems.error(path, 0, f"an experiment, not an eval set; run it with: steelyard tiers {path}")
         return
-    lines = Lines()
+    lines = TomlLineIndex()
     lines.scan(text)
     document = _document(text, path, lines, problems)
     if document is None:
@@ -141,7 +151,7 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
     if not isinstance(cases, list) or not cases:
         problems.error(path, lines.of(("cases",)), "no cases; write each as a [[cases]] table")
         return
-    companions = Companions()
+    companions = CompanionFiles()
     for number, table in enumerate(cases):
         if isinstance(table, dict):
             draft = _draft(table, number, header, path, lines)._replace(rule=header.rule, rules=rules)
@@ -150,9 +160,9 @@ def drafts(content: Content, path: str, problems: Problems) -> Iterator[Draft]:
             problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")
 
 
-def _document(text: str, path: str, lines: Lines, problems: Problems) -> dict[str, Any] | None:
+def _document(text: str, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> dict[str, Any] | None:
     if lines.too_deep:
-        problems.error(path, lines.too_deep, f"a key of more than {DEEPEST} parts; nest less deeply")
+        problems.error(path, lines.too_deep, f"a key of more than {MAX_TOML_KEY_PARTS} parts; nest less deeply")
         return None
     try:
         return tomllib.loads(text)
@@ -167,12 +177,12 @@ def _document(text: str, path: str, lines: Lines, problems: Problems) -> dict[st
     return None
 
 
-def _header(table: Any, path: str, lines: Lines, problems: Problems) -> Header:
+def _header(table: Any, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> Header:
     """What the set says, with no language where it names none."""
     header = None
     if isinstance(table, dict):
         draft = Draft(table, path, "[eval_set]", lambda keys: lines.of(("eval_set", *keys)))
-        header = checked(Header, draft, problems)
+        header = record_from_draft(Header, draft, problems)
     else:
         problems.error(path, lines.of(("eval_set",)), 'no [eval_set] table; write one with "id" and "name"')
     if header and "default_language" in table:
@@ -180,7 +190,7 @@ def _header(table: Any, path: str, lines: Lines, problems: Problems) -> Header:
     return replace(header or Header(id="", name=""), default_language="")
 
 
-def _rules(tables: Any, path: str, lines: Lines, problems: Problems) -> Iterator[Rule]:
+def _rules(tables: Any, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> Iterator[Rule]:
     """The set's own ways to score, each with at least one weight."""
     for number, table in enumerate(tables if isinstance(tables, list) else [tables]):
         line = lines.of(("rules", number))
@@ -188,8 +198,10 @@ def _rules(tables: Any, path: str, lines: Lines, problems: Problems) -> Iterator
             problems.error(path, line, "rules are [[rules]] tables with a name and weights")
             continue
         name = table.get("name")
-        subject = f"rule {shown(name)}" if isinstance(name, str) else f"rule {number + 1}"
-        rule = checked(Rule, Draft(table, path, subject, partial(_line_in, lines, ("rules", number))), problems)
+        subject = f"rule {short_quote(name)}" if isinstance(name, str) else f"rule {number + 1}"
+        rule = record_from_draft(
+            Rule, Draft(table, path, subject, partial(_line_in, lines, ("rules", number))), problems
+        )
         if rule is None:
             continue
         weights = [getattr(rule, field) for field in Rule.__struct_fields__ if field != "name"]
@@ -201,11 +213,11 @@ def _rules(tables: Any, path: str, lines: Lines, problems: Problems) -> Iterator
             yield rule
 
 
-def _line_in(lines: Lines, table: Keys, keys: Keys) -> int:
+def _line_in(lines: TomlLineIndex, table: KeyPath, keys: KeyPath) -> int:
     return lines.of((*table, *keys))
 
 
-def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: Lines) -> Draft:
+def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: TomlLineIndex) -> Draft:
     verify = table.get("verify")
     # a case with a verifier of its own is no Rust case merely because its set names no language
     needs_none = bool(
@@ -213,19 +225,19 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
         or table.get("workspace")
         or (isinstance(verify, dict) and verify.keys() & {"kind", "python", "expect"})
     )
-    language = header.default_language or ("" if needs_none else LANGUAGE)
+    language = header.default_language or ("" if needs_none else DEFAULT_CASE_LANGUAGE)
     name = table.get("id")
     return Draft(
         {"language": language, "timeout_secs": header.default_timeout_secs, "suite": header.suite, **table},
         path,
-        subject=f"case {shown(name)}" if isinstance(name, str) else f"case {number + 1}",
+        subject=f"case {short_quote(name)}" if isinstance(name, str) else f"case {number + 1}",
         line=lambda keys: lines.of(("cases", number, *keys)),
         required=("name",),
         prompt_files=True,
     )
 
 
-def _with_files(draft: Draft, companions: Companions, problems: Problems) -> Draft:
+def _with_files(draft: Draft, companions: CompanionFiles, problems: ProblemCollector) -> Draft:
     """The draft with the content of the files that its verifier names as `file://tests/sum.c`, and of its patches."""
     folder = Path(draft.path).absolute().parent
 

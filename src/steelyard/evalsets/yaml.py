@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import shown
-from steelyard.evalsets.schema import Keys, Problems, dotted
+from steelyard.errors import short_quote
+from steelyard.evalsets.schema import KeyPath, ProblemCollector, dotted_key_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import yaml
 
-DEEPEST = 20
+MAX_YAML_DEPTH = 20
 """Levels of lists and tables in each other."""
-LARGEST = 10_000
+MAX_YAML_VALUES = 10_000
 """Values, keys among them, that one file may hold: the library takes its time over each."""
-LONGEST_NUMBER = 100
-PLAIN = ("null", "bool", "int", "float", "str")
+MAX_YAML_NUMBER_CHARACTERS = 100
+YAML_SCALAR_TYPES = ("null", "bool", "int", "float", "str")
 """What a value can be; a moment in time, and whatever else YAML knows, is its text."""
-TAG = "tag:yaml.org,2002:"
+YAML_TAG_PREFIX = "tag:yaml.org,2002:"
 
 
-class Tree(NamedTuple):
+class LocatedDocument(NamedTuple):
     """What a file holds, and where."""
 
     value: Any
-    line: Callable[[Keys], int]
+    line: Callable[[KeyPath], int]
     """The line of a key, else of the table around it; 0 when no line can be named."""
 
 
-def nearest_line(lines: dict[Keys, int]) -> Callable[[Keys], int]:
+def nearest_line(lines: dict[KeyPath, int]) -> Callable[[KeyPath], int]:
     """The line of a key, else of the table around it."""
 
-    def line(keys: Keys) -> int:
+    def line(keys: KeyPath) -> int:
         while keys and keys not in lines:
             keys = keys[:-1]
         return lines.get(keys, 0)
@@ -41,13 +41,13 @@ def nearest_line(lines: dict[Keys, int]) -> Callable[[Keys], int]:
     return line
 
 
-def tree(text: str, path: str, problems: Problems) -> Tree | None:
+def yaml_document(text: str, path: str, problems: ProblemCollector) -> LocatedDocument | None:
     r"""The one document of a text, by the safe part of YAML 1.1; None after naming everything that is wrong with it.
 
     Keys are texts as they are written, so that `on` and `1.0` are themselves. Anchors, aliases and tags are refused: with
     them a short text can be a huge one, or more than data.
 
-    >>> found = tree("a:\n  - on: 1\n", "some.yaml", Problems())
+    >>> found = yaml_document("a:\n  - on: 1\n", "some.yaml", ProblemCollector())
     >>> found.value, found.line(("a", 0, "on"))
     ({'a': [{'on': 1}]}, 2)
     """
@@ -56,7 +56,7 @@ def tree(text: str, path: str, problems: Problems) -> Tree | None:
     loader: yaml.SafeLoader | None = None
     try:
         loader = yaml.SafeLoader(text)
-        refused = _refused(yaml.parse(text, Loader=yaml.SafeLoader))
+        refused = _first_forbidden_event(yaml.parse(text, Loader=yaml.SafeLoader))
         if refused:
             problems.error(path, *refused)
             return None
@@ -65,7 +65,7 @@ def tree(text: str, path: str, problems: Problems) -> Tree | None:
         mark = error.problem_mark or error.context_mark
         what = error.problem or error.context or "broken"
         where = f" (column {mark.column + 1})" if mark else ""
-        problems.error(path, mark.line + 1 if mark else 0, f"not YAML: {shown(what)[1:-1]}{where}")
+        problems.error(path, mark.line + 1 if mark else 0, f"not YAML: {short_quote(what)[1:-1]}{where}")
         return None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -74,13 +74,13 @@ def tree(text: str, path: str, problems: Problems) -> Tree | None:
     finally:
         if loader:
             loader.dispose()
-    lines: dict[Keys, int] = {}
+    lines: dict[KeyPath, int] = {}
     before = len(problems.errors)
-    value = None if node is None else _Reading(path, lines, problems, yaml.SafeLoader("")).value(node, ())
-    return Tree(value, nearest_line(lines)) if len(problems.errors) == before else None
+    value = None if node is None else _YamlNodeReader(path, lines, problems, yaml.SafeLoader("")).value(node, ())
+    return LocatedDocument(value, nearest_line(lines)) if len(problems.errors) == before else None
 
 
-def _refused(events: Any) -> tuple[int, str] | None:
+def _first_forbidden_event(events: Any) -> tuple[int, str] | None:
     """The line and the reason of the first thing that must not be composed, found without composing anything."""
     import yaml
 
@@ -88,42 +88,42 @@ def _refused(events: Any) -> tuple[int, str] | None:
     for event in events:
         line = event.start_mark.line + 1
         values += isinstance(event, yaml.NodeEvent)
-        if values > LARGEST:
-            return line, f"more than {LARGEST} values; shorten the file"
+        if values > MAX_YAML_VALUES:
+            return line, f"more than {MAX_YAML_VALUES} values; shorten the file"
         if isinstance(event, yaml.AliasEvent):
             return line, f"an alias *{event.anchor}; write out what it stands for"
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             return line, f"an anchor &{event.anchor}; leave it out, and write out what refers to it"
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > DEEPEST:
-                return line, f"nested more than {DEEPEST} levels deep; nest lists and tables less deeply"
+            if depth > MAX_YAML_DEPTH:
+                return line, f"nested more than {MAX_YAML_DEPTH} levels deep; nest lists and tables less deeply"
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
     return None
 
 
-class _Reading(NamedTuple):
+class _YamlNodeReader(NamedTuple):
     path: str
-    lines: dict[Keys, int]
-    problems: Problems
+    lines: dict[KeyPath, int]
+    problems: ProblemCollector
     constructor: Any
 
-    def value(self, node: yaml.Node, keys: Keys) -> Any:
+    def value(self, node: yaml.Node, keys: KeyPath) -> Any:
         """What a node holds; None after saying what is wrong with it."""
         import yaml
 
         self.lines.setdefault(keys, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode) and node.tag == f"{TAG}map":
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{YAML_TAG_PREFIX}map":
             return self._table(node, keys)
-        if isinstance(node, yaml.SequenceNode) and node.tag == f"{TAG}seq":
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{YAML_TAG_PREFIX}seq":
             return [self.value(inner, (*keys, number)) for number, inner in enumerate(node.value)]
-        if not isinstance(node, yaml.ScalarNode) or not node.tag.startswith(TAG):
-            self._error(node, keys, f"the tag {shown(node.tag)} is not plain data; leave it out")
+        if not isinstance(node, yaml.ScalarNode) or not node.tag.startswith(YAML_TAG_PREFIX):
+            self._error(node, keys, f"the tag {short_quote(node.tag)} is not plain data; leave it out")
             return None
         return self._scalar(node, keys)
 
-    def _table(self, node: yaml.MappingNode, keys: Keys) -> dict[str, Any]:
+    def _table(self, node: yaml.MappingNode, keys: KeyPath) -> dict[str, Any]:
         import yaml
 
         table: dict[str, Any] = {}
@@ -133,26 +133,28 @@ class _Reading(NamedTuple):
                 continue
             here = (*keys, key.value)
             if key.value in table:
-                self._error(key, keys, f"the key {shown(key.value)} stands twice, first in line {self.lines[here]}")
+                self._error(
+                    key, keys, f"the key {short_quote(key.value)} stands twice, first in line {self.lines[here]}"
+                )
                 continue
             self.lines[here] = key.start_mark.line + 1
             table[key.value] = self.value(inner, here)
         return table
 
-    def _scalar(self, node: yaml.ScalarNode, keys: Keys) -> Any:
-        kind = node.tag.removeprefix(TAG)
-        if kind == "str" or kind not in PLAIN:
+    def _scalar(self, node: yaml.ScalarNode, keys: KeyPath) -> Any:
+        kind = node.tag.removeprefix(YAML_TAG_PREFIX)
+        if kind == "str" or kind not in YAML_SCALAR_TYPES:
             return node.value
         try:
-            if len(node.value) > LONGEST_NUMBER:
+            if len(node.value) > MAX_YAML_NUMBER_CHARACTERS:
                 raise ValueError
             return self.constructor.construct_object(node)
         # the library lets numbers through that Python cannot read, such as 0b_, and words that are no flag
         except (ValueError, LookupError, OverflowError):
             words = "true or false" if kind == "bool" else "a number"
-            self._error(node, keys, f"{shown(node.value)} cannot be read as {words}; put text in quotes")
+            self._error(node, keys, f"{short_quote(node.value)} cannot be read as {words}; put text in quotes")
             return None
 
-    def _error(self, node: yaml.Node, keys: Keys, what: str) -> None:
-        key = dotted(keys)
+    def _error(self, node: yaml.Node, keys: KeyPath, what: str) -> None:
+        key = dotted_key_path(keys)
         self.problems.error(self.path, node.start_mark.line + 1, f"{key}: {what}" if key else what)

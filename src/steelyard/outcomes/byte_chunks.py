@@ -9,50 +9,57 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable
+from steelyard.outcomes.problems import (
+    IncompleteOutcomesError,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PIECE = 1 << 17
+READ_CHUNK_BYTES = 1 << 17
 """Bytes at a time: few enough to stay in the processor's cache, which halves the time."""
 
-LINE_LIMIT = 64 << 20
-TOTAL_LIMIT = 16 << 30
+MAX_OUTCOME_LINE_BYTES = 64 << 20
+MAX_UNPACKED_OUTCOMES_BYTES = 16 << 30
 """Bytes after unpacking, so that a small archive cannot keep us busy for ever."""
 
-ENDINGS = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+OUTCOME_FILE_SUFFIXES = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 """How the names of files with outcomes end; the first can stand behind any other."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UNPACKING = (EOFError, gzip.BadGzipFile, zlib.error)
+UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
-def files(paths: Sequence[str | Path], complaints: Complaints) -> list[File]:
+def files(paths: Sequence[str | Path], complaints: OutcomeProblemCollector) -> list[OutcomeFile]:
     """The files given, those left out that are given again or are none."""
-    found: dict[tuple[int, int], File] = {}
+    found: dict[tuple[int, int], OutcomeFile] = {}
     for number, path in enumerate(map(Path, paths)):
-        file = File(number, path, "row" if path.suffix.lower() == ".parquet" else "line")
-        with reported(file, complaints):
+        file = OutcomeFile(number, path, "row" if path.suffix.lower() == ".parquet" else "line")
+        with collect_file_errors(file, complaints):
             told = path.stat()
             if path.is_dir():
-                raise Unreadable("a folder; name the files in it")
+                raise UnreadableOutcomesError("a folder; name the files in it")
             earlier = found.setdefault((told.st_dev, told.st_ino), file)
             if earlier is not file:
-                raise Unreadable("given twice" if earlier.path == path else f"the same file as {earlier.name}")
+                raise UnreadableOutcomesError(
+                    "given twice" if earlier.path == path else f"the same file as {earlier.name}"
+                )
     return sorted(found.values())
 
 
 @contextmanager
-def reported(file: File, complaints: Complaints) -> Iterator[None]:
+def collect_file_errors(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterator[None]:
     """Turn whatever makes a file unreadable into a complaint about it."""
     try:
         yield
-    except Incomplete:
+    except IncompleteOutcomesError:
         pass
-    except Unreadable as error:
+    except UnreadableOutcomesError as error:
         complaints.add(file, error.what, error.what, [error.line] if error.line else ())
-    except UNPACKING as error:
+    except UNPACKING_ERRORS as error:
         complaints.add(file, "packed", f"cannot be unpacked: {str(error)[:200]}; pack it again with gzip")
     except FileNotFoundError:
         complaints.add(file, "absent", "no such file")
@@ -64,7 +71,7 @@ def reported(file: File, complaints: Complaints) -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+def open_unpacked(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """A file to read from, unpacked if it is packed, whatever its name says."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] == b"\x1f\x8b":
@@ -74,7 +81,7 @@ def opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             yield raw
 
 
-class Pieces:
+class LineChunks:
     """A file in pieces of whole lines."""
 
     def __init__(self, path: Path, *, carriage_returns: bool) -> None:
@@ -87,20 +94,24 @@ class Pieces:
         """The first line after it."""
 
     def __iter__(self) -> Iterator[bytes]:
-        with opened(self.path) as file:
-            rest = file.read(PIECE).removeprefix(BYTE_ORDER_MARK)
+        with open_unpacked(self.path) as file:
+            rest = file.read(READ_CHUNK_BYTES).removeprefix(BYTE_ORDER_MARK)
             total = len(rest)
             while rest:
                 end = self._end(rest)
                 if end:
                     yield self._counted(rest[:end])
-                elif len(rest) > LINE_LIMIT:
-                    raise Unreadable(f"a line of more than {LINE_LIMIT >> 20} MB", self.next_line)
+                elif len(rest) > MAX_OUTCOME_LINE_BYTES:
+                    raise UnreadableOutcomesError(
+                        f"a line of more than {MAX_OUTCOME_LINE_BYTES >> 20} MB", self.next_line
+                    )
                 # as much again, so that a long line is not copied again and again
-                fresh = file.read(max(PIECE, len(rest) - end))
+                fresh = file.read(max(READ_CHUNK_BYTES, len(rest) - end))
                 total += len(fresh)
-                if total > TOTAL_LIMIT:
-                    raise Unreadable(f"more than {TOTAL_LIMIT >> 30} GB; split the file", self.next_line)
+                if total > MAX_UNPACKED_OUTCOMES_BYTES:
+                    raise UnreadableOutcomesError(
+                        f"more than {MAX_UNPACKED_OUTCOMES_BYTES >> 30} GB; split the file", self.next_line
+                    )
                 if not fresh:
                     if end < len(rest):
                         yield self._counted(rest[end:])
@@ -128,20 +139,20 @@ class Pieces:
         for piece in self:
             if b"\0" in piece:
                 line = self.line + self.breaks(piece[: piece.index(b"\0")])
-                raise Unreadable("a NUL byte; save the file as UTF-8 text", line)
+                raise UnreadableOutcomesError("a NUL byte; save the file as UTF-8 text", line)
             try:
                 yield piece.decode()
             except UnicodeDecodeError as error:
                 line = self.line + self.breaks(piece[: error.start])
-                raise Unreadable("not UTF-8 text; save the file as UTF-8", line) from None
+                raise UnreadableOutcomesError("not UTF-8 text; save the file as UTF-8", line) from None
 
 
-def model_names(files: Sequence[File], *endings: tuple[str, ...]) -> list[str]:
+def model_names(files: Sequence[OutcomeFile], *endings: tuple[str, ...]) -> list[str]:
     """A model's name for each file: the file's own, only as long as it must be to differ from the others.
 
     One ending of each group is taken off, in this order; where two files would get one name, they keep more of theirs.
     """
-    lengths = [_lengths(file.path, endings) for file in files]
+    lengths = [_name_candidates(file.path, endings) for file in files]
     chosen = [0] * len(files)
     while True:
         names = [each[length] for each, length in zip(lengths, chosen, strict=True)]
@@ -153,9 +164,9 @@ def model_names(files: Sequence[File], *endings: tuple[str, ...]) -> list[str]:
             chosen[at] += 1
 
 
-def _lengths(path: Path, endings: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+def _name_candidates(path: Path, endings: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
     """Names for a file, from the shortest to the longest."""
-    names = [bare(path)]
+    names = [bare_file_name(path)]
     for group in endings:
         fitting = (ending for ending in group if names[-1].endswith(ending) and names[-1] != ending)
         names.append(names[-1].removesuffix(next(fitting, "")))
@@ -164,14 +175,14 @@ def _lengths(path: Path, endings: tuple[tuple[str, ...], ...]) -> tuple[str, ...
     return names[-1], model, f"{folder}/{model}", f"{folder}/{names[0]}", str(path)
 
 
-def bare(path: Path) -> str:
+def bare_file_name(path: Path) -> str:
     """A file's name without what says how it is written.
 
-    >>> bare(Path("runs/samples.jsonl_results.jsonl.gz"))
+    >>> bare_file_name(Path("runs/samples.jsonl_results.jsonl.gz"))
     'samples.jsonl_results'
     """
     name = path.name
-    for ending in ENDINGS:
+    for ending in OUTCOME_FILE_SUFFIXES:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from steelyard.errors import shown
-from steelyard.outcomes.codes import BOOLEANS, FALSE, MISSING, TRUE, UNCLEAR, outcomes
+from steelyard.errors import short_quote
+from steelyard.outcomes.codes import BOOLEAN_CODES, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, boolean_codes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-NO_NUMBER = -1.0
+INVALID_NUMBER = -1.0
 """Stands for what is no number; neither costs nor scores are negative."""
 
 
@@ -37,21 +37,21 @@ def outcome_codes(values: Sequence[Any]) -> npt.NDArray[Any]:
 
     kinds = set(map(type, values))
     if kinds == {str}:
-        return outcomes(values)
+        return boolean_codes(values)
     if kinds == {bool}:
         return np.fromiter(values, np.int8, len(values))
-    return np.fromiter(map(outcome, values), np.int8, len(values))
+    return np.fromiter(map(outcome_code, values), np.int8, len(values))
 
 
-def outcome(value: Any) -> int:
+def outcome_code(value: Any) -> int:
     """How an attempt came out, as a number."""
     if value is None:
-        return MISSING
+        return MISSING_CODE
     if isinstance(value, str):
-        return BOOLEANS.get(value.strip().lower(), UNCLEAR)
+        return BOOLEAN_CODES.get(value.strip().lower(), UNCLEAR_CODE)
     if isinstance(value, bool | int | float):
-        return TRUE if value == 1 else FALSE if value == 0 else UNCLEAR
-    return UNCLEAR
+        return TRUE_CODE if value == 1 else FALSE_CODE if value == 0 else UNCLEAR_CODE
+    return UNCLEAR_CODE
 
 
 def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
@@ -69,26 +69,26 @@ def _number(value: Any) -> float:
             if not value.strip():
                 return math.nan
             # Python takes 1_000 for a number; other programs do not
-            number = NO_NUMBER if "_" in value else float(value)
+            number = INVALID_NUMBER if "_" in value else float(value)
         elif isinstance(value, bool) or not isinstance(value, int | float):
-            return NO_NUMBER
+            return INVALID_NUMBER
         else:
             number = float(value)
     except (ValueError, OverflowError):
-        return NO_NUMBER
-    return number if math.isfinite(number) else NO_NUMBER
+        return INVALID_NUMBER
+    return number if math.isfinite(number) else INVALID_NUMBER
 
 
-def told(value: Any) -> str:
+def quoted_cell(value: Any) -> str:
     """A cell as a short quotation.
 
-    >>> told("maybe"), told(None), told([1])
+    >>> quoted_cell("maybe"), quoted_cell(None), quoted_cell([1])
     ('"maybe"', 'empty', 'a list')
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return "empty"
     if isinstance(value, str):
-        return shown(value.strip())
+        return short_quote(value.strip())
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import Tally
-from steelyard.outcomes.codes import MISSING
-from steelyard.outcomes.problems import File, Unreadable
+from steelyard.outcomes.codes import MISSING_CODE
+from steelyard.outcomes.problems import OutcomeFile, UnreadableOutcomesError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-CELLS_LIMIT = 1 << 26
+MAX_MODEL_CASE_CELLS = 1 << 26
 """Models times cases; more than anybody has, unless the columns are mixed up."""
 
-ROWS_LIMIT = (1 << 31) - 1
+MAX_COUNTED_ROWS = (1 << 31) - 1
 
 
-class Rows(NamedTuple):
+class OutcomeRows(NamedTuple):
     """Some attempts of one file, as arrays with one entry per attempt."""
 
-    file: File
+    file: OutcomeFile
     lines: npt.NDArray[Any] | range
     models: npt.NDArray[Any]
     cases: npt.NDArray[Any]
@@ -35,14 +35,14 @@ class Rows(NamedTuple):
     scores: npt.NDArray[Any] | None = None
     """NaN where there is no score."""
 
-    def chosen(self, keep: npt.NDArray[Any]) -> Rows:
+    def chosen(self, keep: npt.NDArray[Any]) -> OutcomeRows:
         """Those of the attempts that are to be kept."""
         import numpy as np
 
-        return Rows(self.file, *(None if column is None else np.asarray(column)[keep] for column in self[1:]))  # type: ignore[arg-type]  # the same columns in the same order
+        return OutcomeRows(self.file, *(None if column is None else np.asarray(column)[keep] for column in self[1:]))  # type: ignore[arg-type]  # the same columns in the same order
 
 
-class Counting:
+class OutcomeCounter:
     """Counts that grow with the models and cases that turn up."""
 
     def __init__(self) -> None:
@@ -56,15 +56,15 @@ class Counting:
         """Their sum and their number, by model and case."""
         self._rows = 0
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: OutcomeRows) -> None:
         """Count these attempts."""
         import numpy as np
 
         if not len(rows.cases):
             return
         self._rows += len(rows.cases)
-        if self._rows > ROWS_LIMIT:
-            raise Unreadable("more than 2 billion rows; split the file")
+        if self._rows > MAX_COUNTED_ROWS:
+            raise UnreadableOutcomesError("more than 2 billion rows; split the file")
         self._make_room(int(rows.models.max()) + 1, int(rows.cases.max()) + 1)
         models, cases = self._counts.shape[:2]
         cells = rows.models.astype(np.intp)
@@ -85,7 +85,7 @@ class Counting:
             np.add.at(self._scores.reshape(-1), scored + 1, 1.0)
         cells *= 3
         cells += rows.outcomes
-        cells -= MISSING
+        cells -= MISSING_CODE
         np.add.at(self._counts.reshape(-1), cells, np.int32(1))
 
     def _make_room(self, models: int, cases: int) -> None:
@@ -93,10 +93,12 @@ class Counting:
         models, cases = max(models, had_models), max(cases, had_cases)
         if (models, cases) == (had_models, had_cases):
             return
-        if models * cases > CELLS_LIMIT:
-            raise Unreadable(f"{models} models with {cases} cases are too many to count; are these the right columns?")
+        if models * cases > MAX_MODEL_CASE_CELLS:
+            raise UnreadableOutcomesError(
+                f"{models} models with {cases} cases are too many to count; are these the right columns?"
+            )
         # twice the room, so that a file whose cases come one by one is not copied again and again
-        if cases > had_cases and models * 2 * cases <= CELLS_LIMIT:
+        if cases > had_cases and models * 2 * cases <= MAX_MODEL_CASE_CELLS:
             cases *= 2
 
         def roomier(old: npt.NDArray[Any]) -> npt.NDArray[Any]:

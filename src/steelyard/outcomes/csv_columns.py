@@ -10,9 +10,15 @@ from itertools import chain
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import shown
-from steelyard.outcomes.byte_chunks import LINE_LIMIT, Pieces
-from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable, no_column
+from steelyard.errors import short_quote
+from steelyard.outcomes.byte_chunks import MAX_OUTCOME_LINE_BYTES, LineChunks
+from steelyard.outcomes.problems import (
+    IncompleteOutcomesError,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    missing_column_message,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,12 +26,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-BATCH = 1000
-FIELD_LIMIT = 32 << 20
-ROW_LIMIT = LINE_LIMIT
+CSV_BATCH_ROWS = 1000
+MAX_CSV_FIELD_CHARACTERS = 32 << 20
+MAX_CSV_ROW_CHARACTERS = MAX_OUTCOME_LINE_BYTES
 
 
-class Part(NamedTuple):
+class CsvBatch(NamedTuple):
     """Some rows of a sheet."""
 
     columns: Sequence[Sequence[str]]
@@ -34,14 +40,14 @@ class Part(NamedTuple):
     """The line that each row begins on."""
 
 
-class Sheet:
+class OutcomeCsvReader:
     """A CSV file, opened, its header read."""
 
-    def __init__(self, file: File, complaints: Complaints, *, delimiter: str = ",") -> None:
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector, *, delimiter: str = ",") -> None:
         self.file = file
         self._complaints = complaints
         self._delimiter = delimiter
-        self._pieces = Pieces(file.path, carriage_returns=True)
+        self._pieces = LineChunks(file.path, carriage_returns=True)
         self._texts = self._pieces.texts()
         self._returned = ""
         """A piece that was looked at, and is the reader's to read."""
@@ -50,7 +56,7 @@ class Sheet:
         """Lines that did not go through the reader."""
         self._next_line = self._header_line = 1
         self.columns: list[str] = []
-        with long_fields():
+        with allow_long_csv_fields():
             while not self.columns and (row := self._row()) is not None:
                 if any(name.strip() for name in row):
                     self.columns = [name.strip() for name in row]
@@ -62,8 +68,10 @@ class Sheet:
             # a quoted field may go on for ever
             size = len(text) + (size if line == self._next_line else 0)
             line = self._next_line
-            if size > ROW_LIMIT:
-                raise Unreadable(f"a row of more than {ROW_LIMIT >> 20} MB; is a quote left open?", line)
+            if size > MAX_CSV_ROW_CHARACTERS:
+                raise UnreadableOutcomesError(
+                    f"a row of more than {MAX_CSV_ROW_CHARACTERS >> 20} MB; is a quote left open?", line
+                )
             yield io.StringIO(text, newline="")
 
     def _row(self) -> list[str] | None:
@@ -75,33 +83,35 @@ class Sheet:
             self._header_line, self._next_line = self._next_line, self._reader.line_num + 1
         return row
 
-    def _broken(self, error: csv.Error) -> Unreadable:
+    def _broken(self, error: csv.Error) -> UnreadableOutcomesError:
         what = {
             "unexpected end of data": "a quote is opened on this line and never closed",
-            f"field larger than field limit ({FIELD_LIMIT})": f"a field of more than {FIELD_LIMIT >> 20} MB",
+            f"field larger than field limit ({MAX_CSV_FIELD_CHARACTERS})": f"a field of more than {MAX_CSV_FIELD_CHARACTERS >> 20} MB",
         }.get(str(error), f"broken quoting ({error}); double a quote that stands inside quotes")
-        return Unreadable(what, self._next_line)
+        return UnreadableOutcomesError(what, self._next_line)
 
     def require(self, wanted: Sequence[str]) -> None:
         """Complain about columns that are missing or not clear, all at once."""
         if not self.columns:
-            raise Unreadable(f"empty; expected a header line with {', '.join(wanted)}")
+            raise UnreadableOutcomesError(f"empty; expected a header line with {', '.join(wanted)}")
         counts = Counter(self.columns)
         for name in dict.fromkeys(wanted):
             if counts[name] > 1:
-                what = f"column {shown(name)} stands {counts[name]} times in the header"
+                what = f"column {short_quote(name)} stands {counts[name]} times in the header"
                 self._complaints.add(self.file, f"twice {name}", what, [self._header_line])
             elif not counts[name]:
-                self._complaints.add(self.file, f"absent {name}", no_column(name, self.columns), [self._header_line])
+                self._complaints.add(
+                    self.file, f"absent {name}", missing_column_message(name, self.columns), [self._header_line]
+                )
         if any(counts[name] != 1 for name in wanted):
-            raise Incomplete
+            raise IncompleteOutcomesError
 
-    def parts(self, chosen: Sequence[str]) -> Iterator[Part]:
+    def parts(self, chosen: Sequence[str]) -> Iterator[CsvBatch]:
         """The texts of these columns, at least two, for all rows that have as many fields as the header."""
-        with long_fields():
+        with allow_long_csv_fields():
             yield from self._parts(list(map(self.columns.index, chosen)))
 
-    def _parts(self, chosen: Sequence[int]) -> Iterator[Part]:
+    def _parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
         picked = itemgetter(*chosen)
         reader = self._reader
         width = len(self.columns)
@@ -117,20 +127,20 @@ class Sheet:
                     self._misfit(len(row), line)
                 self._next_line = line = reader.line_num + self._unread + 1
                 if line == self._pieces.next_line:
-                    yield _part(texts, lines, len(chosen))
+                    yield _csv_batch(texts, lines, len(chosen))
                     texts, lines = [], []
                     yield from self._plain_parts(chosen)
                     line = self._next_line
-                elif len(lines) == BATCH:
-                    yield _part(texts, lines, len(chosen))
+                elif len(lines) == CSV_BATCH_ROWS:
+                    yield _csv_batch(texts, lines, len(chosen))
                     texts, lines = [], []
-        except (csv.Error, Unreadable) as error:
+        except (csv.Error, UnreadableOutcomesError) as error:
             # what came before is judged all the same
-            yield _part(texts, lines, len(chosen))
+            yield _csv_batch(texts, lines, len(chosen))
             raise (self._broken(error) if isinstance(error, csv.Error) else error) from None
-        yield _part(texts, lines, len(chosen))
+        yield _csv_batch(texts, lines, len(chosen))
 
-    def _plain_parts(self, chosen: Sequence[int]) -> Iterator[Part]:
+    def _plain_parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
         """Pieces of whole rows that need no reader, because they have no quotes; taking them apart is far cheaper."""
         import numpy as np
 
@@ -148,7 +158,7 @@ class Sheet:
             lines = np.arange(self._pieces.line, self._pieces.next_line, dtype=np.int64)
             self._unread += len(lines)
             self._next_line = self._pieces.next_line
-            yield Part([fields[at::width] for at in chosen], lines)
+            yield CsvBatch([fields[at::width] for at in chosen], lines)
 
     def _misfit(self, count: int, line: int) -> None:
         kind = "few" if count < len(self.columns) else "many"
@@ -156,16 +166,16 @@ class Sheet:
         self._complaints.add(self.file, kind, what, [line])
 
 
-def _part(texts: list[str], lines: list[int], count: int) -> Part:
+def _csv_batch(texts: list[str], lines: list[int], count: int) -> CsvBatch:
     import numpy as np
 
-    return Part([texts[at::count] for at in range(count)], np.array(lines, np.int64))
+    return CsvBatch([texts[at::count] for at in range(count)], np.array(lines, np.int64))
 
 
 @contextmanager
-def long_fields() -> Iterator[None]:
+def allow_long_csv_fields() -> Iterator[None]:
     """Let fields be as long as files of replies have them, as long as we read."""
-    before = csv.field_size_limit(FIELD_LIMIT)
+    before = csv.field_size_limit(MAX_CSV_FIELD_CHARACTERS)
     try:
         yield
     finally:

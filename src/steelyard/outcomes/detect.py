@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 from steelyard.errors import InputError
-from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, UNPACKING, opened
-from steelyard.outcomes.parquet_columns import Parquet
-from steelyard.outcomes.problems import Complaints, File, Unreadable
+from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, UNPACKING_ERRORS, open_unpacked
+from steelyard.outcomes.parquet_columns import OutcomeParquetReader
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 
-BEGINNING = 1 << 20
+SNIFFED_BYTES = 1 << 20
 
 
 def kind(path: str | Path) -> str:
@@ -23,25 +23,25 @@ def kind(path: str | Path) -> str:
     name = path.name.lower().removesuffix(".gz")
     try:
         if name.endswith(".parquet"):
-            columns = Parquet(File(0, path), Complaints()).columns
+            columns = OutcomeParquetReader(OutcomeFile(0, path), OutcomeProblemCollector()).columns
             return "table" if {"case", "passed"} <= set(columns) else ""
-        with opened(path) as file:
-            beginning = file.read(BEGINNING).removeprefix(BYTE_ORDER_MARK).lstrip()
+        with open_unpacked(path) as file:
+            beginning = file.read(SNIFFED_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
         if not beginning or b"\0" in beginning:
             return "table"
         if beginning.startswith(b"{"):
-            return _of_object(beginning)
-        return _of_header(beginning.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
+            return _kind_of_object(beginning)
+        return _kind_of_header(beginning.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
     except (FileNotFoundError, IsADirectoryError):
         return ""
-    except (InputError, OSError, UnicodeDecodeError, *UNPACKING, Unreadable):
+    except (InputError, OSError, UnicodeDecodeError, *UNPACKING_ERRORS, UnreadableOutcomesError):
         return "table"
     except ValueError:
         # a path with a NUL in it
         return ""
 
 
-def _of_object(beginning: bytes) -> str:
+def _kind_of_object(beginning: bytes) -> str:
     line = beginning.partition(b"\n")[0]
     try:
         keys = set(json.loads(line))
@@ -55,7 +55,7 @@ def _of_object(beginning: bytes) -> str:
     return "table" if keys >= {"case", "passed"} else ""
 
 
-def _of_header(header: str, delimiter: str) -> str:
+def _kind_of_header(header: str, delimiter: str) -> str:
     try:
         columns = {name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])}
     except csv.Error:

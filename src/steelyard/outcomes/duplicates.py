@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.outcomes.codes import MISSING, TRUE
-from steelyard.outcomes.counter import Rows
-from steelyard.outcomes.problems import Complaints
+from steelyard.outcomes.codes import MISSING_CODE, TRUE_CODE
+from steelyard.outcomes.counter import OutcomeRows
+from steelyard.outcomes.problems import OutcomeProblemCollector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def without_repeats(
-    batches: Sequence[Rows], name: Callable[[int, int, int], str], complaints: Complaints
-) -> Sequence[Rows]:
+    batches: Sequence[OutcomeRows], name: Callable[[int, int, int], str], complaints: OutcomeProblemCollector
+) -> Sequence[OutcomeRows]:
     """The rows, each attempt once; rows that contradict each other about an attempt are complained about.
 
     Every batch has samples; `name` puts an attempt into words, given the numbers of its model, case and sample.
@@ -44,13 +44,13 @@ def without_repeats(
     in_file_order = np.argsort(again)
     first, again = first[in_file_order], again[in_file_order]
     is_same = np.ones(len(again), bool)
-    for fact in _facts(batches):
+    for fact in _fact_arrays(batches):
         is_same &= (fact[again] == fact[first]) | (np.isnan(fact[again]) & np.isnan(fact[first]))
     ends = np.cumsum([len(rows.cases) for rows in batches])
     lines = np.concatenate([np.asarray(rows.lines) for rows in batches])
     file_of = np.repeat([rows.file.number for rows in batches], [len(rows.cases) for rows in batches])
 
-    def place(row: int) -> tuple[Rows, int]:
+    def place(row: int) -> tuple[OutcomeRows, int]:
         rows = batches[at := int(np.searchsorted(ends, row, "right"))]
         return rows, row - int(ends[at]) + len(rows.cases)
 
@@ -66,13 +66,13 @@ def without_repeats(
     return [rows.chosen(kept) for rows, kept in zip(batches, np.split(keep, ends[:-1]), strict=True)]
 
 
-def _samples(rows: Rows) -> npt.NDArray[Any]:
+def _samples(rows: OutcomeRows) -> npt.NDArray[Any]:
     if rows.samples is None:
         raise TypeError("rows without samples repeat nothing")
     return rows.samples
 
 
-def _facts(batches: Sequence[Rows]) -> list[npt.NDArray[Any]]:
+def _fact_arrays(batches: Sequence[OutcomeRows]) -> list[npt.NDArray[Any]]:
     """All that the rows say about their attempts, one array per column."""
     import numpy as np
 
@@ -92,22 +92,24 @@ def _has_repeats(keys: npt.NDArray[Any], room: int) -> bool:
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
-def _sentence(first: tuple[Rows, int], again: tuple[Rows, int], name: Callable[[int, int, int], str]) -> str:
+def _sentence(
+    first: tuple[OutcomeRows, int], again: tuple[OutcomeRows, int], name: Callable[[int, int, int], str]
+) -> str:
     """What two rows about one attempt have to do with each other."""
     (earlier, at), (later, here) = first, again
     attempt = name(int(later.models[here]), int(later.cases[here]), int(_samples(later)[here]))
     where = f"{earlier.file.unit} {int(earlier.lines[at])}"
     if earlier.file is not later.file:
         where += f" of {earlier.file.name}"
-    said, before = _said(later, here), _said(earlier, at)
+    said, before = _row_description(later, here), _row_description(earlier, at)
     if said == before:
         return f"{attempt} stands on {where} already; counted once"
     return f"{attempt} is {said} here but {before} on {where}; keep one of the two"
 
 
-def _said(rows: Rows, at: int) -> str:
+def _row_description(rows: OutcomeRows, at: int) -> str:
     outcome = int(rows.outcomes[at])
-    words = ["true" if outcome == TRUE else "without outcome" if outcome == MISSING else "false"]
+    words = ["true" if outcome == TRUE_CODE else "without outcome" if outcome == MISSING_CODE else "false"]
     for noun, column in (("cost", rows.costs), ("score", rows.scores)):
         if column is not None:
             number = float(column[at])

@@ -7,13 +7,20 @@ import hashlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import InputError, Problem, printable, shown
+from steelyard.errors import InputError, Problem, printable, short_quote
 from steelyard.outcomes import cells
-from steelyard.outcomes.byte_chunks import files, reported
-from steelyard.outcomes.codes import EXPECTED, MISSING, TRUE, UNCLEAR, Codes, outcomes
-from steelyard.outcomes.csv_columns import Sheet
-from steelyard.outcomes.problems import Complaints, File, Unreadable
-from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
+from steelyard.outcomes.byte_chunks import collect_file_errors, files
+from steelyard.outcomes.codes import (
+    EXPECTED_BOOLEAN_TEXT,
+    MISSING_CODE,
+    TRUE_CODE,
+    UNCLEAR_CODE,
+    NameCodes,
+    boolean_codes,
+)
+from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -21,64 +28,66 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-ROWS_LIMIT = 1_000_000
+MAX_EXPERIMENT_ROWS = 1_000_000
 """Rows of one file: all of them are kept, at some 600 bytes each."""
-UNUSED_SHOWN = 20
+MAX_UNUSED_COLUMNS_SHOWN = 20
 """Columns without a use that a note lists."""
-NOTHING = frozenset({"nan", "na", "n/a", "none", "null"})
+EMPTY_CELL_WORDS = frozenset({"nan", "na", "n/a", "none", "null"})
 """What programs write where there is no number and no outcome."""
-EXACT = 1 << 53
+MAX_EXACT_INTEGER = 1 << 53
 """Up to here a float tells every whole number from its neighbours."""
 
-IDENTITY = ("experiment", "agent_model", "tier", "subtest", "run_number")
-JUDGE = ("judge_model", "judge_number")
-RUN_FACTS = (
+RUN_IDENTITY_COLUMNS = ("experiment", "agent_model", "tier", "subtest", "run_number")
+JUDGE_COLUMNS = ("judge_model", "judge_number")
+RUN_FACT_COLUMNS = (
     *("passed", "impl_rate", "score", "cost_usd", "duration_seconds", "input_tokens", "output_tokens"),
     *("cache_creation_tokens", "cache_read_tokens", "total_tokens", "exit_code"),
 )
-RATING_FACTS = ("judge_score", "judge_impl_rate", "judge_passed", "judge_grade", "judge_is_valid")
-CRITERION_FACTS = ("criterion_score", "criterion_achieved", "criterion_max")
+RATING_FACT_COLUMNS = ("judge_score", "judge_impl_rate", "judge_passed", "judge_grade", "judge_is_valid")
+CRITERION_FACT_COLUMNS = ("criterion_score", "criterion_achieved", "criterion_max")
 
-NAMES = frozenset({"experiment", "agent_model", "tier", "subtest", "judge_model", "criterion"})
-TEXTS = frozenset({"judge_grade"})
-NUMBERS = frozenset({"run_number", "judge_number"})
+NAME_COLUMNS = frozenset({"experiment", "agent_model", "tier", "subtest", "judge_model", "criterion"})
+TEXT_COLUMNS = frozenset({"judge_grade"})
+REQUIRED_INTEGER_COLUMNS = frozenset({"run_number", "judge_number"})
 """Whole numbers that a row cannot do without; any column that is of no other kind holds some that it can."""
-SIGNED = frozenset({"exit_code"})
-TRUTHS = frozenset({"passed", "judge_passed", "judge_is_valid"})
-SHARES = frozenset({"impl_rate", "score", "judge_score", "judge_impl_rate", "criterion_score"})
-AMOUNTS = frozenset({"cost_usd", "duration_seconds", "criterion_achieved", "criterion_max"})
-USELESS = frozenset({"grade", "agent_duration_seconds", "judge_duration_seconds", "judge_reasoning"})
+SIGNED_INTEGER_COLUMNS = frozenset({"exit_code"})
+BOOLEAN_COLUMNS = frozenset({"passed", "judge_passed", "judge_is_valid"})
+SHARE_COLUMNS = frozenset({"impl_rate", "score", "judge_score", "judge_impl_rate", "criterion_score"})
+AMOUNT_COLUMNS = frozenset({"cost_usd", "duration_seconds", "criterion_achieved", "criterion_max"})
+IGNORED_COLUMNS = frozenset({"grade", "agent_duration_seconds", "judge_duration_seconds", "judge_reasoning"})
 """Columns that these files are known to have, and that no figure is made from."""
 
 
-class Experiment(NamedTuple):
+class ImportedExperiment(NamedTuple):
     """All that the files say, row by row, and what is odd about them."""
 
     runs: tuple[TierRun, ...]
-    ratings: tuple[Rating, ...]
-    criteria: tuple[Criterion, ...]
-    sources: tuple[Source, ...]
+    ratings: tuple[RunRating, ...]
+    criteria: tuple[CriterionRating, ...]
+    sources: tuple[RunSource, ...]
     """The files that were read: runs, ratings, criteria."""
     warnings: tuple[Problem, ...]
 
 
-def experiment(runs: str | Path, *, judges: str | Path | None = None, criteria: str | Path | None = None) -> Experiment:
+def experiment(
+    runs: str | Path, *, judges: str | Path | None = None, criteria: str | Path | None = None
+) -> ImportedExperiment:
     """The runs of a CSV file, with the judges' ratings and their criteria where those files are given.
 
     Columns stand in any order; those without a use are named in a warning. Raises an InputError with all that is wrong:
     a cell that cannot be read, a run, rating or criterion that stands there twice, a rating of a run that is not there.
     """
-    reading = _Reading()
+    reading = _ExperimentCsvReader()
     steps = [(runs, reading.runs)]
     steps += [(judges, reading.ratings)] if judges is not None else []
     steps += [(criteria, reading.criteria)] if criteria is not None else []
-    complaints = Complaints()
+    complaints = OutcomeProblemCollector()
     found = {file.number: file for file in files([path for path, _ in steps], complaints)}
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for number, (_, step) in enumerate(steps):
         if number in found:
-            with reported(found[number], complaints):
+            with collect_file_errors(found[number], complaints):
                 reading.read(found[number], complaints, step)
         try:
             warnings += complaints.settled()
@@ -86,10 +95,10 @@ def experiment(runs: str | Path, *, judges: str | Path | None = None, criteria: 
             problems += error.problems
             # rows that speak of what could not be read are not wrong themselves
             reading.is_whole = False
-        complaints = Complaints()
+        complaints = OutcomeProblemCollector()
     if problems:
         raise InputError(problems)
-    return Experiment(
+    return ImportedExperiment(
         tuple(reading.all_runs),
         tuple(reading.all_ratings),
         tuple(reading.all_criteria),
@@ -98,53 +107,55 @@ def experiment(runs: str | Path, *, judges: str | Path | None = None, criteria: 
     )
 
 
-class _Reading:
+class _ExperimentCsvReader:
     """The files of an experiment being read, one after the other."""
 
     def __init__(self) -> None:
         self.all_runs: list[TierRun] = []
-        self.all_ratings: list[Rating] = []
-        self.all_criteria: list[Criterion] = []
-        self.sources: list[Source] = []
+        self.all_ratings: list[RunRating] = []
+        self.all_criteria: list[CriterionRating] = []
+        self.sources: list[RunSource] = []
         self.is_whole = True
         """Whether nothing is missing from the files so far."""
-        self._names = _Names()
+        self._names = _NameInterner()
         self._identities: dict[RunIdentity, RunIdentity] = {}
         """Each by itself, so that all who speak of a run share it."""
-        self._judges: dict[Judge, Judge] = {}
-        self._rated: set[tuple[RunIdentity, Judge]] = set()
+        self._judges: dict[JudgeIdentity, JudgeIdentity] = {}
+        self._rated: set[tuple[RunIdentity, JudgeIdentity]] = set()
 
-    def read(self, file: File, complaints: Complaints, take: Callable[[_Rows], object]) -> None:
+    def read(
+        self, file: OutcomeFile, complaints: OutcomeProblemCollector, take: Callable[[_ExperimentCsvRows], object]
+    ) -> None:
         """Take in all rows of a file."""
         if not file.path.is_file():
-            raise Unreadable("not a plain file, and it is read twice; save it as one")
+            raise UnreadableOutcomesError("not a plain file, and it is read twice; save it as one")
         before = file.path.stat()
         with file.path.open("rb") as opened:
             digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-        take(_Rows(file, complaints, self._names))
+        take(_ExperimentCsvRows(file, complaints, self._names))
         after = file.path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise Unreadable("changed while it was read; read it again when nobody writes to it")
-        self.sources.append(Source(name=file.path.name, digest=digest))
+            raise UnreadableOutcomesError("changed while it was read; read it again when nobody writes to it")
+        self.sources.append(RunSource(name=file.path.name, digest=digest))
 
-    def runs(self, rows: _Rows) -> None:
+    def runs(self, rows: _ExperimentCsvRows) -> None:
         rate = "impl_rate"
         if rate not in rows.columns and "score" in rows.columns:
             rate = "score"
             rows.note("rate", "no column impl_rate; score is taken for it")
-        for line, row in rows.taken(IDENTITY, RUN_FACTS):
+        for line, row in rows.taken(RUN_IDENTITY_COLUMNS, RUN_FACT_COLUMNS):
             run = _identity(row)
             if rows.is_first(run, line, f"{run}"):
                 self._identities[run] = run
                 self.all_runs.append(_run(run, row, row[rate]))
 
-    def ratings(self, rows: _Rows) -> None:
-        for line, row in rows.taken((*IDENTITY, *JUDGE), RATING_FACTS):
+    def ratings(self, rows: _ExperimentCsvRows) -> None:
+        for line, row in rows.taken((*RUN_IDENTITY_COLUMNS, *JUDGE_COLUMNS), RATING_FACT_COLUMNS):
             run, judge = self._known(rows, row, line)
             if rows.is_first((run, judge), line, f"{run}, judge {judge}"):
                 self._rated.add((run, judge))
                 self.all_ratings.append(
-                    Rating(
+                    RunRating(
                         run=run,
                         judge=judge,
                         score=row["judge_score"],
@@ -155,16 +166,16 @@ class _Reading:
                     )
                 )
 
-    def criteria(self, rows: _Rows) -> None:
+    def criteria(self, rows: _ExperimentCsvRows) -> None:
         needs_rating = bool(self._rated)
-        for line, row in rows.taken((*IDENTITY, *JUDGE, "criterion"), CRITERION_FACTS):
+        for line, row in rows.taken((*RUN_IDENTITY_COLUMNS, *JUDGE_COLUMNS, "criterion"), CRITERION_FACT_COLUMNS):
             run, judge = self._known(rows, row, line)
             if self.is_whole and needs_rating and run in self._identities and (run, judge) not in self._rated:
-                rows.complain("rating", f"no judge's row for {shown(f'{run}, judge {judge}')}", line)
+                rows.complain("rating", f"no judge's row for {short_quote(f'{run}, judge {judge}')}", line)
             name = row["criterion"]
             if rows.is_first((run, judge, name), line, f"{run}, judge {judge}, {name}"):
                 self.all_criteria.append(
-                    Criterion(
+                    CriterionRating(
                         run=run,
                         judge=judge,
                         criterion=name,
@@ -174,17 +185,17 @@ class _Reading:
                     )
                 )
 
-    def _known(self, rows: _Rows, row: Mapping[str, Any], line: int) -> tuple[RunIdentity, Judge]:
+    def _known(self, rows: _ExperimentCsvRows, row: Mapping[str, Any], line: int) -> tuple[RunIdentity, JudgeIdentity]:
         """Which run a row speaks of, and in the name of which judge."""
         run = _identity(row)
         if self.is_whole and run not in self._identities:
-            rows.complain("run", f"no run {shown(f'{run}')} among the runs", line)
-        judge = Judge(*(row[name] for name in JUDGE))
+            rows.complain("run", f"no run {short_quote(f'{run}')} among the runs", line)
+        judge = JudgeIdentity(*(row[name] for name in JUDGE_COLUMNS))
         return self._identities.get(run, run), self._judges.setdefault(judge, judge)
 
 
 def _identity(row: Mapping[str, Any]) -> RunIdentity:
-    return RunIdentity(*(row[name] for name in IDENTITY))
+    return RunIdentity(*(row[name] for name in RUN_IDENTITY_COLUMNS))
 
 
 def _run(identity: RunIdentity, row: Mapping[str, Any], rate: float | None) -> TierRun:
@@ -211,11 +222,11 @@ def _run(identity: RunIdentity, row: Mapping[str, Any], rate: float | None) -> T
     )
 
 
-class _Names:
+class _NameInterner:
     """Names, each kept once however often it occurs."""
 
     def __init__(self) -> None:
-        self._codes = Codes()
+        self._codes = NameCodes()
         self._listed: list[str | None] = []
 
     def of(self, texts: Sequence[str]) -> list[str | None]:
@@ -226,14 +237,14 @@ class _Names:
         return [self._listed[code] if code >= 0 else None for code in codes.tolist()]
 
 
-class _Rows:
+class _ExperimentCsvRows:
     """The rows of one file, their cells read."""
 
-    def __init__(self, file: File, complaints: Complaints, names: _Names) -> None:
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector, names: _NameInterner) -> None:
         self._file = file
         self._complaints = complaints
         self._names = names
-        self._sheet = Sheet(file, complaints)
+        self._sheet = OutcomeCsvReader(file, complaints)
         self.columns = self._sheet.columns
         self._lines: dict[Hashable, int] = {}
         """Where each thing that must stand there once does."""
@@ -248,7 +259,7 @@ class _Rows:
         """Whether this stands here for the first time; complains when it does not."""
         earlier = self._lines.setdefault(key, line)
         if earlier != line:
-            self.complain("again", f"{shown(name)} stands on line {earlier} already; keep one of the two", line)
+            self.complain("again", f"{short_quote(name)} stands on line {earlier} already; keep one of the two", line)
         return earlier == line
 
     def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -262,8 +273,10 @@ class _Rows:
         count = 0
         for part in self._sheet.parts(chosen):
             count += len(part.lines)
-            if count > ROWS_LIMIT:
-                raise Unreadable(f"more than {ROWS_LIMIT:,} rows; leave some out", int(part.lines[0]))
+            if count > MAX_EXPERIMENT_ROWS:
+                raise UnreadableOutcomesError(
+                    f"more than {MAX_EXPERIMENT_ROWS:,} rows; leave some out", int(part.lines[0])
+                )
             is_bad = np.zeros(len(part.lines), bool)
             columns = [
                 self._read(name, texts, part.lines, is_bad) for name, texts in zip(chosen, part.columns, strict=True)
@@ -275,11 +288,11 @@ class _Rows:
             self.note("empty", "no rows")
 
     def _name_unused(self, known: set[str]) -> None:
-        unused = [name for name in dict.fromkeys(self.columns) if name and name not in known | USELESS]
+        unused = [name for name in dict.fromkeys(self.columns) if name and name not in known | IGNORED_COLUMNS]
         if not unused:
             return
-        listed = [_guessed(name, known - set(self.columns)) for name in unused[:UNUSED_SHOWN]]
-        more = f" and {len(unused) - UNUSED_SHOWN} more" if len(unused) > UNUSED_SHOWN else ""
+        listed = [_column_suggestion(name, known - set(self.columns)) for name in unused[:MAX_UNUSED_COLUMNS_SHOWN]]
+        more = f" and {len(unused) - MAX_UNUSED_COLUMNS_SHOWN} more" if len(unused) > MAX_UNUSED_COLUMNS_SHOWN else ""
         self.note("unused", f"columns without a use: {', '.join(listed)}{more}")
 
     def _read(
@@ -291,44 +304,47 @@ class _Rows:
         def check(wrong: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
             if wrong.any():
                 rows = np.flatnonzero(wrong)
-                sentence = f"{name} is {cells.told(texts[rows[0]])}{what}"
+                sentence = f"{name} is {cells.quoted_cell(texts[rows[0]])}{what}"
                 self._complaints.add(self._file, f"{name}{what}", sentence, lines[rows], fatal=fatal)
                 if fatal:
                     is_bad[rows] = True
 
-        if name in TEXTS or name in NAMES:
+        if name in TEXT_COLUMNS or name in NAME_COLUMNS:
             named = self._names.of(texts)
-            if name in NAMES:
+            if name in NAME_COLUMNS:
                 check(np.array([each is None for each in named], bool), "; expected a name")
             return named
         words = [text.strip().lower() for text in texts]
-        absent = [word in NOTHING for word in words]
+        absent = [word in EMPTY_CELL_WORDS for word in words]
         # that a criterion does not apply is nothing odd
         is_odd = [nothing and word != "n/a" for word, nothing in zip(words, absent, strict=True)]
         check(np.array(is_odd, bool), ": taken for an empty cell", fatal=False)
         words = ["" if nothing else word for word, nothing in zip(words, absent, strict=True)]
-        if name in TRUTHS:
-            codes = outcomes(words)
-            check(codes == UNCLEAR, f"; expected {EXPECTED}")
-            return [None if code == MISSING else code == TRUE for code in codes.tolist()]
-        if name in SHARES or name in AMOUNTS:
+        if name in BOOLEAN_COLUMNS:
+            codes = boolean_codes(words)
+            check(codes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}")
+            return [None if code == MISSING_CODE else code == TRUE_CODE for code in codes.tolist()]
+        if name in SHARE_COLUMNS or name in AMOUNT_COLUMNS:
             numbers = cells.numbers(words)
             check(numbers < 0, "; expected a number, 0 or more")
-            if name in SHARES:
+            if name in SHARE_COLUMNS:
                 check(numbers > 1, ", above 1: kept, and counted as 1 where only a share will do", fatal=False)
             return [None if number != number else number for number in numbers.tolist()]
-        numbers = cells.numbers([word.removeprefix("-") for word in words] if name in SIGNED else words)
-        is_whole = (numbers >= 0) & (numbers < EXACT) & (numbers % 1 == 0)
-        if name not in NUMBERS:
+        numbers = cells.numbers([word.removeprefix("-") for word in words] if name in SIGNED_INTEGER_COLUMNS else words)
+        is_whole = (numbers >= 0) & (numbers < MAX_EXACT_INTEGER) & (numbers % 1 == 0)
+        if name not in REQUIRED_INTEGER_COLUMNS:
             is_whole |= np.isnan(numbers)
-        check(~is_whole, "; expected a whole number" if name in SIGNED else "; expected a whole number, 0 or more")
+        check(
+            ~is_whole,
+            "; expected a whole number" if name in SIGNED_INTEGER_COLUMNS else "; expected a whole number, 0 or more",
+        )
         return [
             None if number != number or not good else -int(number) if word.startswith("-") else int(number)
             for word, number, good in zip(words, numbers.tolist(), is_whole.tolist(), strict=True)
         ]
 
 
-def _guessed(name: str, absent: set[str]) -> str:
+def _column_suggestion(name: str, absent: set[str]) -> str:
     """A column's name, with what it may be meant to be."""
     close = difflib.get_close_matches(name[:80].lower(), sorted(absent), n=1, cutoff=0.75)
     return printable(name[:80]) + (f' (did you mean "{close[0]}"?)' if close else "")

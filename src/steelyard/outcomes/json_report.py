@@ -10,42 +10,42 @@ import msgspec
 from steelyard.errors import InputError, printable
 from steelyard.records import Case, Expectations, Finding, Test
 
-LIMIT = 1 << 30
+MAX_REPORT_FILE_BYTES = 1 << 30
 
 
-class _Compilation(msgspec.Struct):
+class _ReportedCompilation(msgspec.Struct):
     success: bool | None = None
 
 
-class _Tests(msgspec.Struct):
+class _ReportedTests(msgspec.Struct):
     passed: int = 0
     failed: int = 0
 
 
-class _Lint(msgspec.Struct):
+class _ReportedLint(msgspec.Struct):
     warning_count: int = 0
 
 
-class _Result(msgspec.Struct):
+class _ReportedResult(msgspec.Struct):
     case_id: str
     model: str
-    compilation: _Compilation = msgspec.field(default_factory=_Compilation)
-    test_execution: _Tests | None = None
-    clippy: _Lint | None = None
+    compilation: _ReportedCompilation = msgspec.field(default_factory=_ReportedCompilation)
+    test_execution: _ReportedTests | None = None
+    clippy: _ReportedLint | None = None
     correct: bool | None = None
     score: float | None = None
 
 
-class _Summary(msgspec.Struct):
+class _ReportedSummary(msgspec.Struct):
     rule: str = ""
 
 
-class _Report(msgspec.Struct):
-    results: list[_Result]
-    summary: _Summary = msgspec.field(default_factory=_Summary)
+class _JsonReport(msgspec.Struct):
+    results: list[_ReportedResult]
+    summary: _ReportedSummary = msgspec.field(default_factory=_ReportedSummary)
 
 
-class Reported(NamedTuple):
+class ReportedAttempt(NamedTuple):
     """One judged attempt of a report."""
 
     case: str
@@ -56,35 +56,35 @@ class Reported(NamedTuple):
     score: float | None
 
 
-class Report(NamedTuple):
+class ReportedRun(NamedTuple):
     """What a report tells of its attempts."""
 
     rule: str
     """The rule of its scores; empty where it has none."""
-    attempts: list[Reported]
+    attempts: list[ReportedAttempt]
 
 
-CASE = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
+REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
 """What is known of a reported case: not which functions were expected of it, so that nobody takes them for defined."""
 
 
-def reported(path: Path) -> Report:
+def reported_run(path: Path) -> ReportedRun:
     """The attempts of a report; raises an InputError when the file is none."""
     where = printable(str(path))
     try:
-        if path.stat().st_size > LIMIT:
-            raise InputError(f"{where}: larger than {LIMIT >> 30} GB; use the run's folder instead")
-        report = msgspec.json.decode(path.read_bytes(), type=_Report)
+        if path.stat().st_size > MAX_REPORT_FILE_BYTES:
+            raise InputError(f"{where}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB; use the run's folder instead")
+        report = msgspec.json.decode(path.read_bytes(), type=_JsonReport)
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             f"{where}: not the JSON report of a run: {str(error)[:200]}; write one with: steelyard report RUN -o {where}"
         ) from None
-    return Report(report.summary.rule, [_attempt(result) for result in report.results])
+    return ReportedRun(report.summary.rule, [_attempt(result) for result in report.results])
 
 
-def _attempt(result: _Result) -> Reported:
+def _attempt(result: _ReportedResult) -> ReportedAttempt:
     tests = result.test_execution
     outcomes: list[Any] = ["passed"] * tests.passed + ["failed"] * tests.failed if tests else []
     found = Finding(
@@ -93,4 +93,4 @@ def _attempt(result: _Result) -> Reported:
         tests=tuple(Test(name=str(number), outcome=outcome) for number, outcome in enumerate(outcomes, 1)),
         warnings=result.clippy.warning_count if result.clippy else None,
     )
-    return Reported(result.case_id, result.model, found, result.correct, result.score)
+    return ReportedAttempt(result.case_id, result.model, found, result.correct, result.score)

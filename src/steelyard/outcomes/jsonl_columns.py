@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steelyard.outcomes.byte_chunks import Pieces
-from steelyard.outcomes.problems import Complaints, File
+from steelyard.outcomes.byte_chunks import LineChunks
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-ABSENT = msgspec.UNSET
+ABSENT_KEY = msgspec.UNSET
 """Stands where a line does not have a key."""
 
 
-class Part(NamedTuple):
+class JsonLinesBatch(NamedTuple):
     """Some lines of a file."""
 
     values: Mapping[str, Sequence[Any]]
@@ -29,15 +29,17 @@ class Part(NamedTuple):
     """The lines as they stand in the file."""
 
 
-def parts(file: File, chosen: Sequence[str], complaints: Complaints) -> Iterator[Part]:
+def line_batches(
+    file: OutcomeFile, chosen: Sequence[str], complaints: OutcomeProblemCollector
+) -> Iterator[JsonLinesBatch]:
     """The values of these keys on every line that is an object; blank lines are fine."""
     keys = list(dict.fromkeys(chosen))
     fields = [f"key_{at}" for at in range(len(keys))]
     row = msgspec.defstruct(
-        "Row", [(field, Any, ABSENT) for field in fields], rename=dict(zip(fields, keys, strict=True)), gc=False
+        "Row", [(field, Any, ABSENT_KEY) for field in fields], rename=dict(zip(fields, keys, strict=True)), gc=False
     )
     decode = msgspec.json.Decoder(row).decode
-    pieces = Pieces(file.path, carriage_returns=False)
+    pieces = LineChunks(file.path, carriage_returns=False)
     for piece in pieces:
         stripped = list(map(bytes.strip, piece.split(b"\n")))
         lines = [line for line, raw in enumerate(stripped, pieces.line) if raw]
@@ -54,7 +56,7 @@ def parts(file: File, chosen: Sequence[str], complaints: Complaints) -> Iterator
             lines, raws = list(compress(lines, is_good)), list(compress(raws, is_good))
             rows = list(compress(found, is_good))
         values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
-        yield Part(values, lines, raws)
+        yield JsonLinesBatch(values, lines, raws)
 
 
 def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
@@ -74,10 +76,10 @@ def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
         table = json.loads(raw)
     except (ValueError, RecursionError):
         return what
-    return row(*(table.get(key, ABSENT) for key in keys)) if isinstance(table, dict) else what
+    return row(*(table.get(key, ABSENT_KEY) for key in keys)) if isinstance(table, dict) else what
 
 
-def keys(raw: bytes) -> list[str]:
+def line_keys(raw: bytes) -> list[str]:
     """The keys that a line has."""
     try:
         table = json.loads(raw)

@@ -5,30 +5,36 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import InputError, shown
+from steelyard.errors import InputError, short_quote
 from steelyard.outcomes import cells
-from steelyard.outcomes.codes import FALSE, MISSING, TRUE, UNCLEAR, Codes
-from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable, no_column
+from steelyard.outcomes.codes import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.problems import (
+    IncompleteOutcomesError,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    missing_column_message,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
-BATCH = 1 << 20
+PARQUET_BATCH_ROWS = 1 << 20
 
 
-class Parquet:
+class OutcomeParquetReader:
     """A Parquet file, opened, its columns known."""
 
-    def __init__(self, file: File, complaints: Complaints) -> None:
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector) -> None:
         try:
             import pyarrow.parquet
         except ImportError:
             raise InputError('Parquet files need pyarrow: pip install "steelyard[parquet]"') from None
         self.file = file
         self._complaints = complaints
-        with _understood():
+        with _explain_parquet_errors():
             self._metadata = pyarrow.parquet.read_metadata(file.path)
             self._schema = self._metadata.schema.to_arrow_schema()
         self.columns: list[str] = self._schema.names
@@ -47,44 +53,46 @@ class Parquet:
                     self._complaints.add(self.file, f"column {name}", what)
                     is_fine = False
         if not is_fine:
-            raise Incomplete
+            raise IncompleteOutcomesError
 
     def _complaint(self, name: str, expected: str, test: Callable[[Any], bool]) -> str:
         count = self.columns.count(name)
         if not count:
-            return no_column(name, self.columns)
+            return missing_column_message(name, self.columns)
         if count > 1:
-            return f"column {shown(name)} stands {count} times in the file"
+            return f"column {short_quote(name)} stands {count} times in the file"
         kind = self._schema.field(name).type
-        return "" if test(kind) else f"column {shown(name)} holds {str(kind)[:80]}; expected {expected}"
+        return "" if test(kind) else f"column {short_quote(name)} holds {str(kind)[:80]}; expected {expected}"
 
     def batches(self, chosen: Sequence[str], names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """These columns, those with names as dictionaries where that saves work."""
         import pyarrow.parquet
 
         with (
-            _understood(),
+            _explain_parquet_errors(),
             pyarrow.parquet.ParquetFile(
                 self.file.path, metadata=self._metadata, read_dictionary=list(names), pre_buffer=False
             ) as opened,
         ):
-            for batch in opened.iter_batches(batch_size=BATCH, columns=list(chosen), use_threads=False):
+            for batch in opened.iter_batches(batch_size=PARQUET_BATCH_ROWS, columns=list(chosen), use_threads=False):
                 yield {name: batch.column(name) for name in chosen}
 
 
 @contextmanager
-def _understood() -> Iterator[None]:
+def _explain_parquet_errors() -> Iterator[None]:
     """Say in one sentence that a file is not what it should be."""
     import pyarrow
 
     try:
         yield
     except UnicodeDecodeError:
-        raise Unreadable("names that are not UTF-8 text") from None
+        raise UnreadableOutcomesError("names that are not UTF-8 text") from None
     except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise Unreadable(f"no Parquet file, or a broken one: {shown(str(error).partition(chr(10))[0])}") from None
+        raise UnreadableOutcomesError(
+            f"no Parquet file, or a broken one: {short_quote(str(error).partition(chr(10))[0])}"
+        ) from None
 
 
 def _is_name(kind: Any) -> bool:
@@ -103,7 +111,7 @@ def _is_number(kind: Any) -> bool:
     return any(test(kind) for test in (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal))
 
 
-def codes(column: Any, known: Codes) -> npt.NDArray[Any]:
+def name_column_codes(column: Any, known: NameCodes) -> npt.NDArray[Any]:
     """The number of the name in each row; -1 where there is none."""
     import numpy as np
 
@@ -112,26 +120,30 @@ def codes(column: Any, known: Codes) -> npt.NDArray[Any]:
     return np.append(local, np.int32(-1)).take(indices)
 
 
-def outcomes(column: Any) -> npt.NDArray[Any]:
+def outcome_column_codes(column: Any) -> npt.NDArray[Any]:
     """How the attempt in each row came out, as a number."""
     import numpy as np
     import pyarrow
 
     if pyarrow.types.is_boolean(column.type):
         found = _bits(column.buffers()[1], column).view(np.int8)
-        return np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING)) if column.null_count else found
+        return (
+            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
+        )
     if _is_number(column.type):
-        values = numbers(column, keep=True)
-        found = np.full(len(values), UNCLEAR, np.int8)
-        found[values == 1] = TRUE
-        found[values == 0] = FALSE
-        return np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING)) if column.null_count else found
+        values = number_column_values(column, keep=True)
+        found = np.full(len(values), UNCLEAR_CODE, np.int8)
+        found[values == 1] = TRUE_CODE
+        found[values == 0] = FALSE_CODE
+        return (
+            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
+        )
     indices, texts = _dictionary(column)
     local = cells.outcome_codes([*texts, None])
     return local.take(indices)
 
 
-def numbers(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
+def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
     """Costs or scores; NaN where there is nothing, NO_NUMBER where there is a number that is none, unless kept."""
     import numpy as np
     import pyarrow
@@ -140,7 +152,7 @@ def numbers(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
     values = np.frombuffer(column.buffers()[1], np.float64)[column.offset : column.offset + len(column)]
     if keep:
         return values
-    values = np.where(np.isfinite(values), values, cells.NO_NUMBER)
+    values = np.where(np.isfinite(values), values, cells.INVALID_NUMBER)
     return np.where(_bits(column.buffers()[0], column), values, np.nan) if column.null_count else values
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SHOWN = 5
+MAX_LINES_NAMED = 5
 """Lines that a complaint names."""
 
-COLUMNS_SHOWN = 40
+MAX_COLUMNS_LISTED = 40
 """Columns that a message lists."""
 
 
-class File(NamedTuple):
+class OutcomeFile(NamedTuple):
     """A file that outcomes are read from."""
 
     number: int
@@ -31,14 +31,14 @@ class File(NamedTuple):
         return printable(str(self.path))
 
 
-class Lines(Protocol):
+class LineNumbers(Protocol):
     """Line numbers, however they are kept."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[int]: ...
 
 
-class Unreadable(Exception):
+class UnreadableOutcomesError(Exception):
     """A file that cannot be read from some line on."""
 
     def __init__(self, what: str, line: int = 0) -> None:
@@ -47,14 +47,14 @@ class Unreadable(Exception):
         self.line = line
 
 
-class Incomplete(Exception):
+class IncompleteOutcomesError(Exception):
     """A file that lacks what it needs; everything about it is said already."""
 
 
-class _Complaint:
+class _OutcomeProblem:
     """One kind of thing, and where it occurs in one file."""
 
-    def __init__(self, file: File, what: str, *, fatal: bool) -> None:
+    def __init__(self, file: OutcomeFile, what: str, *, fatal: bool) -> None:
         self.file = file
         self.what = what
         self.fatal = fatal
@@ -67,27 +67,27 @@ class _Complaint:
         if self.count > 1:
             what += f"; {self.count} such rows"
             if first:
-                what += f", on {self.file.unit}s {_listed(self.lines, self.count)}"
+                what += f", on {self.file.unit}s {_line_list(self.lines, self.count)}"
         if self.file.unit == "line" or not first:
             return Problem(self.file.name, first, what, self.fatal)
         return Problem(self.file.name, 0, f"{self.file.unit} {first}: {what}", self.fatal)
 
 
-class Complaints:
+class OutcomeProblemCollector:
     """What was found so far; bounded, so that a hostile file cannot drown its reader."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, str, bool], _Complaint] = {}
+        self._found: dict[tuple[int, str, bool], _OutcomeProblem] = {}
 
-    def add(self, file: File, kind: str, what: str, lines: Lines = (), *, fatal: bool = True) -> None:
+    def add(self, file: OutcomeFile, kind: str, what: str, lines: LineNumbers = (), *, fatal: bool = True) -> None:
         """Something at these lines; `what` is taken from the first of its kind in the file."""
         topic = file.number, kind, fatal
         if topic not in self._found:
-            self._found[topic] = _Complaint(file, what, fatal=fatal)
+            self._found[topic] = _OutcomeProblem(file, what, fatal=fatal)
         complaint = self._found[topic]
         complaint.count += len(lines)
         for line in lines:
-            if len(complaint.lines) >= SHOWN:
+            if len(complaint.lines) >= MAX_LINES_NAMED:
                 break
             complaint.lines.append(int(line))
 
@@ -99,12 +99,12 @@ class Complaints:
         return tuple(complaint.problem() for complaint in ordered)
 
 
-def _listed(lines: list[int], count: int) -> str:
+def _line_list(lines: list[int], count: int) -> str:
     """Some line numbers in words.
 
-    >>> _listed([3, 5], 2)
+    >>> _line_list([3, 5], 2)
     '3 and 5'
-    >>> _listed([3, 5, 9], 12)
+    >>> _line_list([3, 5, 9], 12)
     '3, 5, 9 and 9 more'
     """
     if count > len(lines):
@@ -112,11 +112,9 @@ def _listed(lines: list[int], count: int) -> str:
     return f"{', '.join(map(str, lines[:-1]))} and {lines[-1]}"
 
 
-def no_column(column: str, columns: Iterable[str]) -> str:
+def missing_column_message(column: str, columns: Iterable[str]) -> str:
     """The complaint about a column that is not there, with those that are."""
     there = [printable(name[:80]) for name in columns if name]
-    listed = there[:COLUMNS_SHOWN]
-    more = f", and {len(there) - COLUMNS_SHOWN} more" if len(there) > COLUMNS_SHOWN else ""
-    return (
-        f"no column {shown(column)} ({nearest(printable(column[:80]), listed) if listed else 'there are none'}{more})"
-    )
+    listed = there[:MAX_COLUMNS_LISTED]
+    more = f", and {len(there) - MAX_COLUMNS_LISTED} more" if len(there) > MAX_COLUMNS_LISTED else ""
+    return f"no column {short_quote(column)} ({did_you_mean(printable(column[:80]), listed) if listed else 'there are none'}{more})"

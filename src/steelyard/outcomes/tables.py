@@ -5,16 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.analysis.counts import Outcomes
-from steelyard.errors import shown
+from steelyard.analysis.counts import OutcomeTallies
+from steelyard.errors import short_quote
 from steelyard.outcomes import cells, jsonl_columns, parquet_columns
-from steelyard.outcomes.byte_chunks import files, model_names, reported
-from steelyard.outcomes.codes import EXPECTED, MISSING, UNCLEAR, Codes
-from steelyard.outcomes.counter import Counting, Rows
-from steelyard.outcomes.csv_columns import Sheet
+from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
+from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
+from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.duplicates import without_repeats
-from steelyard.outcomes.jsonl_columns import ABSENT
-from steelyard.outcomes.problems import Complaints, File, Incomplete, Unreadable, no_column
+from steelyard.outcomes.jsonl_columns import ABSENT_KEY
+from steelyard.outcomes.problems import (
+    IncompleteOutcomesError,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    missing_column_message,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,11 +29,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-MODEL = "model"
-SHEETS, JSON_LINES, PARQUET = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
+DEFAULT_MODEL_COLUMN = "model"
+CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
 
 
-class Columns(NamedTuple):
+class OutcomeTableColumns(NamedTuple):
     """What the columns of a table are called; None for those that nobody asked for."""
 
     case: str
@@ -46,7 +52,7 @@ class Columns(NamedTuple):
         return [name for name in (self.cost, self.score) if name is not None]
 
 
-class Block(NamedTuple):
+class OutcomeTableBlock(NamedTuple):
     """Some rows of a table as arrays; -1 stands for a name that is none."""
 
     lines: npt.NDArray[Any] | range
@@ -64,48 +70,48 @@ def table(
     paths: Sequence[str | Path],
     *,
     case: str = "case",
-    model: str = MODEL,
+    model: str = DEFAULT_MODEL_COLUMN,
     passed: str = "passed",
     sample: str | None = None,
     cost: str | None = None,
     score: str | None = None,
-) -> Outcomes:
+) -> OutcomeTallies:
     """How attempts came out, one tally per model: all files together, models and cases sorted by name.
 
     Every row is an attempt; with a `sample` column, rows about the same sample are one. Where no column was asked for
     as `model` and there is none, the file's name is the model's. Raises an InputError with all that is wrong.
     """
-    complaints = Complaints()
-    reading = Reading(Columns(case, model, passed, sample, cost, score), complaints)
+    complaints = OutcomeProblemCollector()
+    reading = OutcomeTableReader(OutcomeTableColumns(case, model, passed, sample, cost, score), complaints)
     given = files(paths, complaints)
     for file, stem in zip(given, model_names(given), strict=True):
-        with reported(file, complaints):
+        with collect_file_errors(file, complaints):
             reading.read(file, stem)
     return reading.outcomes()
 
 
-class Reading:
+class OutcomeTableReader:
     """A table being read, file by file."""
 
-    def __init__(self, columns: Columns, complaints: Complaints) -> None:
+    def __init__(self, columns: OutcomeTableColumns, complaints: OutcomeProblemCollector) -> None:
         self._columns = columns
         self._complaints = complaints
-        self._models, self._cases, self._samples = Codes(), Codes(), Codes()
-        self._counting = Counting()
-        self._kept: list[Rows] = []
+        self._models, self._cases, self._samples = NameCodes(), NameCodes(), NameCodes()
+        self._counting = OutcomeCounter()
+        self._kept: list[OutcomeRows] = []
 
-    def read(self, file: File, stem: str) -> None:
+    def read(self, file: OutcomeFile, stem: str) -> None:
         """Take in all rows of a file."""
         name = file.path.name.lower().removesuffix(".gz")
-        if name.endswith(SHEETS):
+        if name.endswith(CSV_SUFFIXES):
             blocks = self._sheet(file, stem, "\t" if name.endswith(".tsv") else ",")
-        elif name.endswith(JSON_LINES):
+        elif name.endswith(JSON_LINES_SUFFIXES):
             blocks = self._json_lines(file, stem)
-        elif name.endswith(PARQUET):
+        elif name.endswith(PARQUET_SUFFIXES):
             blocks = self._parquet(file, stem)
         else:
-            known = ", ".join((*SHEETS, *JSON_LINES, *PARQUET))
-            raise Unreadable(f"not known how to read it; a table's name ends in one of {known}")
+            known = ", ".join((*CSV_SUFFIXES, *JSON_LINES_SUFFIXES, *PARQUET_SUFFIXES))
+            raise UnreadableOutcomesError(f"not known how to read it; a table's name ends in one of {known}")
         count = 0
         for block in blocks:
             count += len(block.cases)
@@ -113,25 +119,25 @@ class Reading:
         if not count:
             self._complaints.add(file, "no rows", "no rows", fatal=False)
 
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> OutcomeTallies:
         """All that was read, counted."""
         models, cases, samples = (list(codes.numbers) for codes in (self._models, self._cases, self._samples))
 
         def attempt(model: int, case: int, sample: int) -> str:
-            return f"{shown(models[model])}, {shown(cases[case])}, sample {shown(samples[sample])}"
+            return f"{short_quote(models[model])}, {short_quote(cases[case])}, sample {short_quote(samples[sample])}"
 
         for rows in without_repeats(self._kept, attempt, self._complaints):
             self._counting.add(rows)
         warnings = self._complaints.settled()
-        return Outcomes(
+        return OutcomeTallies(
             self._counting.tallies(*self._counting.used(self._models.numbers, self._cases.numbers)), warnings
         )
 
     def _has_model(self, columns: Sequence[str]) -> bool:
-        return self._columns.model in columns or self._columns.model != MODEL
+        return self._columns.model in columns or self._columns.model != DEFAULT_MODEL_COLUMN
 
-    def _sheet(self, file: File, stem: str, delimiter: str) -> Iterator[Block]:
-        sheet = Sheet(file, self._complaints, delimiter=delimiter)
+    def _sheet(self, file: OutcomeFile, stem: str, delimiter: str) -> Iterator[OutcomeTableBlock]:
+        sheet = OutcomeCsvReader(file, self._complaints, delimiter=delimiter)
         has_model = self._has_model(sheet.columns)
         columns = self._columns
         chosen = [*columns.names(has_model=has_model), columns.passed, *columns.numbers()]
@@ -140,44 +146,44 @@ class Reading:
             values = dict(zip(chosen, part.columns, strict=True))
             yield self._block(part.lines, values, stem)
 
-    def _json_lines(self, file: File, stem: str) -> Iterator[Block]:
+    def _json_lines(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
         import numpy as np
 
         columns = self._columns
         chosen = [*columns.names(has_model=True), columns.passed, *columns.numbers()]
         has_model: bool | None = None
-        for part in jsonl_columns.parts(file, chosen, self._complaints):
+        for part in jsonl_columns.line_batches(file, chosen, self._complaints):
             if not part.lines:
                 continue
             values = dict(part.values)
             if has_model is None:
                 # whether lines name the model is settled by the first of them
-                has_model = self._has_model([] if values[columns.model][0] is ABSENT else [columns.model])
+                has_model = self._has_model([] if values[columns.model][0] is ABSENT_KEY else [columns.model])
                 self._require(file, part, [name for name in chosen if has_model or name != columns.model])
             if not has_model:
                 named = [
                     line
                     for line, value in zip(part.lines, values.pop(columns.model), strict=True)
-                    if value is not ABSENT
+                    if value is not ABSENT_KEY
                 ]
                 if named:
                     what = f"{columns.model} stands here, but not on the first line"
                     self._complaints.add(file, "model", what, named)
             for name, column in values.items():
-                if ABSENT in column:
-                    values[name] = [None if value is ABSENT else value for value in column]
+                if ABSENT_KEY in column:
+                    values[name] = [None if value is ABSENT_KEY else value for value in column]
             yield self._block(np.array(part.lines, np.int64), values, stem)
 
-    def _require(self, file: File, part: jsonl_columns.Part, chosen: Sequence[str]) -> None:
+    def _require(self, file: OutcomeFile, part: jsonl_columns.JsonLinesBatch, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
-        absent = [name for name in chosen if all(value is ABSENT for value in part.values[name])]
+        absent = [name for name in chosen if all(value is ABSENT_KEY for value in part.values[name])]
         for name in absent:
-            what = no_column(name, jsonl_columns.keys(part.raw[0]))
+            what = missing_column_message(name, jsonl_columns.line_keys(part.raw[0]))
             self._complaints.add(file, f"absent {name}", what, [part.lines[0]])
         if absent:
-            raise Incomplete
+            raise IncompleteOutcomesError
 
-    def _block(self, lines: npt.NDArray[Any], values: Mapping[str, Sequence[Any]], stem: str) -> Block:
+    def _block(self, lines: npt.NDArray[Any], values: Mapping[str, Sequence[Any]], stem: str) -> OutcomeTableBlock:
         """Rows whose cells are Python's values."""
         import numpy as np
 
@@ -186,7 +192,7 @@ class Reading:
             models = self._models.array(cells.name_texts(values[columns.model]))
         else:
             models = np.full(len(lines), self._models[stem], np.int32)
-        return Block(
+        return OutcomeTableBlock(
             lines,
             models,
             self._cases.array(cells.name_texts(values[columns.case])),
@@ -197,11 +203,11 @@ class Reading:
             lambda column, row: values[column][row],
         )
 
-    def _parquet(self, file: File, stem: str) -> Iterator[Block]:
+    def _parquet(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
         import numpy as np
 
         columns = self._columns
-        read = parquet_columns.Parquet(file, self._complaints)
+        read = parquet_columns.OutcomeParquetReader(file, self._complaints)
         has_model = self._has_model(read.columns)
         names, numbers = columns.names(has_model=has_model), columns.numbers()
         read.require(names, numbers, [columns.passed])
@@ -209,22 +215,24 @@ class Reading:
         for batch in read.batches([*names, columns.passed, *numbers], [*names, columns.passed]):
             count = len(batch[columns.case])
             if has_model:
-                models = parquet_columns.codes(batch[columns.model], self._models)
+                models = parquet_columns.name_column_codes(batch[columns.model], self._models)
             else:
                 models = np.full(count, self._models[stem], np.int32)
-            yield Block(
+            yield OutcomeTableBlock(
                 range(row, row + count),
                 models,
-                parquet_columns.codes(batch[columns.case], self._cases),
-                parquet_columns.outcomes(batch[columns.passed]),
-                None if columns.sample is None else parquet_columns.codes(batch[columns.sample], self._samples),
-                None if columns.cost is None else parquet_columns.numbers(batch[columns.cost]),
-                None if columns.score is None else parquet_columns.numbers(batch[columns.score]),
+                parquet_columns.name_column_codes(batch[columns.case], self._cases),
+                parquet_columns.outcome_column_codes(batch[columns.passed]),
+                None
+                if columns.sample is None
+                else parquet_columns.name_column_codes(batch[columns.sample], self._samples),
+                None if columns.cost is None else parquet_columns.number_column_values(batch[columns.cost]),
+                None if columns.score is None else parquet_columns.number_column_values(batch[columns.score]),
                 partial(_cell, batch),
             )
             row += count
 
-    def _take(self, file: File, block: Block) -> None:
+    def _take(self, file: OutcomeFile, block: OutcomeTableBlock) -> None:
         """Count the rows of a block, or keep them until all are there; complain about those that cannot be used."""
         import numpy as np
 
@@ -234,7 +242,7 @@ class Reading:
         def check(column: str | None, is_bad: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
             if column is not None and is_bad.any():
                 rows = np.flatnonzero(is_bad)
-                sentence = f"{column} is {cells.told(block.cell(column, int(rows[0])))}{what}"
+                sentence = f"{column} is {cells.quoted_cell(block.cell(column, int(rows[0])))}{what}"
                 self._complaints.add(file, f"{column}{what}", sentence, np.asarray(block.lines)[rows], fatal=fatal)
                 if fatal:
                     is_good[rows] = False
@@ -246,15 +254,15 @@ class Reading:
         ):
             if codes is not None:
                 check(name, codes < 0, "; expected text or a whole number")
-        check(columns.passed, block.outcomes == UNCLEAR, f"; expected {EXPECTED}")
-        check(columns.passed, block.outcomes == MISSING, ": an attempt without outcome, in no number", fatal=False)
+        check(columns.passed, block.outcomes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}")
+        check(columns.passed, block.outcomes == MISSING_CODE, ": an attempt without outcome, in no number", fatal=False)
         if block.costs is not None:
             check(columns.cost, block.costs < 0, "; expected a number, 0 or more")
             check(columns.cost, np.isnan(block.costs), ": what this model costs is not known", fatal=False)
         if block.scores is not None:
             check(columns.score, (block.scores < 0) | (block.scores > 1), "; expected a number from 0 to 1")
             check(columns.score, np.isnan(block.scores), ": in no mean score", fatal=False)
-        rows = Rows(file, *block[:-1])
+        rows = OutcomeRows(file, *block[:-1])
         if not is_good.all():
             rows = rows.chosen(is_good)
         if rows.samples is None:

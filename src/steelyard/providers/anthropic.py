@@ -5,56 +5,56 @@ from __future__ import annotations
 import msgspec
 
 from steelyard.errors import InputError
-from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
-from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt
 
-VERSION = "2023-06-01"
-LONGEST = 4096
+ANTHROPIC_API_VERSION = "2023-06-01"
+ANTHROPIC_DEFAULT_MAX_TOKENS = 4096
 """The format demands a limit on the reply; this one is sent when the user gives none."""
-FINISH = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+ANTHROPIC_FINISH_REASONS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
 
 
-class _Block(msgspec.Struct):
+class _AnthropicContentBlock(msgspec.Struct):
     type: str
     text: str = ""
     thinking: str = ""
 
 
-class _Usage(msgspec.Struct):
+class _AnthropicUsage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
 
-class _Answer(msgspec.Struct):
-    content: list[_Block]
+class _AnthropicMessage(msgspec.Struct):
+    content: list[_AnthropicContentBlock]
     stop_reason: str | None = None
-    usage: _Usage = msgspec.field(default_factory=_Usage)
+    usage: _AnthropicUsage = msgspec.field(default_factory=_AnthropicUsage)
     id: str = ""
 
 
-class _Model(msgspec.Struct):
+class _AnthropicModel(msgspec.Struct):
     id: str
     display_name: str = ""
 
 
-class _Models(msgspec.Struct):
-    data: list[_Model]
+class _AnthropicModelList(msgspec.Struct):
+    data: list[_AnthropicModel]
 
 
-class Anthropic:
+class AnthropicProvider:
     """One model behind a messages endpoint."""
 
-    at_once = AT_ONCE
+    at_once = MAX_REQUESTS_PER_ENDPOINT
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
         if not settings.base_url:
             raise InputError("provider anthropic: no base_url; give one with --base-url or in the settings file")
-        headers = {"anthropic-version": VERSION, "x-api-key": settings.api_key, **settings.headers}
+        headers = {"anthropic-version": ANTHROPIC_API_VERSION, "x-api-key": settings.api_key, **settings.headers}
         self._model = model
-        self._http = Endpoint(
+        self._http = HttpEndpoint(
             settings.base_url.rstrip("/").removesuffix("/v1"),
             headers,
             secrets=(settings.api_key, *settings.headers.values()),
@@ -65,7 +65,7 @@ class Anthropic:
         system = "\n\n".join(message.content for message in attempt.messages if message.role == "system")
         body = {
             "model": self._model,
-            "max_tokens": LONGEST,
+            "max_tokens": ANTHROPIC_DEFAULT_MAX_TOKENS,
             "messages": [message for message in attempt.messages if message.role != "system"],
             # this format knows no seed and refuses what it does not know
             **{name: value for name, value in attempt.parameters.items() if name != "seed"},
@@ -73,12 +73,12 @@ class Anthropic:
         if system:
             body["system"] = system
         exchange = await self._http.exchange("POST", "/v1/messages", body)
-        answer = self._http.decode(exchange, _Answer)
+        answer = self._http.decode(exchange, _AnthropicMessage)
         usage, finish = answer.usage, answer.stop_reason or "stop"
         cached = usage.cache_read_input_tokens or 0
         return Answer(
             text="".join(block.text for block in answer.content if block.type == "text"),
-            finish=FINISH.get(finish, finish),
+            finish=ANTHROPIC_FINISH_REASONS.get(finish, finish),
             reasoning="".join(block.thinking for block in answer.content),
             # here cached tokens are counted beside the input, elsewhere as a part of it
             input_tokens=None
@@ -90,15 +90,15 @@ class Anthropic:
             request_id=exchange.headers.get("request-id") or answer.id,
         )
 
-    def headroom(self) -> Headroom | None:
+    def headroom(self) -> RateLimitHeadroom | None:
         return self._http.headroom
 
     def available(self, case: str) -> None:  # noqa: ARG002  a live model answers anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        listed = self._http.decode(await self._http.exchange("GET", "/v1/models?limit=1000"), _Models)
-        return [Offer(model.id, model.display_name) for model in listed.data]
+    async def offers(self) -> list[OfferedModel]:
+        listed = self._http.decode(await self._http.exchange("GET", "/v1/models?limit=1000"), _AnthropicModelList)
+        return [OfferedModel(model.id, model.display_name) for model in listed.data]
 
     async def close(self) -> None:
         await self._http.close()
@@ -106,4 +106,4 @@ class Anthropic:
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
     """A messages endpoint, asked for one model."""
-    return {model: Anthropic(model, settings)}
+    return {model: AnthropicProvider(model, settings)}

@@ -15,14 +15,14 @@ from typing import IO
 import msgspec
 
 from steelyard.errors import InputError, Rejected
-from steelyard.protocols import Offer, Provider, ProviderSettings, accepted
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings, accepted
 from steelyard.records import Answer, Attempt, Cost
 
-LARGEST = 32 << 20
+MAX_COMMAND_REPLY_BYTES = 32 << 20
 """Bytes that a program may print."""
 
 
-class _Said(msgspec.Struct):
+class _CommandReply(msgspec.Struct):
     """What a program may print instead of plain text, to tell what its answer cost."""
 
     text: str
@@ -32,7 +32,7 @@ class _Said(msgspec.Struct):
     cost_usd: float | None = None
 
 
-class Command:
+class CommandProvider:
     """One program, started once per attempt."""
 
     at_once = max(2, os.cpu_count() or 2)
@@ -86,13 +86,13 @@ class Command:
         while process.returncode is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 0.1)
-            if os.fstat(output.fileno()).st_size > LARGEST:
-                raise Rejected(f"{self.endpoint}: printed more than {LARGEST >> 20} MiB")
+            if os.fstat(output.fileno()).st_size > MAX_COMMAND_REPLY_BYTES:
+                raise Rejected(f"{self.endpoint}: printed more than {MAX_COMMAND_REPLY_BYTES >> 20} MiB")
 
     def _answer(self, output: bytes, seconds: float) -> Answer:
         if output.lstrip().startswith(b"{"):
             try:
-                said = msgspec.json.decode(output, type=_Said)
+                said = msgspec.json.decode(output, type=_CommandReply)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 pass  # a reply may well begin with a brace: then it is the reply
             else:
@@ -113,8 +113,8 @@ class Command:
     def available(self, case: str) -> None:  # noqa: ARG002  a program answers anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        return [Offer(self.endpoint)]
+    async def offers(self) -> list[OfferedModel]:
+        return [OfferedModel(self.endpoint)]
 
     async def close(self) -> None:
         pass
@@ -122,4 +122,4 @@ class Command:
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a program has no settings
     """A program, asked by starting it."""
-    return {model: Command(model)}
+    return {model: CommandProvider(model)}

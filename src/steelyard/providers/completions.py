@@ -9,36 +9,36 @@ import msgspec
 
 from steelyard.errors import Rejected, Unavailable
 from steelyard.protocols import Provider, ProviderSettings
-from steelyard.providers.openai import FINISH, OpenAI, Usage, accounted
+from steelyard.providers.openai import OPENAI_FINISH_REASONS, OpenAIProvider, OpenAIUsage, answer_with_usage
 from steelyard.records import Answer, Attempt, Verify
-from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.code.verbatim import verbatim_reply
 
-STOPS = {
+FUNCTION_STOPS = {
     "python": ("\nclass", "\ndef", "\n#", "\nif", "\nprint"),
     "rust": ("\nfn", "\npub", "\nmod", "\n#[", "\n//", "\n/*"),
 }
 """What ends the body of a function; for Python as in the paper on HumanEval."""
 PROGRAM_STOPS = ('\n"""', "\nassert", "\nif __name__", "\nprint")
 """What ends a program that a docstring began."""
-MOST_STOPS = 4
+MAX_STOP_SEQUENCES = 4
 """OpenAI takes no more; at the others we cut the text ourselves."""
-MAX_TOKENS = 512
+DEFAULT_COMPLETION_MAX_TOKENS = 512
 """Sent where nothing else is asked for: servers stop after 16 tokens by themselves."""
 
 
-class _Choice(msgspec.Struct):
+class _TextCompletionChoice(msgspec.Struct):
     text: str = ""
     finish_reason: str | None = None
 
 
-class _Completion(msgspec.Struct):
-    choices: list[_Choice] = []
+class _TextCompletion(msgspec.Struct):
+    choices: list[_TextCompletionChoice] = []
     id: str | None = None
-    usage: Usage | None = None
+    usage: OpenAIUsage | None = None
     error: Any = None
 
 
-class Completions(OpenAI):
+class OpenAICompletionsProvider(OpenAIProvider):
     """One model behind a completions endpoint."""
 
     async def ask(self, attempt: Attempt) -> Answer:
@@ -49,21 +49,24 @@ class Completions(OpenAI):
         body = {
             "model": self._model,
             "prompt": case.verify.stub,
-            "max_tokens": MAX_TOKENS,
-            **({"stop": stops[:MOST_STOPS]} if stops else {}),
+            "max_tokens": DEFAULT_COMPLETION_MAX_TOKENS,
+            **({"stop": stops[:MAX_STOP_SEQUENCES]} if stops else {}),
             **attempt.parameters,
         }
         exchange = await self._http.exchange("POST", "/completions", body)
-        completion = self._http.decode(exchange, _Completion)
+        completion = self._http.decode(exchange, _TextCompletion)
         if not completion.choices:
             said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
             raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
         choice = completion.choices[0]
         end = min((at for at in map(choice.text.find, stops) if at >= 0), default=None)
         finish = "stop" if end is not None else choice.finish_reason or "stop"
-        text = marked(case.verify.stub + choice.text[:end], case.language)
-        return accounted(
-            Answer(text=text, finish=FINISH.get(finish, finish)), exchange, completion.usage or Usage(), completion.id
+        text = verbatim_reply(case.verify.stub + choice.text[:end], case.language)
+        return answer_with_usage(
+            Answer(text=text, finish=OPENAI_FINISH_REASONS.get(finish, finish)),
+            exchange,
+            completion.usage or OpenAIUsage(),
+            completion.id,
         )
 
 
@@ -72,9 +75,9 @@ def _stops(verify: Verify, language: str) -> tuple[str, ...]:
     head = rf"^[ \t]*(?:\w+[ \t]+)*(?:def|fn)[ \t]+{re.escape(verify.entry_point)}\b"
     if language == "python" and not re.search(head, verify.stub or "", re.MULTILINE):
         return PROGRAM_STOPS
-    return STOPS.get(language, ())
+    return FUNCTION_STOPS.get(language, ())
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
     """A completions endpoint, asked for one model."""
-    return {model: Completions(model, settings)}
+    return {model: OpenAICompletionsProvider(model, settings)}

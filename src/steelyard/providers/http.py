@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, Unavailable
-from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
-from steelyard.providers.wire import AT_ONCE, Endpoint
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt
 
 
-class Http:
+class HttpProvider:
     """One product behind one URL."""
 
-    at_once = AT_ONCE
+    at_once = MAX_REQUESTS_PER_ENDPOINT
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
         if not (settings.base_url and settings.body and settings.answer):
@@ -32,7 +32,7 @@ class Http:
             headers["authorization"] = f"Bearer {settings.api_key}"
         self._model = model
         self._path = settings.answer.split(".")
-        self._http = Endpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
+        self._http = HttpEndpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt) -> Answer:
@@ -44,7 +44,7 @@ class Http:
             "messages": attempt.messages,
             "model": self._model,
         }
-        exchange = await self._http.exchange("POST", "", filled(self._body, blanks))
+        exchange = await self._http.exchange("POST", "", filled_template(self._body, blanks))
         found: Any = self._http.decode(exchange, object)
         for step in self._path:
             try:
@@ -57,30 +57,30 @@ class Http:
             request_id=exchange.headers.get("x-request-id", ""),
         )
 
-    def headroom(self) -> Headroom | None:
+    def headroom(self) -> RateLimitHeadroom | None:
         return self._http.headroom
 
     def available(self, case: str) -> None:  # noqa: ARG002  a live product answers anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        return [Offer(self._model, self.endpoint)]
+    async def offers(self) -> list[OfferedModel]:
+        return [OfferedModel(self._model, self.endpoint)]
 
     async def close(self) -> None:
         await self._http.close()
 
 
-def filled(template: Any, blanks: dict[str, Any]) -> Any:
+def filled_template(template: Any, blanks: dict[str, Any]) -> Any:
     """A JSON value with its `{{name}}` filled in; a blank that is a whole string keeps the value's own type.
 
-    >>> filled({"q": "{{prompt}}", "t": "{{temperature}}", "note": "from {{model}}"},
+    >>> filled_template({"q": "{{prompt}}", "t": "{{temperature}}", "note": "from {{model}}"},
     ...        {"prompt": "hi", "temperature": 0.5, "model": "m"})
     {'q': 'hi', 't': 0.5, 'note': 'from m'}
     """
     if isinstance(template, dict):
-        return {name: filled(value, blanks) for name, value in template.items()}
+        return {name: filled_template(value, blanks) for name, value in template.items()}
     if isinstance(template, list):
-        return [filled(value, blanks) for value in template]
+        return [filled_template(value, blanks) for value in template]
     if not isinstance(template, str):
         return template
     whole = template.removeprefix("{{").removesuffix("}}").strip()
@@ -97,4 +97,4 @@ def filled(template: Any, blanks: dict[str, Any]) -> Any:
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
     """A product behind a URL, asked for one model."""
-    return {model: Http(model, settings)}
+    return {model: HttpProvider(model, settings)}

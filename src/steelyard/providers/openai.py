@@ -8,26 +8,26 @@ from urllib.parse import urlsplit
 import msgspec
 
 from steelyard.errors import InputError, Unavailable
-from steelyard.protocols import Headroom, Offer, Provider, ProviderSettings
-from steelyard.providers.wire import AT_ONCE, Endpoint, Exchange
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
 from steelyard.records import Answer, Attempt, Cost
 
-FINISH = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+OPENAI_FINISH_REASONS = {"stop": "stop", "length": "length", "content_filter": "refusal"}
 
 
-class _Message(msgspec.Struct):
+class _ChatMessage(msgspec.Struct):
     content: str | list[dict[str, Any]] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
 
 
-class _Choice(msgspec.Struct):
-    message: _Message
+class _ChatChoice(msgspec.Struct):
+    message: _ChatMessage
     finish_reason: str | None = None
 
 
-class Usage(msgspec.Struct):
+class OpenAIUsage(msgspec.Struct):
     """What an answer took, as far as the server tells."""
 
     prompt_tokens: int | None = None
@@ -37,26 +37,26 @@ class Usage(msgspec.Struct):
     cost: float | None = None
 
 
-class _Completion(msgspec.Struct):
-    choices: list[_Choice] = []
+class _ChatCompletion(msgspec.Struct):
+    choices: list[_ChatChoice] = []
     id: str | None = None
-    usage: Usage | None = None
+    usage: OpenAIUsage | None = None
     error: Any = None
 
 
-class _Model(msgspec.Struct):
+class _OpenAIModel(msgspec.Struct):
     id: str
     owned_by: str | None = None
 
 
-class _Models(msgspec.Struct):
-    data: list[_Model]
+class _OpenAIModelList(msgspec.Struct):
+    data: list[_OpenAIModel]
 
 
-class OpenAI:
+class OpenAIProvider:
     """One model behind a chat-completions endpoint."""
 
-    at_once = AT_ONCE
+    at_once = MAX_REQUESTS_PER_ENDPOINT
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
         if not settings.base_url:
@@ -67,7 +67,7 @@ class OpenAI:
         if settings.org_id:
             headers["openai-organization"] = settings.org_id
         self._model = model
-        self._http = Endpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
+        self._http = HttpEndpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
         self.endpoint = self._http.url
         # OpenAI's own models refuse the older name, other servers do not know the newer one
         self._longest = (
@@ -81,29 +81,29 @@ class OpenAI:
         exchange = await self._http.exchange(
             "POST", "/chat/completions", {"model": self._model, "messages": attempt.messages, **parameters}
         )
-        completion = self._http.decode(exchange, _Completion)
+        completion = self._http.decode(exchange, _ChatCompletion)
         if not completion.choices:
             said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
             raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
-        choice, usage = completion.choices[0], completion.usage or Usage()
+        choice, usage = completion.choices[0], completion.usage or OpenAIUsage()
         message = choice.message
         finish = choice.finish_reason or "stop"
         answer = Answer(
             text=message.refusal or _text(message.content),
-            finish="refusal" if message.refusal else FINISH.get(finish, finish),
+            finish="refusal" if message.refusal else OPENAI_FINISH_REASONS.get(finish, finish),
             reasoning=message.reasoning_content or message.reasoning or "",
         )
-        return accounted(answer, exchange, usage, completion.id)
+        return answer_with_usage(answer, exchange, usage, completion.id)
 
-    def headroom(self) -> Headroom | None:
+    def headroom(self) -> RateLimitHeadroom | None:
         return self._http.headroom
 
     def available(self, case: str) -> None:  # noqa: ARG002  a live model answers anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        listed = self._http.decode(await self._http.exchange("GET", "/models"), _Models)
-        return [Offer(model.id, model.owned_by or "") for model in listed.data]
+    async def offers(self) -> list[OfferedModel]:
+        listed = self._http.decode(await self._http.exchange("GET", "/models"), _OpenAIModelList)
+        return [OfferedModel(model.id, model.owned_by or "") for model in listed.data]
 
     async def close(self) -> None:
         await self._http.close()
@@ -120,7 +120,7 @@ def _count(details: dict[str, Any] | None, name: str) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def accounted(said: Answer, exchange: Exchange, usage: Usage, identifier: str | None) -> Answer:
+def answer_with_usage(said: Answer, exchange: HttpExchange, usage: OpenAIUsage, identifier: str | None) -> Answer:
     """The answer with what it took."""
     return msgspec.structs.replace(
         said,
@@ -136,4 +136,4 @@ def accounted(said: Answer, exchange: Exchange, usage: Usage, identifier: str | 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
     """A chat-completions endpoint, asked for one model."""
-    return {model: OpenAI(model, settings)}
+    return {model: OpenAIProvider(model, settings)}

@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import InputError, nearest
+from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Answer, Cost, Price
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ALIASES = {"xai": "x-ai"}
+PRICE_LIST_PROVIDER_NAMES = {"xai": "x-ai"}
 """Providers that the price list knows by another name."""
-UNLISTED = frozenset({"agent", "command", "http", "ollama", "python", "replay", "vllm"})
+PROVIDERS_WITHOUT_LIST_PRICES = frozenset({"agent", "command", "http", "ollama", "python", "replay", "vllm"})
 """Providers without list prices: the list is not even imported for them, it costs a quarter of a CPU second."""
 
-_DOCUMENT = "Metrics Formulas Documentation, examples"
-TABLES = {
+_EXAMPLE_PRICE_SOURCE = "Metrics Formulas Documentation, examples"
+PRICE_TABLES = {
     "worked-examples": {
-        "anthropic/claude-opus-4-5": Price(input=15, output=75, source=_DOCUMENT),
-        "anthropic/claude-sonnet-4": Price(input=3, output=15, source=_DOCUMENT),
-        "openai/gpt-4o": Price(input=5, output=15, source=_DOCUMENT),
+        "anthropic/claude-opus-4-5": Price(input=15, output=75, source=_EXAMPLE_PRICE_SOURCE),
+        "anthropic/claude-sonnet-4": Price(input=3, output=15, source=_EXAMPLE_PRICE_SOURCE),
+        "openai/gpt-4o": Price(input=5, output=15, source=_EXAMPLE_PRICE_SOURCE),
     }
 }
 """Prices that a document works its examples with, by the name that `price_table` gives; none of them need be what is paid today."""
 
 
-def table(name: str) -> dict[str, Price]:
+def price_table(name: str) -> dict[str, Price]:
     """The prices of a table of ours; an empty name stands for none."""
-    if name and name not in TABLES:
-        raise InputError(f'unknown price_table "{name[:80]}" ({nearest(name[:80], TABLES)})')
-    return TABLES[name] if name else {}
+    if name and name not in PRICE_TABLES:
+        raise InputError(f'unknown price_table "{name[:80]}" ({did_you_mean(name[:80], PRICE_TABLES)})')
+    return PRICE_TABLES[name] if name else {}
 
 
 class Prices:
@@ -68,7 +68,7 @@ class Prices:
             output_tokens=answer.output_tokens,
             cache_read_tokens=answer.cached_tokens or 0,
         )
-        total = calc_price(usage, name, provider_id=ALIASES.get(provider, provider)).total_price
+        total = calc_price(usage, name, provider_id=PRICE_LIST_PROVIDER_NAMES.get(provider, provider)).total_price
         return Cost(usd=float(total), source=price.source, date=price.date)
 
     def bound(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
@@ -80,13 +80,15 @@ class Prices:
 def _listed(model: str) -> Price | None:
     provider, _, name = model.partition("/")
     # a file or a program has slashes of its own: replay:recordings/monday.jsonl
-    if provider.partition(":")[0] in UNLISTED or not name:
+    if provider.partition(":")[0] in PROVIDERS_WITHOUT_LIST_PRICES or not name:
         return None
     from genai_prices.data_snapshot import get_snapshot
 
     now = datetime.now(UTC)
     try:
-        _, entry = get_snapshot().find_provider_model(name, None, ALIASES.get(provider, provider), None)
+        _, entry = get_snapshot().find_provider_model(
+            name, None, PRICE_LIST_PROVIDER_NAMES.get(provider, provider), None
+        )
     except LookupError:
         return None
     prices = entry.get_prices(now)

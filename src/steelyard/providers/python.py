@@ -7,17 +7,17 @@ import time
 import msgspec
 
 from steelyard.errors import InputError
-from steelyard.plugins import Function, function
-from steelyard.protocols import Offer, Provider, ProviderSettings, accepted
+from steelyard.plugins import UserFunction, load_function
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings, accepted
 from steelyard.records import Answer, Attempt
 
 
-class Python:
+class PythonProvider:
     """A function from a prompt to a reply: plain or async, a text or the fields of an Answer."""
 
     at_once = 32
 
-    def __init__(self, path: str, model: Function) -> None:
+    def __init__(self, path: str, model: UserFunction) -> None:
         self.endpoint = f"python:{path}"
         self._model = model
 
@@ -38,8 +38,8 @@ class Python:
     def available(self, case: str) -> None:  # noqa: ARG002  a function answers anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        return [Offer(self.endpoint)]
+    async def offers(self) -> list[OfferedModel]:
+        return [OfferedModel(self.endpoint)]
 
     async def close(self) -> None:
         pass
@@ -48,6 +48,6 @@ class Python:
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a function has no settings
     """A function, asked by calling it."""
     try:
-        return {model: Python(model, function(model))}
+        return {model: PythonProvider(model, load_function(model))}
     except InputError as error:
         raise InputError(f"python:{error}") from error

@@ -13,26 +13,29 @@ from typing import IO, Any
 
 import msgspec
 
-from steelyard.errors import HALVES, InputError, Problem, Rejected, Unrecorded, json_fault
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.errors import JSON_ESCAPE_PATTERN, InputError, Problem, RecordedFailure, Rejected, json_error_location
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Case, Reply
-from steelyard.verifiers.code.verbatim import marked
+from steelyard.verifiers.code.verbatim import verbatim_reply
 
-LARGEST = 4 << 30
+MAX_UNPACKED_RECORDING_BYTES = 4 << 30
 """Bytes a packed recording may unpack to."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-TEXTS = ("raw_response", "response", "output")
+REPLY_TEXT_KEYS = ("raw_response", "response", "output")
 """Where results keep the reply; the first is that of suites, and stands for itself even when it is null."""
-INSTEAD = ("timeout", "crash", "error")
+RECORDED_FAILURE_KINDS = ("timeout", "crash", "error")
 """What can have come instead of an answer, in the order in which it is told from the words of an error."""
-SIGNS = {"timeout": r"timed?[ -]?out|deadline", "crash": r"\b(?:crash|segfault|segmentation fault|killed|panic|signal)"}
-FINISH = {"max_tokens": "length", "end_turn": "stop"}
+RECORDED_FAILURE_PATTERNS = {
+    "timeout": r"timed?[ -]?out|deadline",
+    "crash": r"\b(?:crash|segfault|segmentation fault|killed|panic|signal)",
+}
+RECORDED_FINISH_REASONS = {"max_tokens": "length", "end_turn": "stop"}
 """Other people's words for why a model stopped."""
-KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+JSON_TYPE_DESCRIPTIONS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
-class _Line(msgspec.Struct):
+class _RecordingLine(msgspec.Struct):
     """What a line of a recording may hold: ours, samples of a code benchmark, or results of a suite."""
 
     kind: str = ""
@@ -64,7 +67,7 @@ class _Line(msgspec.Struct):
     @property
     def is_result(self) -> bool:
         """Whether a suite's runner wrote the line, be it about a reply or about what came instead."""
-        told = (*(getattr(self, name) for name in TEXTS), self.error, self.classification)
+        told = (*(getattr(self, name) for name in REPLY_TEXT_KEYS), self.error, self.classification)
         return any(each is not msgspec.UNSET for each in told) or (self.case_id is not None and self.run_id is not None)
 
     @property
@@ -76,7 +79,7 @@ class _Line(msgspec.Struct):
         """What may be the reply, by its key."""
         if self.raw_response is not msgspec.UNSET:
             return {"raw_response": self.raw_response}
-        found = {name: getattr(self, name) for name in TEXTS}
+        found = {name: getattr(self, name) for name in REPLY_TEXT_KEYS}
         return {name: text for name, text in found.items() if text is not msgspec.UNSET and text is not None}
 
     @property
@@ -96,23 +99,30 @@ class _Line(msgspec.Struct):
         """What came instead of an answer, by the recorded class, else by the error where there is no reply; empty if one did."""
         said = self.classification
         primary = said.get("primary") if isinstance(said, dict) else said
-        if primary in INSTEAD:
+        if primary in RECORDED_FAILURE_KINDS:
             return str(primary)
         if self.text or not self.said_error:
             return ""
-        return next((kind for kind, sign in SIGNS.items() if re.search(sign, self.said_error, re.IGNORECASE)), "error")
+        return next(
+            (
+                kind
+                for kind, sign in RECORDED_FAILURE_PATTERNS.items()
+                if re.search(sign, self.said_error, re.IGNORECASE)
+            ),
+            "error",
+        )
 
     @property
     def finish(self) -> str:
         told = self.finish_reason
-        return FINISH.get(told, told) if isinstance(told, str) and told else "stop"
+        return RECORDED_FINISH_REASONS.get(told, told) if isinstance(told, str) and told else "stop"
 
 
 _reply = msgspec.json.Decoder(Reply)
-_line = msgspec.json.Decoder(_Line)
+_line = msgspec.json.Decoder(_RecordingLine)
 
 
-class Replay:
+class ReplayProvider:
     """One model's recorded replies; only their places in the file are kept in memory."""
 
     at_once = 32
@@ -140,9 +150,9 @@ class Replay:
         stub, language = attempt.case.verify.stub, attempt.case.language
         if stub is not None and recorded.completion is not None:
             # to the letter: whoever recorded samples has also decided where they end
-            return Answer(text=marked(stub + recorded.completion, language))
+            return Answer(text=verbatim_reply(stub + recorded.completion, language))
         if stub is not None and recorded.solution is not None:
-            return Answer(text=marked(recorded.solution, language))
+            return Answer(text=verbatim_reply(recorded.solution, language))
         if recorded.completion is not None:
             prompt = "\n\n".join(message.content for message in attempt.case.messages)
             return Answer(text=prompt + recorded.completion)
@@ -156,14 +166,14 @@ class Replay:
         with path.open("rb") as file:
             return os.pread(file.fileno(), length, start)
 
-    def _result(self, recorded: _Line, case: Case) -> Answer:
+    def _result(self, recorded: _RecordingLine, case: Case) -> Answer:
         """A line of a suite's results, judged anew: of its own classification only what came instead of an answer counts."""
         instead, error = recorded.instead, recorded.said_error
         if case.kind == "response":
             return Answer(text=recorded.text, finish=instead or recorded.finish, error=error)
         if instead and not recorded.text:
             # whoever fails to ask says nothing about code that was never written
-            raise Unrecorded(
+            raise RecordedFailure(
                 f'{self.endpoint}: for case "{case.id}" an error was recorded and no reply: {error or instead}'
             )
         return Answer(text=recorded.text, finish=recorded.finish, error=error)
@@ -174,8 +184,10 @@ class Replay:
     def available(self, case: str) -> int:
         return len(self._places.get(case, ()))
 
-    async def offers(self) -> list[Offer]:
-        return [Offer(self.endpoint, f"{sum(map(len, self._places.values()))} replies to {len(self._places)} cases")]
+    async def offers(self) -> list[OfferedModel]:
+        return [
+            OfferedModel(self.endpoint, f"{sum(map(len, self._places.values()))} replies to {len(self._places)} cases")
+        ]
 
     async def close(self) -> None:
         if self._file is not None:
@@ -192,29 +204,29 @@ def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # n
     try:
         if path.is_dir():
             return dict(_in_journals(model, path))
-        file = _plain(path)
+        file = _seekable_recording(path)
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"replay:{model}: {reason}; give a run folder or a file of recorded replies") from None
     try:
-        found: dict[str, Replay] = {}
-        _find(found, lambda: Replay(model, file), path, file)
-        return dict(_some(found, model))
+        found: dict[str, ReplayProvider] = {}
+        _index_replies(found, lambda: ReplayProvider(model, file), path, file)
+        return dict(_require_replies(found, model))
     except InputError:
         file.close()
         raise
 
 
-def _in_journals(model: str, folder: Path) -> dict[str, Replay]:
+def _in_journals(model: str, folder: Path) -> dict[str, ReplayProvider]:
     """The models in a run folder; one that was merged has several journals."""
-    found: dict[str, Replay] = {}
+    found: dict[str, ReplayProvider] = {}
     for path in sorted(folder.glob("attempts*.jsonl")) or [folder / "attempts.jsonl"]:
         with path.open("rb") as file:
-            _find(found, lambda: Replay(model, None), path, file)
-    return _some(found, model)
+            _index_replies(found, lambda: ReplayProvider(model, None), path, file)
+    return _require_replies(found, model)
 
 
-def _some(found: dict[str, Replay], model: str) -> dict[str, Replay]:
+def _require_replies(found: dict[str, ReplayProvider], model: str) -> dict[str, ReplayProvider]:
     if not found:
         raise InputError(
             f"replay:{model}: no recorded replies in it; its lines need text under completion, solution or raw_response"
@@ -222,14 +234,16 @@ def _some(found: dict[str, Replay], model: str) -> dict[str, Replay]:
     return found
 
 
-def _find(found: dict[str, Replay], another: Callable[[], Replay], path: Path, file: IO[bytes]) -> None:
+def _index_replies(
+    found: dict[str, ReplayProvider], another: Callable[[], ReplayProvider], path: Path, file: IO[bytes]
+) -> None:
     """Add where the lines of a file lie that are replies, under the names of their models."""
     stem = path.name.partition(".")[0]
     start = 0
     for number, line in enumerate(file, 1):
         marks = len(BYTE_ORDER_MARK) if number == 1 and line.startswith(BYTE_ORDER_MARK) else 0
         try:
-            recorded = _recorded(line[marks:])
+            recorded = _parse_recording_line(line[marks:])
         except InputError as error:
             raise InputError([Problem(str(path), number, str(error))]) from None
         if recorded is not None and recorded.answers:
@@ -242,16 +256,16 @@ def _find(found: dict[str, Replay], another: Callable[[], Replay], path: Path, f
         start += len(line)
 
 
-def _recorded(line: bytes) -> _Line | None:
+def _parse_recording_line(line: bytes) -> _RecordingLine | None:
     """What a line holds, if anything; raises InputError with what is wrong with it."""
     if not line.strip():
         return None
     try:
         recorded = _decoded(line)
     except msgspec.ValidationError as error:
-        raise InputError(f"not a recorded reply: {_misfit(line, error)}") from None
+        raise InputError(f"not a recorded reply: {_shape_problem(line, error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        fault = json_fault(line, error)
+        fault = json_error_location(line, error)
         if not line.endswith(b"\n") and "second value" not in fault.what:
             return None  # cut off while it was recorded
         raise InputError(f"not a recorded reply: column {fault.column}: {fault.what}") from None
@@ -259,13 +273,15 @@ def _recorded(line: bytes) -> _Line | None:
         return recorded
     for name, text in recorded.texts.items():
         if not isinstance(text, str | None):
-            raise InputError(f"{name} is {KINDS[type(text)]}, not text; write the reply as a JSON string, or null")
+            raise InputError(
+                f"{name} is {JSON_TYPE_DESCRIPTIONS[type(text)]}, not text; write the reply as a JSON string, or null"
+            )
     if len(set(recorded.texts.values())) > 1:
         raise InputError(f"{' and '.join(recorded.texts)} differ, so nobody knows which is the reply; keep one of them")
     return recorded
 
 
-def _misfit(line: bytes, error: msgspec.ValidationError) -> str:
+def _shape_problem(line: bytes, error: msgspec.ValidationError) -> str:
     """What JSON that is no line of a recording is instead."""
     if line.lstrip().startswith(b"{"):
         return str(error)
@@ -273,17 +289,17 @@ def _misfit(line: bytes, error: msgspec.ValidationError) -> str:
     return f"column 1: {what}; write each reply as an object on a line of its own"
 
 
-def _decoded(line: bytes) -> _Line:
+def _decoded(line: bytes) -> _RecordingLine:
     try:
         return _line.decode(line)
     except msgspec.DecodeError:
-        if not any(match[1] for match in HALVES.finditer(line)):
+        if not any(match[1] for match in JSON_ESCAPE_PATTERN.finditer(line)):
             raise
     # as long as what it stands for, so that columns stay what they are
-    return _line.decode(HALVES.sub(lambda match: rb"\ufffd" if match[1] else match[0], line))
+    return _line.decode(JSON_ESCAPE_PATTERN.sub(lambda match: rb"\ufffd" if match[1] else match[0], line))
 
 
-def _plain(path: Path) -> IO[bytes]:
+def _seekable_recording(path: Path) -> IO[bytes]:
     """The recording as a file whose places can be found again."""
     if path.suffix != ".gz":
         return path.open("rb")
@@ -291,8 +307,8 @@ def _plain(path: Path) -> IO[bytes]:
         plain = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the replay
         try:
             while piece := packed.read(1 << 20):
-                if plain.tell() > LARGEST:
-                    raise OSError(0, f"unpacks to more than {LARGEST >> 30} GiB")
+                if plain.tell() > MAX_UNPACKED_RECORDING_BYTES:
+                    raise OSError(0, f"unpacks to more than {MAX_UNPACKED_RECORDING_BYTES >> 30} GiB")
                 plain.write(piece)
         except BaseException:
             plain.close()

@@ -16,20 +16,20 @@ import httpx2
 import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
-from steelyard.protocols import Headroom, accepted
+from steelyard.protocols import RateLimitHeadroom, accepted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
-LARGEST = 32 << 20
+MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
-AT_ONCE = 64
+MAX_REQUESTS_PER_ENDPOINT = 64
 """Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
 
 Shape = TypeVar("Shape")
 
 
-class Exchange(NamedTuple):
+class HttpExchange(NamedTuple):
     """A response that arrived whole."""
 
     body: bytes
@@ -37,7 +37,7 @@ class Exchange(NamedTuple):
     seconds: float
 
 
-class Endpoint:
+class HttpEndpoint:
     """One base URL with its credentials."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, secrets: Iterable[str]) -> None:
@@ -60,21 +60,21 @@ class Endpoint:
         # a short one is a word that stands in honest messages too
         self._secrets = [secret for secret in secrets if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
-        self.headroom: Headroom | None = None
+        self.headroom: RateLimitHeadroom | None = None
 
-    async def exchange(self, method: str, path: str, body: Any = None) -> Exchange:
+    async def exchange(self, method: str, path: str, body: Any = None) -> HttpExchange:
         """Send one request; raises Unavailable or Rejected unless a 2xx response arrived whole."""
         if self._client is None:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
                 timeout=None,
                 verify=_certificates(),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=AT_ONCE),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_REQUESTS_PER_ENDPOINT),
             )
         content, headers = None, self._headers
         if body is not None:
             encoded = msgspec.json.encode(body)
-            content = _sent(encoded)
+            content = _request_body(encoded)
             headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
         started = time.monotonic()
         received = bytearray()
@@ -84,18 +84,18 @@ class Endpoint:
                     accepted(False)
                 async for chunk in response.aiter_bytes():
                     received += chunk
-                    if len(received) > LARGEST:
-                        raise Rejected(f"{self.url}: the response is larger than {LARGEST >> 20} MiB")
+                    if len(received) > MAX_RESPONSE_BYTES:
+                        raise Rejected(f"{self.url}: the response is larger than {MAX_RESPONSE_BYTES >> 20} MiB")
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            raise Unavailable(self.clean(f"{self.url}: {_breakdown(error)}")) from None
+            raise Unavailable(self.clean(f"{self.url}: {_error_description(error)}")) from None
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received))
-        return Exchange(bytes(received), response.headers, time.monotonic() - started)
+        return HttpExchange(bytes(received), response.headers, time.monotonic() - started)
 
-    def decode(self, exchange: Exchange, shape: type[Shape]) -> Shape:
+    def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
         """The body as it ought to be; a server that sends something else is out of order."""
         try:
             return msgspec.json.decode(exchange.body, type=shape, strict=False)
@@ -108,7 +108,7 @@ class Endpoint:
 
     def _refuse(self, response: httpx2.Response, body: bytes) -> None:
         status = response.status_code
-        said = self.clean(complaint(body))[:300] or response.reason_phrase
+        said = self.clean(error_response_message(body))[:300] or response.reason_phrase
         message = f"{self.url}: {status} {said}"
         if status == 429 and "insufficient_quota" in said:
             raise Rejected(message, everyone=True)
@@ -131,7 +131,7 @@ class Endpoint:
             await self._client.aclose()
 
 
-async def _sent(content: bytes) -> AsyncIterator[bytes]:
+async def _request_body(content: bytes) -> AsyncIterator[bytes]:
     """The body of a request; whoever asks for more of it has sent it whole, to a server that holds the line."""
     yield content
     accepted()
@@ -143,14 +143,14 @@ def _certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _breakdown(error: Exception) -> str:
+def _error_description(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def complaint(body: bytes) -> str:
+def error_response_message(body: bytes) -> str:
     """What an error response says, in one line.
 
-    >>> complaint(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
+    >>> error_response_message(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
     'no such model (model_not_found)'
     """
     try:
@@ -176,7 +176,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds_until(headers.get("retry-after", ""))
 
 
-def headroom(headers: Mapping[str, str]) -> Headroom | None:
+def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
     """What rate-limit headers leave, in the spellings of OpenAI, Anthropic and the IETF draft."""
     tightest = None
     for left, reset in (
@@ -191,7 +191,7 @@ def headroom(headers: Mapping[str, str]) -> Headroom | None:
         if remaining is None or seconds is None:
             continue
         if tightest is None or (remaining, -seconds) < (tightest.requests, -tightest.reset):
-            tightest = Headroom(int(remaining), seconds)
+            tightest = RateLimitHeadroom(int(remaining), seconds)
     return tightest
 
 

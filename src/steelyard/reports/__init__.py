@@ -9,9 +9,9 @@ from steelyard import plugins
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.analysis.summary import Results
+    from steelyard.analysis.summary import RunResults
 
-FORMATS: Mapping[str, str] = {
+REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = {
     ".json": "json",
     ".md": "markdown",
     ".html": "html",
@@ -23,7 +23,7 @@ FORMATS: Mapping[str, str] = {
 """The format that a file's suffix asks for."""
 
 
-def render(name: str, results: Results) -> str:
+def render(name: str, results: RunResults) -> str:
     """The report registered under a name."""
-    text: str = plugins.part("reports", name)(results)
+    text: str = plugins.load_plugin("reports", name)(results)
     return text

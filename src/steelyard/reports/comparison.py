@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.analysis.suites import in_order
+from steelyard.analysis.suites import ordered_class_counts
 from steelyard.reports.figures import counted, escaped_json, line
 from steelyard.reports.markdown import code, escaped, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.comparison.threshold import Change, Comparison, OverallChange, SuiteChange
+    from steelyard.comparison.threshold import CaseScoreChange, OverallChange, SuiteChange, ThresholdComparison
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: ThresholdComparison) -> str:
     """What a person reads in a terminal."""
     said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *headline(comparison)]
     suites = suite_rows(comparison)
@@ -29,12 +29,12 @@ def text(comparison: Comparison) -> str:
         for change in changes:
             numbers = f"{change.baseline_score:.3f} -> {change.current_score:.3f}  {change.delta:+.3f}"
             said.append(f"  {line(change.case_id):<{width}}  {numbers}  {line(change.model)}")
-    for title, names in lists(comparison):
+    for title, names in uncompared_names(comparison):
         said += ["", title, *(f"  {line(name)}" for name in names)]
     return "\n".join(said) + "\n"
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: ThresholdComparison) -> str:
     """The same for a comment on a pull request."""
     parts = [f"### {code(comparison.baseline)} → {code(comparison.current)}"]
     parts.append("\n".join(f"- {escaped(said)}" for said in headline(comparison)))
@@ -64,12 +64,12 @@ def markdown(comparison: Comparison) -> str:
                 for change in changes
             ]
             parts += [f"#### {title}", table(["case", "model", "baseline", "current", "delta"], rows, "---")]
-    for title, names in lists(comparison):
+    for title, names in uncompared_names(comparison):
         parts += [f"#### {title}", "\n".join(f"- {code(name)}" for name in names)]
     return "\n\n".join(parts) + "\n"
 
 
-def as_json(comparison: Comparison) -> str:
+def as_json(comparison: ThresholdComparison) -> str:
     """The same for a program."""
     whole = msgspec.to_builtins(comparison)
     if not comparison.suites:
@@ -77,10 +77,14 @@ def as_json(comparison: Comparison) -> str:
     return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
 
 
-FORMATS: dict[str, Callable[[Comparison], str]] = {"text": text, "json": as_json, "markdown": markdown}
+COMPARISON_FORMATS: dict[str, Callable[[ThresholdComparison], str]] = {
+    "text": text,
+    "json": as_json,
+    "markdown": markdown,
+}
 
 
-def _changes(comparison: Comparison) -> tuple[Change, ...]:
+def _changes(comparison: ThresholdComparison) -> tuple[CaseScoreChange, ...]:
     return (*comparison.regressions, *comparison.improvements)
 
 
@@ -89,7 +93,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-class SuiteRow(NamedTuple):
+class SuiteComparisonRow(NamedTuple):
     """A suite before and after, in words."""
 
     is_suite: bool
@@ -101,13 +105,15 @@ class SuiteRow(NamedTuple):
     moved: str
 
 
-def suite_rows(comparison: Comparison) -> list[SuiteRow]:
+def suite_rows(comparison: ThresholdComparison) -> list[SuiteComparisonRow]:
     """A row per suite, and one for all suites of a model after them."""
     rows = []
     for overall in comparison.overall:
         of_model = [suite for suite in comparison.suites if suite.model == overall.model]
-        rows += [SuiteRow(True, line(suite.suite), *_numbers(suite), _moved(suite)) for suite in of_model]
-        rows.append(SuiteRow(False, "overall", *_numbers(overall), ""))
+        rows += [
+            SuiteComparisonRow(True, line(suite.suite), *_numbers(suite), _class_changes(suite)) for suite in of_model
+        ]
+        rows.append(SuiteComparisonRow(False, "overall", *_numbers(overall), ""))
     return rows
 
 
@@ -117,7 +123,7 @@ def _numbers(change: SuiteChange | OverallChange) -> tuple[str, str, str]:
     return scores, f"{change.delta:+.3f}{interval}", line(change.model)
 
 
-def _moved(suite: SuiteChange) -> str:
+def _class_changes(suite: SuiteChange) -> str:
     """The failures whose share of the attempts changed, such as `refusal 2 -> 7`, with the attempts where these differ."""
     before, after = suite.baseline_classes, suite.current_classes
     if not before or not after:
@@ -126,12 +132,12 @@ def _moved(suite: SuiteChange) -> str:
     of_old, of_new = ("", "") if old == new else (f"/{old:,}", f"/{new:,}")
     return ", ".join(
         f"{line(name)} {before.get(name, 0):,}{of_old} -> {after.get(name, 0):,}{of_new}"
-        for name in in_order(dict.fromkeys([*before, *after], 1))
+        for name in ordered_class_counts(dict.fromkeys([*before, *after], 1))
         if name != "pass" and before.get(name, 0) * new != after.get(name, 0) * old
     )
 
 
-def headline(comparison: Comparison) -> list[str]:
+def headline(comparison: ThresholdComparison) -> list[str]:
     """How much changed, and how much of it noise alone would change."""
     flags = counted(len(comparison.regressions), "regression")
     others = f"{counted(len(comparison.improvements), 'improvement')}, {comparison.unchanged:,} unchanged"
@@ -143,7 +149,7 @@ def headline(comparison: Comparison) -> list[str]:
     return [f"{flags}, {others} of {counted(comparison.compared, 'case')}, {scale}", noise]
 
 
-def lists(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
+def uncompared_names(comparison: ThresholdComparison) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What was not compared, under its reason."""
     for title, names in (
         ("New cases", comparison.new_cases),

@@ -6,38 +6,38 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from steelyard.reports.figures import line, obstacle
+from steelyard.reports.figures import line, missing_reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.analysis.summary import Results, Tried
+    from steelyard.analysis.summary import AttemptText, RunResults
 
-COLUMNS = (
+ATTEMPT_CSV_COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
     *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
     *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
 )
 
-_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+_FORMULA_PREFIXES = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """What a spreadsheet takes for the start of a formula; the wide ones in an East Asian locale."""
 
-Cell = str | int | float | bool | None
+CsvValue = str | int | float | bool | None
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """A header and a row per attempt; what is not known is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(ATTEMPT_CSV_COLUMNS)
     for tried in results.attempts:
         row = _row(results.info.id, tried)
-        writer.writerow([cell(row.get(column)) for column in COLUMNS])
+        writer.writerow([cell(row.get(column)) for column in ATTEMPT_CSV_COLUMNS])
     return text.getvalue()
 
 
-def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
-    row: dict[str, Cell] = {
+def _row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
+    row: dict[str, CsvValue] = {
         "run_id": run,
         "case": tried.case.id,
         "model": tried.model,
@@ -58,7 +58,7 @@ def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
             "latency_s": answer.latency,
         }
     if tried.verdict is None:
-        stage, message = obstacle(tried)
+        stage, message = missing_reason(tried)
         return row | {"failure_stage": stage, "failure": message}
     found = tried.verdict.found
     outcomes = [test.outcome for test in found.tests]
@@ -77,7 +77,7 @@ def _row(run: str, tried: Tried) -> Mapping[str, Cell]:
     }
 
 
-def cell(value: Cell) -> str | int | float:
+def cell(value: CsvValue) -> str | int | float:
     """A value as a spreadsheet may see it: text that is no formula, and nothing for what is not known."""
     if value is None:
         return ""
@@ -86,4 +86,4 @@ def cell(value: Cell) -> str | int | float:
     if not isinstance(value, str):
         return value
     text = line(value)
-    return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA) else text
+    return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA_PREFIXES) else text

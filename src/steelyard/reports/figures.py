@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.suites import classified, in_order
-from steelyard.analysis.summary import CaseSummary, Doubt, ModelSummary, Tried
+from steelyard.analysis.suites import classify_response, ordered_class_counts
+from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,24 +20,26 @@ if TYPE_CHECKING:
 
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
 
-UNSEEN = re.compile(
+INVISIBLE_CHARACTER_PATTERN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 """Characters that act instead of being seen: controls, bidi overrides, invisible marks; not tab and newline."""
 
-_UNSEEN_RUN = re.compile(f"{UNSEEN.pattern}+")
-HIGHEST = 8
+_INVISIBLE_RUN_PATTERN = re.compile(f"{INVISIBLE_CHARACTER_PATTERN.pattern}+")
+MAX_COMBINING_MARKS = 8
 """Marks on one letter; no script needs as many, and a pile of them covers the lines above and below."""
-_PILE = re.compile(
-    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{" + str(HIGHEST + 1) + ",}"
+_COMBINING_MARKS_PATTERN = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{"
+    + str(MAX_COMBINING_MARKS + 1)
+    + ",}"
 )
-BLANKS = 20
+SCANNED_CHARACTERS_PER_SHOWN = 20
 """How many characters of a text a character on a line may stand for."""
-LINE = 2_000
+MAX_REASON_LINE_CHARACTERS = 2_000
 """Characters of a reason on one line, where nobody wants fewer."""
 
-_COLOUR = re.compile("\x1b\\[[0-9;:]*m")
+_ANSI_COLOUR_PATTERN = re.compile("\x1b\\[[0-9;:]*m")
 
 
 def plain(text: str) -> str:
@@ -46,26 +48,29 @@ def plain(text: str) -> str:
     >>> plain("\x1b[31mred\x1b[0m \x1b]0;title\x07")
     'red ⟨U+001B⟩]0;title⟨U+0007⟩'
     """
-    return _PILE.sub(_lowered, _UNSEEN_RUN.sub(_visible, _COLOUR.sub("", text.replace("\r\n", "\n"))))
+    return _COMBINING_MARKS_PATTERN.sub(
+        _trimmed_marks,
+        _INVISIBLE_RUN_PATTERN.sub(_visible_code_points, _ANSI_COLOUR_PATTERN.sub("", text.replace("\r\n", "\n"))),
+    )
 
 
-def _lowered(match: re.Match[str]) -> str:
-    return f"{match[0][:HIGHEST]}⟨{len(match[0]) - HIGHEST:,} more marks⟩"
+def _trimmed_marks(match: re.Match[str]) -> str:
+    return f"{match[0][:MAX_COMBINING_MARKS]}⟨{len(match[0]) - MAX_COMBINING_MARKS:,} more marks⟩"
 
 
-def _visible(match: re.Match[str]) -> str:
-    return "".join(map(_seen, match[0]))
+def _visible_code_points(match: re.Match[str]) -> str:
+    return "".join(map(_code_point, match[0]))
 
 
 @cache
-def _seen(character: str) -> str:
+def _code_point(character: str) -> str:
     return f"⟨U+{ord(character):04X}⟩"
 
 
 def line(text: str, limit: int | None = None) -> str:
     """The same on a single line, cut to a limit."""
     # of megabytes only the beginning is looked at, however much of it is blank
-    begun = text if limit is None else text[: BLANKS * limit]
+    begun = text if limit is None else text[: SCANNED_CHARACTERS_PER_SHOWN * limit]
     joined = " ".join(plain(begun).split())
     if limit is None or (len(joined) <= limit and len(begun) == len(text)):
         return joined
@@ -74,7 +79,7 @@ def line(text: str, limit: int | None = None) -> str:
 
 def escaped_json(text: str) -> str:
     """JSON in which everything invisible is written as an escape: some of it may stand raw, and a terminal obeys it."""
-    return UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    return INVISIBLE_CHARACTER_PATTERN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 # Numbers look the same in every report.
@@ -144,10 +149,10 @@ def seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f} s"
 
 
-def span(estimate: Estimate) -> str:
+def mean_seconds(estimate: Estimate) -> str:
     """A mean span of time with its interval.
 
-    >>> span(Estimate(value=22.087, low=20, high=24.5)), span(Estimate(value=3))
+    >>> mean_seconds(Estimate(value=22.087, low=20, high=24.5)), mean_seconds(Estimate(value=3))
     ('22.09 s [20.00, 24.50]', '3.00 s')
     """
     if estimate.value is None or estimate.low is None or estimate.high is None:
@@ -164,10 +169,10 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def named(model: str, tier: str) -> str:
+def model_label(model: str, tier: str) -> str:
     """A model under its tier: the name of a column in every report.
 
-    >>> named("openai/gpt-5", ""), named("openai/gpt-5", "T1")
+    >>> model_label("openai/gpt-5", ""), model_label("openai/gpt-5", "T1")
     ('openai/gpt-5', 'openai/gpt-5 (T1)')
     """
     return f"{model} ({tier})" if tier else model
@@ -176,7 +181,7 @@ def named(model: str, tier: str) -> str:
 # What is said of a model and of an attempt, whatever the format.
 
 
-class Figure(NamedTuple):
+class MetricRow(NamedTuple):
     """One row of the table of models."""
 
     name: str
@@ -186,51 +191,51 @@ class Figure(NamedTuple):
     """The models whose estimate rests on fewer cases or attempts than there are, and on how many; the name then ends in `*`."""
 
 
-def figures(models: Sequence[ModelSummary]) -> list[Figure]:
+def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
     """All that is known of some models, a row per figure; rows that only matter when something happened come last."""
     rows = [
-        Figure("cases", tuple(f"{model.cases:,}" for model in models)),
-        Figure("attempts", tuple(f"{model.attempts:,}" for model in models)),
-        Figure("correct", tuple(f"{model.correct:,}/{model.attempts:,}" for model in models)),
-        Figure("solved cases", tuple(f"{model.solved:,}/{model.cases:,}" for model in models)),
+        MetricRow("cases", tuple(f"{model.cases:,}" for model in models)),
+        MetricRow("attempts", tuple(f"{model.attempts:,}" for model in models)),
+        MetricRow("correct", tuple(f"{model.correct:,}/{model.attempts:,}" for model in models)),
+        MetricRow("solved cases", tuple(f"{model.solved:,}/{model.cases:,}" for model in models)),
     ]
     for k in sorted({k for model in models for k in model.pass_at}):
         nothing = Estimate(value=None)
         estimates = [model.pass_at.get(k, nothing) for model in models]
         thin = [estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
-        rows.append(_estimated(f"pass@{k}", models, estimates, tuple(map(rate, estimates)), thin))
+        rows.append(_estimate_row(f"pass@{k}", models, estimates, tuple(map(rate, estimates)), thin))
     rows += _levels(models)
     scores = [model.score for model in models]
-    rows.append(_estimated("mean score", models, scores, tuple(map(points, scores)), _thin(models, scores)))
+    rows.append(_estimate_row("mean score", models, scores, tuple(map(points, scores)), _thin_flags(models, scores)))
     for name, shares in (
         ("compiled", [model.compile_rate for model in models]),
         ("tests passed", [model.test_pass_rate for model in models]),
         ("lint score", [model.lint for model in models]),
     ):
         if name != "lint score" or any(share.value is not None for share in shares):
-            rows.append(_estimated(name, models, shares, tuple(map(rate, shares)), _thin(models, shares)))
+            rows.append(_estimate_row(name, models, shares, tuple(map(rate, shares)), _thin_flags(models, shares)))
     if any(model.flaky for model in models):
-        rows.append(Figure("flaky cases", tuple(f"{model.flaky:,}/{model.cases:,}" for model in models)))
+        rows.append(MetricRow("flaky cases", tuple(f"{model.flaky:,}/{model.cases:,}" for model in models)))
     rows += [
-        Figure("tokens", tuple(map(_tokens, models))),
-        Figure("cost", tuple(map(_cost, models))),
-        Figure("cost of pass", tuple(map(_cost_of_pass, models))),
-        Figure("mean latency", tuple(span(model.latency) for model in models)),
-        Figure("p50, p95", tuple(f"{seconds(model.latency_p50)}, {seconds(model.latency_p95)}" for model in models)),
-        Figure("missing", tuple(map(_missing, models))),
+        MetricRow("tokens", tuple(map(_tokens, models))),
+        MetricRow("cost", tuple(map(_cost, models))),
+        MetricRow("cost of pass", tuple(map(_cost_of_pass, models))),
+        MetricRow("mean latency", tuple(mean_seconds(model.latency) for model in models)),
+        MetricRow("p50, p95", tuple(f"{seconds(model.latency_p50)}, {seconds(model.latency_p95)}" for model in models)),
+        MetricRow("missing", tuple(map(_missing, models))),
     ]
     if any(model.truncated for model in models):
-        rows.append(Figure("cut off", tuple(f"{model.truncated:,}" for model in models)))
+        rows.append(MetricRow("cut off", tuple(f"{model.truncated:,}" for model in models)))
     if any(model.empty for model in models):
-        rows.append(Figure("empty", tuple(f"{model.empty:,}" for model in models)))
+        rows.append(MetricRow("empty", tuple(f"{model.empty:,}" for model in models)))
     if any(model.tampered for model in models):
-        rows.append(Figure("tampered", tuple(f"{model.tampered:,}" for model in models)))
+        rows.append(MetricRow("tampered", tuple(f"{model.tampered:,}" for model in models)))
     if any(model.rechecked for model in models):
-        rows.append(Figure("disagreed", tuple(map(_disagreed, models))))
+        rows.append(MetricRow("disagreed", tuple(map(_disagreed, models))))
     return rows
 
 
-def _thin(models: Sequence[ModelSummary], estimates: Sequence[Estimate]) -> list[bool]:
+def _thin_flags(models: Sequence[ModelSummary], estimates: Sequence[Estimate]) -> list[bool]:
     # where nothing is compiled or tested there is no estimate to be thin
     return [
         estimate.cases > 0 and (estimate.cases < model.cases or estimate.attempts < model.attempts)
@@ -238,21 +243,21 @@ def _thin(models: Sequence[ModelSummary], estimates: Sequence[Estimate]) -> list
     ]
 
 
-def _estimated(
+def _estimate_row(
     name: str,
     models: Sequence[ModelSummary],
     estimates: Sequence[Estimate],
     cells: tuple[str, ...],
     thin: Sequence[bool],
-) -> Figure:
+) -> MetricRow:
     if not any(thin):
-        return Figure(name, cells)
+        return MetricRow(name, cells)
     notes = tuple(
-        (named(model.model, model.tier), _rests_on(model, estimate))
+        (model_label(model.model, model.tier), _rests_on(model, estimate))
         for model, estimate, few in zip(models, estimates, thin, strict=True)
         if few
     )
-    return Figure(f"{name}*", cells, notes)
+    return MetricRow(f"{name}*", cells, notes)
 
 
 def _rests_on(model: ModelSummary, estimate: Estimate) -> str:
@@ -286,7 +291,7 @@ def _disagreed(model: ModelSummary) -> str:
     return f"{model.disagreed:,}/{model.rechecked:,} rechecked" if model.rechecked else "-"
 
 
-def footnotes(rows: Sequence[Figure]) -> list[str]:
+def footnotes(rows: Sequence[MetricRow]) -> list[str]:
     """What the starred rows rest on, such as `openai/gpt-5 (47/50 cases): pass@5`."""
     told: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -311,14 +316,14 @@ class SuiteTable(NamedTuple):
 
 def suite_tables(models: Sequence[ModelSummary]) -> list[SuiteTable]:
     """What the suites score, a table per model; none where there are no suites."""
-    return [_suite_table(named(model.model, model.tier), model.suites) for model in models if model.suites]
+    return [_suite_table(model_label(model.model, model.tier), model.suites) for model in models if model.suites]
 
 
 def _suite_table(model: str, scores: SuiteScores) -> SuiteTable:
     together: Counter[str] = Counter()
     for suite in scores.suites:
         together.update(suite.classes)
-    classes = tuple(in_order(together))
+    classes = tuple(ordered_class_counts(together))
     missing = sum(suite.missing for suite in scores.suites)
     rows = [
         (
@@ -353,37 +358,39 @@ def _suite_table(model: str, scores: SuiteScores) -> SuiteTable:
     )
 
 
-class Concern(NamedTuple):
+class FlaggedAttempts(NamedTuple):
     """Attempts to look at for one reason."""
 
     title: str
-    attempts: tuple[tuple[ModelSummary, Doubt], ...]
+    attempts: tuple[tuple[ModelSummary, Flag], ...]
     more: int
     """How many there are besides."""
 
 
-def concerns(models: Sequence[ModelSummary]) -> list[Concern]:
+def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
     """What a reader would want to see with their own eyes: forgeries, then verdicts that did not come out the same."""
     found = []
     forged = sum(model.tampered for model in models)
     if forged:
         rest = "its result and counts as failed" if forged == 1 else "their result and count as failed"
         attempts = tuple((model, doubt) for model in models for doubt in model.tampered_attempts)
-        found.append(Concern(f"{counted(forged, 'attempt')} tried to forge {rest}", attempts, forged - len(attempts)))
+        found.append(
+            FlaggedAttempts(f"{counted(forged, 'attempt')} tried to forge {rest}", attempts, forged - len(attempts))
+        )
     disagreed = sum(model.disagreed for model in models)
     if disagreed:
         rechecked = counted(sum(model.rechecked for model in models), "attempt")
         attempts = tuple((model, doubt) for model in models for doubt in model.disagreed_attempts)
         title = f"{disagreed:,} of {rechecked} did not come out the same when verified again"
-        found.append(Concern(title, attempts, disagreed - len(attempts)))
+        found.append(FlaggedAttempts(title, attempts, disagreed - len(attempts)))
     return found
 
 
-WAYS = 12
+MAX_VERIFICATION_WAYS = 12
 """Ways to verify that are listed: a cluster may have hundreds of nodes."""
 
 
-def verified(models: Sequence[ModelSummary]) -> str:
+def verification_text(models: Sequence[ModelSummary]) -> str:
     """How the attempts were verified, such as `400 isolated, full on node-7`; empty where none was run, and this machine read them."""
     ways: Counter[str] = Counter()
     for model in models:
@@ -391,13 +398,13 @@ def verified(models: Sequence[ModelSummary]) -> str:
             how = ", ".join(filter(None, (way.trust, way.isolation)))
             ways[" on ".join(filter(None, (how or "read", way.node)))] += way.attempts
     entries = sorted(ways.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{count:,} {line(way)}" for way, count in entries[:WAYS]]
-    if rest := entries[WAYS:]:
+    told = [f"{count:,} {line(way)}" for way, count in entries[:MAX_VERIFICATION_WAYS]]
+    if rest := entries[MAX_VERIFICATION_WAYS:]:
         told.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
     return "; ".join(told)
 
 
-def _levels(models: Sequence[ModelSummary]) -> Iterator[Figure]:
+def _levels(models: Sequence[ModelSummary]) -> Iterator[MetricRow]:
     """pass@k at each level of success, except one that says what being correct says."""
     nothing = Estimate(value=None)
     for level in dict.fromkeys(level for model in models for level in model.levels):
@@ -407,7 +414,7 @@ def _levels(models: Sequence[ModelSummary]) -> Iterator[Figure]:
         for k in sorted({k for each in known for k in each}):
             estimates = [each.get(k, nothing) for each in known]
             thin = [0 < estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
-            yield _estimated(f"{line(level)} pass@{k}", models, estimates, tuple(map(rate, estimates)), thin)
+            yield _estimate_row(f"{line(level)} pass@{k}", models, estimates, tuple(map(rate, estimates)), thin)
 
 
 def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
@@ -429,12 +436,12 @@ def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
     return ", ".join(told)
 
 
-def outcome(tried: Tried) -> str:
+def outcome(tried: AttemptText) -> str:
     """`correct`, `wrong`, or `missing` when it is not known which."""
     return "missing" if tried.correct is None else "correct" if tried.correct else "wrong"
 
 
-def obstacle(tried: Tried) -> tuple[str, str]:
+def missing_reason(tried: AttemptText) -> tuple[str, str]:
     """The stage an attempt without a verdict is at, and what stands in the way."""
     if tried.failure is not None:
         return tried.failure.stage, tried.failure.message
@@ -443,21 +450,26 @@ def obstacle(tried: Tried) -> tuple[str, str]:
     return ("judge", "only judges can tell") if tried.case.by_judges else ("verify", "not verified yet")
 
 
-def why(tried: Tried) -> str:
+def attempt_failure_reason(tried: AttemptText) -> str:
     """Why an attempt is not correct, in one line; empty when it is."""
     if tried.verdict is None:
-        return line(": ".join(obstacle(tried)), LINE)
+        return line(": ".join(missing_reason(tried)), MAX_REASON_LINE_CHARACTERS)
     found = tried.verdict.found
     if tried.correct:
         return ""
     if found.tampered:
-        return line(f"tampered: {found.tampered}", LINE)
-    if found.label and found.reason and found.label.casefold() not in found.reason[: BLANKS * LINE].casefold():
-        return line(f"{found.label}: {found.reason}", LINE)
-    return line(found.reason or found.label, LINE)
+        return line(f"tampered: {found.tampered}", MAX_REASON_LINE_CHARACTERS)
+    if (
+        found.label
+        and found.reason
+        and found.label.casefold()
+        not in found.reason[: SCANNED_CHARACTERS_PER_SHOWN * MAX_REASON_LINE_CHARACTERS].casefold()
+    ):
+        return line(f"{found.label}: {found.reason}", MAX_REASON_LINE_CHARACTERS)
+    return line(found.reason or found.label, MAX_REASON_LINE_CHARACTERS)
 
 
-def tests_passed(tried: Tried) -> str:
+def tests_passed(tried: AttemptText) -> str:
     """Tests passed of those that were run, such as `2/3`."""
     if tried.verdict is None or not tried.verdict.found.tests:
         return "-"
@@ -465,11 +477,11 @@ def tests_passed(tried: Tried) -> str:
     return f"{outcomes.count('passed')}/{len(outcomes)}"
 
 
-def response_class(tried: Tried) -> str:
+def response_class(tried: AttemptText) -> str:
     """The class of a response, such as `refusal`; empty where the attempt is none or was not judged."""
     if tried.verdict is None or tried.case.kind != "response":
         return ""
-    return classified(bool(tried.correct), tried.verdict.found.label)
+    return classify_response(bool(tried.correct), tried.verdict.found.label)
 
 
 def evidence_text(evidence: Evidence) -> str:

@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from steelyard.analysis.estimates import Estimate
-    from steelyard.comparison.gate import Change, Decision, ModelDecision
+    from steelyard.comparison.gate import CaseDrop, Decision, ModelDecision
 
-WORDS = {REGRESSED: "REGRESSED", NOT_REGRESSED: "NOT REGRESSED", CANNOT_TELL: "CANNOT TELL"}
-LISTED = 20
+VERDICT_WORDS = {REGRESSED: "REGRESSED", NOT_REGRESSED: "NOT REGRESSED", CANNOT_TELL: "CANNOT TELL"}
+MAX_LISTED_CASE_CHANGES = 20
 
 
 def text(decision: Decision, warnings: Sequence[str]) -> str:
     """What a person reads in a terminal: the verdict first, then the reasons."""
-    said = [WORDS[decision.verdict]]
+    said = [VERDICT_WORDS[decision.verdict]]
     for model in decision.models:
         said += [
             "",
-            f"{line(model.model)}: {WORDS[model.verdict]}",
+            f"{line(model.model)}: {VERDICT_WORDS[model.verdict]}",
             *(f"  {reason}" for reason in reasons(model, decision)),
         ]
         for title, changes in _lists(model):
-            said += [f"  {title}", *(f"    {_change(change)}" for change in changes[:LISTED])]
-            if len(changes) > LISTED:
-                said.append(f"    and {len(changes) - LISTED:,} more")
+            said += [f"  {title}", *(f"    {_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
+            if len(changes) > MAX_LISTED_CASE_CHANGES:
+                said.append(f"    and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
     if warnings:
         said += ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)]
     return "\n".join(said) + "\n"
@@ -40,18 +40,18 @@ def text(decision: Decision, warnings: Sequence[str]) -> str:
 
 def markdown(decision: Decision, warnings: Sequence[str]) -> str:
     """The same for a comment on a pull request."""
-    parts = [f"### {WORDS[decision.verdict]}"]
+    parts = [f"### {VERDICT_WORDS[decision.verdict]}"]
     for model in decision.models:
-        parts.append(f"**{code(model.model)}: {WORDS[model.verdict]}**")
+        parts.append(f"**{code(model.model)}: {VERDICT_WORDS[model.verdict]}**")
         parts.append("\n".join(f"- {escaped(reason)}" for reason in reasons(model, decision)))
         for title, changes in _lists(model):
             rows = [
                 [code(change.case), f"{change.baseline:.3f}", f"{change.current:.3f}", _p(change.p)]
-                for change in changes[:LISTED]
+                for change in changes[:MAX_LISTED_CASE_CHANGES]
             ]
             parts += [f"{title}:", table(["case", "baseline", "current", "p"], rows, "---:")]
-            if len(changes) > LISTED:
-                parts.append(f"and {len(changes) - LISTED:,} more")
+            if len(changes) > MAX_LISTED_CASE_CHANGES:
+                parts.append(f"and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
     if warnings:
         parts += ["#### Warnings", "\n".join(f"- {escaped(warning)}" for warning in warnings)]
     return "\n\n".join(parts) + "\n"
@@ -63,7 +63,11 @@ def as_json(decision: Decision, warnings: Sequence[str]) -> str:
     return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
 
 
-FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {"text": text, "json": as_json, "markdown": markdown}
+DECISION_FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {
+    "text": text,
+    "json": as_json,
+    "markdown": markdown,
+}
 
 
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
@@ -105,14 +109,14 @@ def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     yield from map(line, model.notes)
 
 
-def _lists(model: ModelDecision) -> Iterator[tuple[str, tuple[Change, ...]]]:
+def _lists(model: ModelDecision) -> Iterator[tuple[str, tuple[CaseDrop, ...]]]:
     if model.confirmed:
         yield "Cases that got worse", model.confirmed
     if model.suspects:
         yield "Suspects, no further down than chance can take them", model.suspects
 
 
-def _change(change: Change) -> str:
+def _change(change: CaseDrop) -> str:
     return f"{line(change.case)}  {change.baseline:.3f} -> {change.current:.3f}  p {_p(change.p)}"
 
 

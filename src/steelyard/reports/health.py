@@ -5,7 +5,7 @@ from __future__ import annotations
 from steelyard.records import Record
 
 
-class Level(Record, frozen=True, kw_only=True):
+class ContainmentLevel(Record, frozen=True, kw_only=True):
     """One level of containment, tried out here."""
 
     name: str
@@ -17,14 +17,14 @@ class Level(Record, frozen=True, kw_only=True):
     """Whether replies run at this level without a word from the user."""
 
 
-class Limit(Record, frozen=True, kw_only=True):
+class AttemptLimit(Record, frozen=True, kw_only=True):
     """What one attempt may use up."""
 
     name: str
     most: str
 
 
-class Tool(Record, frozen=True, kw_only=True):
+class ToolStatus(Record, frozen=True, kw_only=True):
     """A program that verifiers can use."""
 
     name: str
@@ -38,16 +38,16 @@ class Tool(Record, frozen=True, kw_only=True):
     """How to get it; empty when it is there."""
 
 
-class Health(Record, frozen=True, kw_only=True):
+class MachineHealth(Record, frozen=True, kw_only=True):
     """All that `steelyard doctor` finds out."""
 
     system: str
     root: bool
     level: str
     """The level that code runs at unless the user says otherwise; empty when none holds."""
-    levels: tuple[Level, ...]
+    levels: tuple[ContainmentLevel, ...]
     """From the strongest to the weakest."""
-    limits: tuple[Limit, ...]
-    tools: tuple[Tool, ...]
+    limits: tuple[AttemptLimit, ...]
+    tools: tuple[ToolStatus, ...]
     advice: tuple[str, ...]
     """What is worth knowing or doing about this machine."""

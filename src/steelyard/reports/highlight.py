@@ -13,14 +13,23 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-LONGEST = 50_000
+MAX_HIGHLIGHTED_CHARACTERS = 50_000
 """Characters; longer code is shown plain."""
 
-KEYWORD, STRING, NUMBER, COMMENT, NAME, BUILTIN, ADDED, REMOVED = "k", "s", "n", "c", "f", "b", "a", "d"
+(
+    KEYWORD_CSS_CLASS,
+    STRING_CSS_CLASS,
+    NUMBER_CSS_CLASS,
+    COMMENT_CSS_CLASS,
+    NAME_CSS_CLASS,
+    BUILTIN_CSS_CLASS,
+    ADDED_CSS_CLASS,
+    REMOVED_CSS_CLASS,
+) = "k", "s", "n", "c", "f", "b", "a", "d"
 """The classes of `page.css`."""
 
 
-class Language(NamedTuple):
+class HighlightLanguage(NamedTuple):
     """What can be told apart in a language, as far as colours want to know."""
 
     patterns: str
@@ -35,8 +44,8 @@ def highlighted(text: str, language: str) -> Markup:
     >>> str(highlighted('return "<b>"  # done', "python"))
     '<span class="k">return</span> <span class="s">&#34;&lt;b&gt;&#34;</span>  <span class="c"># done</span>'
     """
-    known = LANGUAGES.get(language.casefold())
-    if known is None or len(text) > LONGEST:
+    known = HIGHLIGHT_LANGUAGES.get(language.casefold())
+    if known is None or len(text) > MAX_HIGHLIGHTED_CHARACTERS:
         return escape(text)
     pieces = []
     end = 0
@@ -44,7 +53,7 @@ def highlighted(text: str, language: str) -> Markup:
         kind = match.lastgroup or ""
         word = match[0]
         if kind == "word":
-            kind = KEYWORD if word in known.keywords else BUILTIN if word in known.builtins else ""
+            kind = KEYWORD_CSS_CLASS if word in known.keywords else BUILTIN_CSS_CLASS if word in known.builtins else ""
         if kind:
             pieces += [escape(text[end : match.start()]), f'<span class="{kind}">{escape(word)}</span>']
             end = match.end()
@@ -58,13 +67,13 @@ def _pattern(patterns: str) -> re.Pattern[str]:
 
 _WORD = r"(?P<word>[^\W\d]\w*)"
 _NUMBER = r"(?P<n>\b\d[\w.]*(?:(?<=[eE])[+-]\d+)?)"
-_QUOTED = r'"(?:[^"\\\n]++|\\[\s\S]?)*+"?'
-_SINGLE = r"'(?:[^'\\\n]++|\\[\s\S]?)*+'?"
-_TRIPLE = r"\"\"\"(?:[^\\]|\\[\s\S]?)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\[\s\S]?)*?(?:'''|\Z)"
-_SLASHES = r"(?P<c>//.*|/\*[\s\S]*?(?:\*/|\Z))"
+_DOUBLE_QUOTED = r'"(?:[^"\\\n]++|\\[\s\S]?)*+"?'
+_SINGLE_QUOTED = r"'(?:[^'\\\n]++|\\[\s\S]?)*+'?"
+_TRIPLE_QUOTED = r"\"\"\"(?:[^\\]|\\[\s\S]?)*?(?:\"\"\"|\Z)|'''(?:[^\\]|\\[\s\S]?)*?(?:'''|\Z)"
+_SLASH_COMMENT = r"(?P<c>//.*|/\*[\s\S]*?(?:\*/|\Z))"
 
 
-def _names(*words: str) -> str:
+def _names_after(*words: str) -> str:
     """What stands after one of these words is a name that is defined there."""
     return "|".join(rf"(?<=\b{word} )\w+" for word in words)
 
@@ -73,13 +82,13 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_PYTHON = Language(
+_PYTHON = HighlightLanguage(
     "|".join(
         (
             r"(?P<c>#.*)",
-            rf"(?P<s>\b[rRbBuUfF]{{1,2}}(?=[\"'])|{_TRIPLE}|{_QUOTED}|{_SINGLE})",
+            rf"(?P<s>\b[rRbBuUfF]{{1,2}}(?=[\"'])|{_TRIPLE_QUOTED}|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
             r"(?P<b>^[ \t]*@[\w.]+)",
-            rf"(?P<f>{_names('def', 'class')})",
+            rf"(?P<f>{_names_after('def', 'class')})",
             _NUMBER,
             _WORD,
         )
@@ -94,13 +103,13 @@ _PYTHON = Language(
         "Exception IndexError KeyError TypeError ValueError AssertionError"
     ),
 )
-_RUST = Language(
+_RUST = HighlightLanguage(
     "|".join(
         (
-            _SLASHES,
-            rf"(?P<s>\bb?r(?P<fence>#*)\"[\s\S]*?(?:\"(?P=fence)|\Z)|{_QUOTED}|'(?:\\[^\n']{{1,10}}|[^\\\n'])')",
+            _SLASH_COMMENT,
+            rf"(?P<s>\bb?r(?P<fence>#*)\"[\s\S]*?(?:\"(?P=fence)|\Z)|{_DOUBLE_QUOTED}|'(?:\\[^\n']{{1,10}}|[^\\\n'])')",
             r"(?P<b>#!?\[[^\]\n]*\]?|\b\w+!|'[a-z_]\w*)",
-            rf"(?P<f>{_names('fn', 'struct', 'enum', 'trait', 'mod')})",
+            rf"(?P<f>{_names_after('fn', 'struct', 'enum', 'trait', 'mod')})",
             _NUMBER,
             _WORD,
         )
@@ -118,8 +127,8 @@ _C_WORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
     "short signed sizeof static struct switch typedef union unsigned void volatile while"
 )
-_C = Language(
-    "|".join((_SLASHES, rf"(?P<s>{_QUOTED}|{_SINGLE})", r"(?P<b>^[ \t]*#.*)", _NUMBER, _WORD)),
+_C = HighlightLanguage(
+    "|".join((_SLASH_COMMENT, rf"(?P<s>{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})", r"(?P<b>^[ \t]*#.*)", _NUMBER, _WORD)),
     _words(_C_WORDS),
     _words("NULL bool false true size_t uint8_t uint32_t uint64_t int32_t int64_t"),
 )
@@ -131,13 +140,13 @@ _CPP = _C._replace(
     ),
     builtins=_words("std string vector map set pair size_t"),
 )
-_JAVA = Language(
+_JAVA = HighlightLanguage(
     "|".join(
         (
-            _SLASHES,
-            rf"(?P<s>\"\"\"[\s\S]*?(?:\"\"\"|\Z)|{_QUOTED}|{_SINGLE})",
+            _SLASH_COMMENT,
+            rf"(?P<s>\"\"\"[\s\S]*?(?:\"\"\"|\Z)|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
             r"(?P<b>@\w+)",
-            rf"(?P<f>{_names('class', 'interface', 'enum', 'record')})",
+            rf"(?P<f>{_names_after('class', 'interface', 'enum', 'record')})",
             _NUMBER,
             _WORD,
         )
@@ -149,13 +158,13 @@ _JAVA = Language(
     ),
     _words("String Integer List Map Set Optional Object Math System"),
 )
-_JAVASCRIPT = Language(
+_JAVASCRIPT = HighlightLanguage(
     "|".join(
         (
-            _SLASHES,
-            rf"(?P<s>`(?:[^`\\]++|\\[\s\S]?)*+`?|{_QUOTED}|{_SINGLE})",
+            _SLASH_COMMENT,
+            rf"(?P<s>`(?:[^`\\]++|\\[\s\S]?)*+`?|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
             r"(?P<b>@\w+)",
-            rf"(?P<f>{_names('function', 'class', 'interface')})",
+            rf"(?P<f>{_names_after('function', 'class', 'interface')})",
             _NUMBER,
             _WORD,
         )
@@ -167,12 +176,12 @@ _JAVASCRIPT = Language(
     ),
     _words("Array Boolean JSON Map Math Number Object Promise RegExp Set String console module require"),
 )
-_GO = Language(
+_GO = HighlightLanguage(
     "|".join(
         (
-            _SLASHES,
-            rf"(?P<s>`[^`]*`?|{_QUOTED}|{_SINGLE})",
-            rf"(?P<f>{_names('func', 'type')})",
+            _SLASH_COMMENT,
+            rf"(?P<s>`[^`]*`?|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
+            rf"(?P<f>{_names_after('func', 'type')})",
             _NUMBER,
             _WORD,
         )
@@ -183,11 +192,11 @@ _GO = Language(
     ),
     _words("append bool byte cap copy error float64 int int64 len make new panic rune string uint uint64"),
 )
-_HCL = Language(
+_HCL = HighlightLanguage(
     "|".join(
         (
-            rf"(?P<c>#.*|{_SLASHES[5:-1]})",
-            rf"(?P<s>{_QUOTED}|<<-?(?P<fence>\w+)[\s\S]*?(?:^[ \t]*(?P=fence)\b|\Z))",
+            rf"(?P<c>#.*|{_SLASH_COMMENT[5:-1]})",
+            rf"(?P<s>{_DOUBLE_QUOTED}|<<-?(?P<fence>\w+)[\s\S]*?(?:^[ \t]*(?P=fence)\b|\Z))",
             r"(?P<b>^[ \t]*[\w-]+(?= *=))",
             _NUMBER,
             _WORD,
@@ -198,9 +207,15 @@ _HCL = Language(
     ),
     _words("var local each count self path string number bool list map object set any"),
 )
-_SHELL = Language(
+_SHELL = HighlightLanguage(
     "|".join(
-        (r"(?P<c>(?:^|(?<=\s))#.*)", rf"(?P<s>{_QUOTED}|'[^']*'?)", r"(?P<b>\$\w+|\$\{[^}\n]*\}?)", _NUMBER, _WORD)
+        (
+            r"(?P<c>(?:^|(?<=\s))#.*)",
+            rf"(?P<s>{_DOUBLE_QUOTED}|'[^']*'?)",
+            r"(?P<b>\$\w+|\$\{[^}\n]*\}?)",
+            _NUMBER,
+            _WORD,
+        )
     ),
     _words("if then else elif fi for in do done while until case esac function return exit local export set"),
     _words("echo printf cd test read source trap eval exec shift"),
@@ -209,20 +224,20 @@ _SQL_WORDS = (
     "select from where and or not in is null as on join left right inner outer group by order having limit offset insert into values "
     "update set delete create table view index distinct union all case when then else end with over partition asc desc"
 )
-_SQL = Language(
-    "|".join((r"(?P<c>--.*|/\*[\s\S]*?(?:\*/|\Z))", rf"(?P<s>'[^']*'?|{_QUOTED})", _NUMBER, _WORD)),
+_SQL = HighlightLanguage(
+    "|".join((r"(?P<c>--.*|/\*[\s\S]*?(?:\*/|\Z))", rf"(?P<s>'[^']*'?|{_DOUBLE_QUOTED})", _NUMBER, _WORD)),
     _words(_SQL_WORDS) | _words(_SQL_WORDS.upper()),
 )
-_JSON = Language(
-    "|".join((r'(?P<f>"(?:[^"\\\n]++|\\[\s\S]?)*+"(?= *:))', rf"(?P<s>{_QUOTED})", _NUMBER, _WORD)),
+_JSON = HighlightLanguage(
+    "|".join((r'(?P<f>"(?:[^"\\\n]++|\\[\s\S]?)*+"(?= *:))', rf"(?P<s>{_DOUBLE_QUOTED})", _NUMBER, _WORD)),
     _words("true false null"),
 )
-_YAML = Language(
+_YAML = HighlightLanguage(
     "|".join(
         (
             r"(?P<c>(?:^|(?<=\s))#.*)",
             r"(?P<f>^[ \t]*(?:- )?[\w.-]+(?=:(?:\s|$))|^\[.*)",
-            rf"(?P<s>{_QUOTED}|'[^'\n]*'?)",
+            rf"(?P<s>{_DOUBLE_QUOTED}|'[^'\n]*'?)",
             _NUMBER,
             _WORD,
         )
@@ -230,9 +245,9 @@ _YAML = Language(
     _words("true false null yes no"),
 )
 _TOML = _YAML._replace(patterns=_YAML.patterns.replace("=:(?:\\s|$)", "= *="))
-_DIFF = Language(r"(?P<k>^(?:diff|index|---|\+\+\+) .*)|(?P<b>^@@.*)|(?P<a>^\+.*)|(?P<d>^-.*)")
+_DIFF = HighlightLanguage(r"(?P<k>^(?:diff|index|---|\+\+\+) .*)|(?P<b>^@@.*)|(?P<a>^\+.*)|(?P<d>^-.*)")
 
-LANGUAGES = {
+HIGHLIGHT_LANGUAGES = {
     "bash": _SHELL,
     "c": _C,
     "c++": _CPP,

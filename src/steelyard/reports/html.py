@@ -10,77 +10,83 @@ import jinja2
 from markupsafe import Markup
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.summary import CaseSummary, ModelSummary, Results, Summary, Tried, hardest
+from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
 from steelyard.errors import InputError
 from steelyard.reports import comparison, figures, gate, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
-from steelyard.reports.charts.svg import Drawing, inline
+from steelyard.reports.charts.svg import InlineSvg, inline_svg
 from steelyard.reports.highlight import highlighted
-from steelyard.reports.outlines import FEW, Chosen, Outline, chosen, outline
+from steelyard.reports.outlines import (
+    MAX_SMALL_RUN_ATTEMPTS,
+    AttemptMetrics,
+    ShownAttempts,
+    attempt_metrics,
+    shown_attempts,
+)
 from steelyard.stats.paired import difference_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from steelyard.comparison.gate import Decision, ModelDecision
-    from steelyard.comparison.threshold import Comparison
+    from steelyard.comparison.threshold import ThresholdComparison
     from steelyard.records import Case, RunInfo
     from steelyard.reports.charts.run import Chart
-    from steelyard.tiers.analysis import Analysis
-    from steelyard.tiers.rubrics import Heard
+    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.tiers.rubrics import JudgingResult
 
-LARGEST = 4_900_000
+SMALL_RUN_PAGE_BYTES = 4_900_000
 """Bytes of the page of a small run."""
-EACH = 4_500
+PAGE_BYTES_PER_ATTEMPT = 4_500
 """Bytes that each attempt beyond those of a small run may add."""
-MOST_CHARACTERS = (100_000, 20_000, 8_000, 3_000, 1_200, 500, 200, 80, 0)
+ATTEMPT_TEXT_CHARACTER_LIMITS = (100_000, 20_000, 8_000, 3_000, 1_200, 500, 200, 80, 0)
 """Of each text of an attempt: the first that leaves room for the others. With 0 only the line that sums it up is left."""
-NO_ROOM = Markup(
+PAGE_FULL_NOTICE = Markup(
     '<p class="soft small">The page has no room for the rest; steelyard show and steelyard view have it.</p>\n'
 )
-SMALL = 16_000
+MAX_CACHED_PART_BYTES = 16_000
 """Bytes up to which a part of the page is kept for later, rather than made anew."""
-MOST_ROWS = 2_000
+MAX_MATRIX_ROWS = 2_000
 """Of the matrix; a larger one is no longer looked at."""
-NAME = 120
+MAX_PAGE_NAME_CHARACTERS = 120
 """Letters of a name."""
 
 
-class Against(NamedTuple):
+class BaselineReport(NamedTuple):
     """What a run is held against, and what came of it."""
 
-    comparison: Comparison
+    comparison: ThresholdComparison
     decision: Decision
     warnings: tuple[str, ...] = ()
 
 
-class Material(NamedTuple):
+class HtmlReportData(NamedTuple):
     """All that a page is made of: numbers of every attempt, and texts of those that are shown."""
 
     info: RunInfo
     cases: Sequence[Case]
     summary: Summary
-    attempts: Sequence[Outline]
+    attempts: Sequence[AttemptMetrics]
     """All of them, in order."""
-    chosen: Chosen
-    shown: Sequence[Tried]
+    chosen: ShownAttempts
+    shown: Sequence[AttemptText]
     """Those with their texts."""
-    heard: Mapping[str, Sequence[Heard]] = {}
+    heard: Mapping[str, Sequence[JudgingResult]] = {}
     """What judges said, by the key of the reply."""
-    tiers: Analysis | None = None
-    against: Against | None = None
+    tiers: ExperimentAnalysis | None = None
+    against: BaselineReport | None = None
 
 
-class Group(NamedTuple):
+class ReportCell(NamedTuple):
     """The attempts of one model at one case: a cell of the matrix, and a heading further down."""
 
     anchor: str
     """Made of positions, so that nothing a user or a model wrote ends up in a link."""
     name: str
     summary: CaseSummary | None
-    attempts: Sequence[Part]
+    attempts: Sequence[RenderedAttempt]
     more: str
     """What is not shown of them, in words."""
     change: str = ""
@@ -101,7 +107,7 @@ class Group(NamedTuple):
         return "full" if self.summary.correct == self.summary.attempts else "part"
 
 
-class Part(NamedTuple):
+class RenderedAttempt(NamedTuple):
     """One attempt on the page."""
 
     anchor: str
@@ -109,12 +115,12 @@ class Part(NamedTuple):
     content: Markup
 
 
-class Row(NamedTuple):
+class ReportCaseRow(NamedTuple):
     """One case: a row of the matrix, and a section further down."""
 
     anchor: str
     case: Case
-    groups: Sequence[Group]
+    groups: Sequence[ReportCell]
     head: Markup
 
     @property
@@ -128,7 +134,7 @@ class Row(NamedTuple):
         return any(group.attempts for group in self.groups)
 
 
-class Said(NamedTuple):
+class HeadlineVerdict(NamedTuple):
     """The verdict on the whole run."""
 
     state: str
@@ -137,51 +143,55 @@ class Said(NamedTuple):
     sentence: str
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """The page of a run that is in memory as a whole."""
-    return page(gathered(results))
+    return page(html_report_data(results))
 
 
-def gathered(results: Results) -> Material:
+def html_report_data(results: RunResults) -> HtmlReportData:
     """What the page of such a run is made of."""
-    attempts = [outline(tried) for tried in results.attempts]
-    picked = chosen(attempts)
+    attempts = [attempt_metrics(tried) for tried in results.attempts]
+    picked = shown_attempts(attempts)
     shown = [tried for tried, each in zip(results.attempts, attempts, strict=True) if each.place in picked.places]
-    return Material(results.info, results.cases, results.summary, attempts, picked, shown)
+    return HtmlReportData(results.info, results.cases, results.summary, attempts, picked, shown)
 
 
-def page(material: Material, *, draws: bool = True) -> str:
+def page(material: HtmlReportData, *, draws: bool = True) -> str:
     """The page: the verdict and the headline numbers, charts, the matrix, then attempts; without pictures if asked."""
     summary, models = material.summary, material.summary.models
-    all_figures = figures.figures(models)
+    all_figures = figures.metric_rows(models)
     known = {
         "style": style(),
         "info": material.info,
         "summary": summary,
-        "names": [figures.named(model.model, model.tier) for model in models],
+        "names": [figures.model_label(model.model, model.tier) for model in models],
         "eval_sets": [PurePath(file.path).name for file in material.info.eval_sets],
-        "sizes": _sizes(material),
-        "said": _said(material),
-        "kept": _kept(material),
+        "sizes": _size_summary(material),
+        "said": _headline_verdict(material),
+        "kept": _shown_texts_note(material),
         "ks": sorted({k for model in models for k in model.pass_at}),
         "thin": _thin(models),
         "figures": all_figures,
         "footnotes": figures.footnotes(all_figures),
-        "verified": figures.verified(models),
+        "verified": figures.verification_text(models),
         "suites": figures.suite_tables(models),
-        "tier_tables": list(tiers.tables(material.tiers)) if material.tiers else [],
+        "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
         "tier_warnings": material.tiers.warnings if material.tiers else (),
-        "against": _against(material.against) if material.against else None,
-        **_drawn(material, draws),
+        "against": _baseline_context(material.against) if material.against else None,
+        **_chart_context(material, draws),
     }
     rows = _rows(material)
-    pieces = _Pieces(material)
-    room = LARGEST + EACH * max(0, len(material.shown) - FEW) - len(_render(known, material, rows).encode())
+    pieces = _TextFitter(material)
+    room = (
+        SMALL_RUN_PAGE_BYTES
+        + PAGE_BYTES_PER_ATTEMPT * max(0, len(material.shown) - MAX_SMALL_RUN_ATTEMPTS)
+        - len(_render(known, material, rows).encode())
+    )
     fitted = pieces.fitted(room)
     return _render(known, material, _rows(material, fitted))
 
 
-def _render(known: dict[str, Any], material: Material, rows: Sequence[Row]) -> str:
+def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[ReportCaseRow]) -> str:
     places = [(model.model, model.tier) for model in material.summary.models]
     anchors = {
         (row.case.id, *place): group.anchor
@@ -203,17 +213,17 @@ def _render(known: dict[str, Any], material: Material, rows: Sequence[Row]) -> s
                     [
                         (
                             doubt,
-                            figures.named(model.model, model.tier),
+                            figures.model_label(model.model, model.tier),
                             anchors.get((doubt.case, model.model, model.tier), ""),
                         )
                         for model, doubt in concern.attempts
                     ],
                 )
-                for concern in figures.concerns(material.summary.models)
+                for concern in figures.flagged_attempts(material.summary.models)
             ],
             failed=[
-                (case, figures.named(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
-                for case in hardest(material.summary)
+                (case, figures.model_label(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
+                for case in hardest_cases(material.summary)
             ],
         )
     )
@@ -222,7 +232,7 @@ def _render(known: dict[str, Any], material: Material, rows: Sequence[Row]) -> s
 # What is said first.
 
 
-def _sizes(material: Material) -> str:
+def _size_summary(material: HtmlReportData) -> str:
     """How many cases, models and tiers there are."""
     models = material.summary.models
     told = [
@@ -233,44 +243,48 @@ def _sizes(material: Material) -> str:
     return " · ".join([*told, figures.counted(len(tier_names), "tier")] if tier_names else told)
 
 
-def _said(material: Material) -> Said:
+def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
     """The verdict: that of the gate where there is a baseline, else who is ahead, or how good the only model is."""
     summary = material.summary
     if material.against is not None:
-        return _gated(material.against)
+        return _gate_verdict(material.against)
     judged = [model for model in summary.models if model.attempts]
     if not judged:
-        return Said("unsure", "Nothing was judged", "No attempt has a verdict, so there is nothing to say yet.")
+        return HeadlineVerdict(
+            "unsure", "Nothing was judged", "No attempt has a verdict, so there is nothing to say yet."
+        )
     if not summary.conclusive:
-        return Said("unsure", "Cannot tell", "More than 5% of the cases of some model are unscored.")
+        return HeadlineVerdict("unsure", "Cannot tell", "More than 5% of the cases of some model are unscored.")
     if len(judged) == 1:
         (model,) = judged
         share = f"{model.correct:,} of {figures.counted(model.attempts, 'attempt')} are correct"
         solved = f"{model.solved:,} of {figures.counted(model.cases, 'case')} were solved at least once"
-        return Said("plain", f"{model.correct / model.attempts:.1%} correct", f"{share}; {solved}.")
-    return _leader(summary, judged)
+        return HeadlineVerdict("plain", f"{model.correct / model.attempts:.1%} correct", f"{share}; {solved}.")
+    return _leader_verdict(summary, judged)
 
 
-def _gated(against: Against) -> Said:
+def _gate_verdict(against: BaselineReport) -> HeadlineVerdict:
     verdict = against.decision.verdict
     state = {gates.REGRESSED: "bad", gates.NOT_REGRESSED: "good"}.get(verdict, "unsure")
-    told = [_told(model, against.decision) for model in against.decision.models[:3]]
-    return Said(
-        state, verdict.capitalize(), f"Held against {figures.line(against.comparison.baseline, NAME)}. {' '.join(told)}"
+    told = [_model_change_sentence(model, against.decision) for model in against.decision.models[:3]]
+    return HeadlineVerdict(
+        state,
+        verdict.capitalize(),
+        f"Held against {figures.line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(told)}",
     )
 
 
-def _told(model: ModelDecision, whole: Decision) -> str:
+def _model_change_sentence(model: ModelDecision, whole: Decision) -> str:
     """How a model moved, and which cases got worse."""
     worse = [change.case for change in model.confirmed]
-    named = ", ".join(figures.line(case, NAME) for case in worse[:3]) + (
+    named = ", ".join(figures.line(case, MAX_PAGE_NAME_CHARACTERS) for case in worse[:3]) + (
         f" and {len(worse) - 3:,} more" if worse[3:] else ""
     )
     moved = next(gate.reasons(model, whole))
-    return f"{figures.line(model.model, NAME)}: {moved}{f'; worse: {named}' if worse else ''}."
+    return f"{figures.line(model.model, MAX_PAGE_NAME_CHARACTERS)}: {moved}{f'; worse: {named}' if worse else ''}."
 
 
-def _leader(summary: Summary, judged: Sequence[ModelSummary]) -> Said:
+def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> HeadlineVerdict:
     """Who is ahead of the next, on the cases that both were asked, and how sure that is."""
     rates: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
     for case in summary.cases:
@@ -280,9 +294,9 @@ def _leader(summary: Summary, judged: Sequence[ModelSummary]) -> Said:
     best, next_best = ranked[:2]
     first, second = (rates.get((model.model, model.tier), {}) for model in (best, next_best))
     shared = sorted(first.keys() & second.keys())
-    names = [figures.line(run.short_name(model, judged), NAME) for model in (best, next_best)]
+    names = [figures.line(run.short_name(model, judged), MAX_PAGE_NAME_CHARACTERS) for model in (best, next_best)]
     if len(shared) < 2:
-        return Said(
+        return HeadlineVerdict(
             "plain", f"{names[0]} has the most correct attempts", "Too few cases are shared to say by how much."
         )
     counts = [1 / each[case][1] for case in shared for each in (first, second)]
@@ -294,15 +308,17 @@ def _leader(summary: Summary, judged: Sequence[ModelSummary]) -> Said:
     told = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {figures.counted(len(shared), 'case')} that both tried"
     if interval is None or interval.low <= 0:
         who = "model" if len({model.model for model in judged}) > 1 else "tier"
-        return Said("unsure", f"No {who} is clearly ahead", f"{names[0]} is {told}: no more than chance can do.")
-    return Said("ahead", f"{names[0]} is ahead", f"It is {told}.")
+        return HeadlineVerdict(
+            "unsure", f"No {who} is clearly ahead", f"{names[0]} is {told}: no more than chance can do."
+        )
+    return HeadlineVerdict("ahead", f"{names[0]} is ahead", f"It is {told}.")
 
 
 def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:
     return sum(share for share, _ in rates.values()) / len(rates) if rates else 0.0
 
 
-def _kept(material: Material) -> str:
+def _shown_texts_note(material: HtmlReportData) -> str:
     """Which texts are on the page, where not all are."""
     total = len(material.attempts)
     failed = sum(not attempt.correct for attempt in material.attempts)
@@ -327,7 +343,7 @@ def _thin(models: Sequence[ModelSummary]) -> set[int]:
 # Charts.
 
 
-def _drawn(material: Material, draws: bool) -> dict[str, Any]:
+def _chart_context(material: HtmlReportData, draws: bool) -> dict[str, Any]:
     """The charts as they stand on the page, each with its table; and what to do where none can be drawn."""
     found = run.charts(material.summary, material.cases, material.attempts)
     of_tiers = [
@@ -338,7 +354,7 @@ def _drawn(material: Material, draws: bool) -> dict[str, Any]:
         # what judges say is part of their quality, so theirs says more
         found = [chart for chart in found if chart.name != "cost-quality"]
     advice = ""
-    drawings: dict[str, Drawing] = {}
+    drawings: dict[str, InlineSvg] = {}
     if draws:
         try:
             for chart in (*found, *of_tiers):
@@ -348,14 +364,14 @@ def _drawn(material: Material, draws: bool) -> dict[str, Any]:
     return {"charts": found, "tier_charts": of_tiers, "drawings": drawings, "advice": advice}
 
 
-def _picture(chart: Chart) -> Drawing:
-    return inline(charts.rendered(chart.bare, "svg"), f"chart-{chart.name}", chart.title, chart.description)
+def _picture(chart: Chart) -> InlineSvg:
+    return inline_svg(charts.chart_image(chart.bare, "svg"), f"chart-{chart.name}", chart.title, chart.description)
 
 
 # The comparison with a baseline.
 
 
-def _against(against: Against) -> dict[str, Any]:
+def _baseline_context(against: BaselineReport) -> dict[str, Any]:
     compared, decided = against.comparison, against.decision
     return {
         "baseline": compared.baseline,
@@ -371,25 +387,25 @@ def _against(against: Against) -> dict[str, Any]:
         "states": {gates.REGRESSED: "none", gates.NOT_REGRESSED: "full", gates.CANNOT_TELL: "gap"},
         "suites": comparison.suite_rows(compared),
         "changes": [("Regressions", compared.regressions), ("Improvements", compared.improvements)],
-        "lists": [(title, names) for title, names in comparison.lists(compared)],
+        "lists": [(title, names) for title, names in comparison.uncompared_names(compared)],
         "warnings": against.warnings,
-        "listed": LISTED,
+        "listed": MAX_PAGE_LISTED_CHANGES,
     }
 
 
-LISTED = 50
+MAX_PAGE_LISTED_CHANGES = 50
 """Changes that are listed; the others are counted."""
 
 
 # The matrix, and the attempts below it.
 
 
-def _rows(material: Material, fitted: _Fitted | None = None) -> list[Row]:
+def _rows(material: HtmlReportData, fitted: _FittedTexts | None = None) -> list[ReportCaseRow]:
     """The cases with their attempts; without a fit the attempts are empty."""
-    shown: dict[tuple[str, str, str], list[Tried]] = {}
+    shown: dict[tuple[str, str, str], list[AttemptText]] = {}
     for tried in material.shown:
         shown.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    hidden: dict[tuple[str, str, str], list[Outline]] = {}
+    hidden: dict[tuple[str, str, str], list[AttemptMetrics]] = {}
     for attempt in material.attempts:
         if attempt.place not in material.chosen.places:
             hidden.setdefault(attempt[:3], []).append(attempt)
@@ -401,24 +417,24 @@ def _rows(material: Material, fitted: _Fitted | None = None) -> list[Row]:
         for column, model in enumerate(material.summary.models, 1):
             place = (case.id, model.model, model.tier)
             anchor = f"case-{number}-model-{column}"
-            name = figures.named(model.model, model.tier)
+            name = figures.model_label(model.model, model.tier)
             parts = [
-                Part(
+                RenderedAttempt(
                     f"{anchor}-attempt-{place_of}",
                     figures.outcome(tried),
                     fitted.attempts[id(tried)] if fitted else Markup(""),
                 )
                 for place_of, tried in enumerate(shown.get(place, ()), 1)
             ]
-            more = _more(hidden.get(place, ()))
+            more = _hidden_attempts_note(hidden.get(place, ()))
             change = changes.get((case.id, name), "")
-            groups.append(Group(anchor, name, counts.get(place), parts, more, change))
+            groups.append(ReportCell(anchor, name, counts.get(place), parts, more, change))
         head = fitted.cases[case.id] if fitted and case.id in fitted.cases else Markup("")
-        rows.append(Row(f"case-{number}", case, groups, head))
+        rows.append(ReportCaseRow(f"case-{number}", case, groups, head))
     return rows
 
 
-def _changes(against: Against | None) -> dict[tuple[str, str], str]:
+def _changes(against: BaselineReport | None) -> dict[tuple[str, str], str]:
     """How the score of a case moved, by case and model, where it moved by more than the threshold."""
     if against is None:
         return {}
@@ -427,7 +443,7 @@ def _changes(against: Against | None) -> dict[tuple[str, str], str]:
     return {(change.case_id, names[change.model]): f"{change.delta:+.2f}" for change in changes}
 
 
-def _more(hidden: Sequence[Outline]) -> str:
+def _hidden_attempts_note(hidden: Sequence[AttemptMetrics]) -> str:
     if not hidden:
         return ""
     states = [
@@ -442,19 +458,19 @@ def _more(hidden: Sequence[Outline]) -> str:
     return f"{figures.counted(len(hidden), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
 
 
-class _Matrix(NamedTuple):
-    rows: Sequence[Row]
+class _ShownMatrix(NamedTuple):
+    rows: Sequence[ReportCaseRow]
     left_out: str
 
 
-def _matrix(rows: Sequence[Row]) -> _Matrix:
+def _matrix(rows: Sequence[ReportCaseRow]) -> _ShownMatrix:
     """The rows of the matrix; of very many those where something failed, and the first of the others."""
-    if len(rows) <= MOST_ROWS:
-        return _Matrix(rows, "")
+    if len(rows) <= MAX_MATRIX_ROWS:
+        return _ShownMatrix(rows, "")
     failed = [row for row in rows if any(group.state != "full" for group in row.groups)]
-    kept = {row.anchor for row in (*failed, *rows)[:MOST_ROWS]} if len(failed) < MOST_ROWS else set()
-    chosen_rows = [row for row in rows if row.anchor in kept] if kept else failed[:MOST_ROWS]
-    return _Matrix(
+    kept = {row.anchor for row in (*failed, *rows)[:MAX_MATRIX_ROWS]} if len(failed) < MAX_MATRIX_ROWS else set()
+    chosen_rows = [row for row in rows if row.anchor in kept] if kept else failed[:MAX_MATRIX_ROWS]
+    return _ShownMatrix(
         chosen_rows,
         f"{len(chosen_rows):,} of {figures.counted(len(rows), 'case')} are shown: "
         + (
@@ -465,17 +481,17 @@ def _matrix(rows: Sequence[Row]) -> _Matrix:
     )
 
 
-class _Fitted(NamedTuple):
+class _FittedTexts(NamedTuple):
     """Parts of the page that fit into it together."""
 
     cases: dict[str, Markup]
     attempts: dict[int, Markup]
 
 
-class _Pieces:
+class _TextFitter:
     """The parts of a page that hold the texts of others, made as long as there is room for."""
 
-    def __init__(self, material: Material) -> None:
+    def __init__(self, material: HtmlReportData) -> None:
         macros: Any = environment().get_template("attempt.html.j2").module
         asked = {tried.case.id for tried in material.shown}
         self._cases = [case for case in material.cases if case.id in asked]
@@ -484,45 +500,47 @@ class _Pieces:
         def case_head(case: Case) -> Callable[[int], Markup]:
             return lambda most: macros.case_head(case, most)
 
-        def attempt(tried: Tried) -> Callable[[int], Markup]:
+        def attempt(tried: AttemptText) -> Callable[[int], Markup]:
             said = material.heard.get(tried.reply.key, ()) if tried.reply else ()
 
             def made(most: int) -> Markup:
                 # the longer the texts may be, the more of them
-                body = macros.attempt_body(tried, said, most, max(2, min(200, most // 40))) if most else NO_ROOM
+                body = (
+                    macros.attempt_body(tried, said, most, max(2, min(200, most // 40))) if most else PAGE_FULL_NOTICE
+                )
                 return Markup("<summary>{}</summary>\n<div>\n{}</div>").format(macros.attempt_line(tried), body)
 
             return made
 
         self._makers = [*map(case_head, self._cases), *map(attempt, self._shown)]
 
-    def fitted(self, room: int) -> _Fitted:
+    def fitted(self, room: int) -> _FittedTexts:
         """All of them, the longest cut until all together take no more bytes than there is room for."""
-        made = _within(self._makers, room)
+        made = _fitted_parts(self._makers, room)
         heads, bodies = made[: len(self._cases)], made[len(self._cases) :]
-        return _Fitted(
+        return _FittedTexts(
             {case.id: head for case, head in zip(self._cases, heads, strict=True)},
             {id(tried): body for tried, body in zip(self._shown, bodies, strict=True)},
         )
 
 
-def _within(makers: Sequence[Callable[[int], Markup]], room: int) -> list[Markup]:
-    first, *smaller = MOST_CHARACTERS
+def _fitted_parts(makers: Sequence[Callable[[int], Markup]], room: int) -> list[Markup]:
+    first, *smaller = ATTEMPT_TEXT_CHARACTER_LIMITS
     kept: dict[int, Markup] = {}
     sizes = []
     for place, make in enumerate(makers):
         piece = make(first)
         sizes.append(len(piece.encode()))
-        if sizes[-1] <= SMALL:
+        if sizes[-1] <= MAX_CACHED_PART_BYTES:
             kept[place] = piece
-    level = _level(sizes, room)
+    level = _fair_size_limit(sizes, room)
     return [
-        _fitting(make, level, smaller) if size > level else kept[place] if place in kept else make(first)
+        _longest_fitting(make, level, smaller) if size > level else kept[place] if place in kept else make(first)
         for place, (make, size) in enumerate(zip(makers, sizes, strict=True))
     ]
 
 
-def _fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int]) -> Markup:
+def _longest_fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int]) -> Markup:
     """The longest of some sizes that fits, which come in descending order; the smallest where none does."""
     best = None
     low, high = 0, len(sizes) - 1
@@ -536,10 +554,10 @@ def _fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int
     return make(sizes[-1]) if best is None else best
 
 
-def _level(sizes: Sequence[int], room: int) -> int:
+def _fair_size_limit(sizes: Sequence[int], room: int) -> int:
     """The size that all larger ones must come down to, so that all fit: short ones leave their share to long ones.
 
-    >>> _level([10, 20, 500, 900], 230), _level([10, 20], 1000)
+    >>> _fair_size_limit([10, 20, 500, 900], 230), _fair_size_limit([10, 20], 1000)
     (100, 20)
     """
     left = room
@@ -555,7 +573,7 @@ def _level(sizes: Sequence[int], room: int) -> int:
 # The templates, for this page and for those of the viewer.
 
 
-class Cut(NamedTuple):
+class TruncatedText(NamedTuple):
     """A text, or its beginning and its end."""
 
     head: str
@@ -564,17 +582,17 @@ class Cut(NamedTuple):
     tail: str = ""
 
 
-def cut(text: str, most: int) -> Cut:
+def truncated_text(text: str, most: int) -> TruncatedText:
     """A text of at most so many characters, of a longer one more of its beginning than of its end.
 
-    >>> cut("abcdefghij", 6)
-    Cut(head='abcd', left_out=4, tail='ij')
+    >>> truncated_text("abcdefghij", 6)
+    TruncatedText(head='abcd', left_out=4, tail='ij')
     """
     if len(text) <= most:
-        return Cut(text)
+        return TruncatedText(text)
     tail = most // 3
     head = most - tail
-    return Cut(text[:head], len(text) - most, text[len(text) - tail :])
+    return TruncatedText(text[:head], len(text) - most, text[len(text) - tail :])
 
 
 def code(text: str, language: str) -> Markup:
@@ -582,7 +600,7 @@ def code(text: str, language: str) -> Markup:
     return highlighted(figures.plain(text).rstrip("\n"), language)
 
 
-def code_language(tried: Tried) -> str:
+def code_language(tried: AttemptText) -> str:
     """What the code of an attempt is written in: that of an agent is a patch."""
     return "diff" if tried.case.workspace else tried.case.language or tried.case.kind
 
@@ -613,12 +631,12 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
         "code": code,
         "code_language": code_language,
         "counted": figures.counted,
-        "cut": cut,
+        "cut": truncated_text,
         "evidence": figures.evidence_text,
         "interval": _interval,
         "line": figures.line,
         "money": figures.money,
-        "obstacle": figures.obstacle,
+        "obstacle": figures.missing_reason,
         "outcome": figures.outcome,
         "percent": _percent,
         "plain": figures.plain,
@@ -626,7 +644,7 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
         "response_class": figures.response_class,
         "seconds": figures.seconds,
         "tests_passed": figures.tests_passed,
-        "why": figures.why,
+        "why": figures.attempt_failure_reason,
     }
     return made
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.suites import accuracy
-from steelyard.reports.figures import escaped_json, named, obstacle, response_class
+from steelyard.reports.figures import escaped_json, missing_reason, model_label, response_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from steelyard.analysis.suite_scores import SuiteScores
-    from steelyard.analysis.summary import CaseSummary, ModelSummary, Results, Tried
+    from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """The whole run as one JSON object; a failure of ours is listed in `failures`, never among the results."""
     info, summary = results.info, results.summary
     stems = [PurePath(file.path).stem for file in info.eval_sets]
@@ -29,11 +29,11 @@ def report(results: Results) -> str:
         "id": info.id,
         "created_at": info.started_at,
         "eval_set": {"id": together, "name": together, "case_count": len(results.cases)},
-        "models_evaluated": [named(model.model, model.tier) for model in summary.models],
+        "models_evaluated": [model_label(model.model, model.tier) for model in summary.models],
         "results": [_result(info.id, tried, tried.verdict) for tried in results.attempts if tried.verdict is not None],
         "failures": [_failure(tried) for tried in results.attempts if tried.verdict is None],
         "aggregate": {
-            "per_model": {named(model.model, model.tier): _per_model(model) for model in summary.models},
+            "per_model": {model_label(model.model, model.tier): _per_model(model) for model in summary.models},
             "per_case": _per_case(summary.cases),
         },
         "duration_ms": _duration(info, results.attempts),
@@ -43,7 +43,7 @@ def report(results: Results) -> str:
     return escaped_json(text) + "\n"
 
 
-def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
+def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     found = verdict.found
     answer = tried.reply.answer if tried.reply else None
     errors = [diagnostic for diagnostic in found.diagnostics if diagnostic.level == "error"]
@@ -55,7 +55,7 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
     compiling, testing = _milliseconds(found.compile_seconds), _milliseconds(found.test_seconds)
     result: dict[str, Any] = {
         "case_id": tried.case.id,
-        "model": named(tried.model, tried.tier),
+        "model": model_label(tried.model, tried.tier),
         "provider": tried.model.partition("/")[0] if "/" in tried.model else "",
         "generated_code": found.code or "",
         "compilation": {
@@ -117,11 +117,11 @@ def _result(run: str, tried: Tried, verdict: Verdict) -> dict[str, Any]:
     return result | {"tier": tried.tier} if tried.tier else result
 
 
-def _failure(tried: Tried) -> dict[str, Any]:
-    stage, message = obstacle(tried)
+def _failure(tried: AttemptText) -> dict[str, Any]:
+    stage, message = missing_reason(tried)
     failure = {
         "case_id": tried.case.id,
-        "model": named(tried.model, tried.tier),
+        "model": model_label(tried.model, tried.tier),
         "attempt": tried.number,
         "stage": stage,
         "message": message,
@@ -141,7 +141,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def _per_model(model: ModelSummary) -> dict[str, Any]:
     return {
-        "model": named(model.model, model.tier),
+        "model": model_label(model.model, model.tier),
         "pass_at_k": {str(k): estimate.value for k, estimate in sorted(model.pass_at.items())},
         **({"levels": _levels(model)} if model.levels else {}),
         "avg_compilation_rate": model.compile_rate.value,
@@ -185,24 +185,24 @@ def _per_case(cases: Iterable[CaseSummary]) -> dict[str, Any]:
             case.case,
             {"case_id": case.case, "per_model_pass_rate": {}, "per_model_pass_at_k": {}, "per_model_avg_score": {}},
         )
-        model = named(case.model, case.tier)
+        model = model_label(case.model, case.tier)
         entry["per_model_pass_rate"][model] = case.correct / case.attempts if case.attempts else None
         entry["per_model_pass_at_k"][model] = {str(k): value for k, value in sorted(case.pass_at.items())}
         entry["per_model_avg_score"][model] = case.score
     return entries
 
 
-def _duration(info: RunInfo, attempts: Iterable[Tried]) -> int:
+def _duration(info: RunInfo, attempts: Iterable[AttemptText]) -> int:
     """How long the run took; while it has not ended, how long until the last fact was written."""
-    start = _moment(info.started_at)
+    start = _parsed_timestamp(info.started_at)
     if info.ended_at:
-        return _milliseconds((_moment(info.ended_at) - start).total_seconds())
+        return _milliseconds((_parsed_timestamp(info.ended_at) - start).total_seconds())
     facts: list[Fact] = [fact for tried in attempts for fact in (tried.reply, tried.verdict, tried.failure) if fact]
-    last = max((_moment(fact.at) for fact in facts), default=start)
+    last = max((_parsed_timestamp(fact.at) for fact in facts), default=start)
     return max(0, _milliseconds((last - start).total_seconds()))
 
 
-def _moment(text: str) -> datetime:
+def _parsed_timestamp(text: str) -> datetime:
     # nine fractional digits are legal, and Python reads six
     return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
 

@@ -6,25 +6,34 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.summary import Results, hardest
-from steelyard.reports.figures import concerns, counted, figures, footnotes, line, named, suite_tables, verified
+from steelyard.analysis.summary import RunResults, hardest_cases
+from steelyard.reports.figures import (
+    counted,
+    flagged_attempts,
+    footnotes,
+    line,
+    metric_rows,
+    model_label,
+    suite_tables,
+    verification_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_LONGEST = 160
+_MAX_REASON_CELL_CHARACTERS = 160
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """Tables with intervals, the cases that failed most and the warnings; no text of an attempt."""
     info, summary = results.info, results.summary
-    rows = figures(summary.models)
+    rows = metric_rows(summary.models)
     sets = ", ".join(code(PurePath(file.path).name) for file in info.eval_sets)
     about = [counted(len(results.cases), "case"), f"rule {code(summary.rule)}", "intervals at 95%"]
     parts = [f"### Run {code(info.id)}", " · ".join([sets, *about] if sets else about)]
     if not summary.conclusive:
         parts.append("**Cannot tell**: more than 5% of the cases of some model are unscored.")
-    names = [code(named(model.model, model.tier)) for model in summary.models]
+    names = [code(model_label(model.model, model.tier)) for model in summary.models]
     parts.append(table(["", *names], [[escaped(row.name), *row.cells] for row in rows], "---:"))
     notes = footnotes(rows)
     if notes:
@@ -38,24 +47,24 @@ def report(results: Results) -> str:
         cells = [[code(row[0]), *row[1:]] for row in every] + [[f"**{cell}**" for cell in last]]
         parts.append(table(head, cells, "---:"))
         parts.append("\n".join(f"- {name}: {value}" for name, value in suites.beneath))
-    ways = verified(summary.models)
+    ways = verification_text(summary.models)
     if ways:
         parts.append(f"Verified: {escaped(ways)}")
-    for concern in concerns(summary.models):
+    for concern in flagged_attempts(summary.models):
         parts.append(f"#### {concern.title}")
         rows_of = [
             [
                 code(doubt.case),
-                code(named(model.model, model.tier)),
+                code(model_label(model.model, model.tier)),
                 f"{doubt.number}",
-                code(line(doubt.reason, _LONGEST)),
+                code(line(doubt.reason, _MAX_REASON_CELL_CHARACTERS)),
             ]
             for model, doubt in concern.attempts
         ]
         parts.append(table(["case", "model", "attempt", "what was seen"], rows_of, "---"))
         if concern.more:
             parts.append(f"and {concern.more:,} more")
-    failed = hardest(summary)
+    failed = hardest_cases(summary)
     if failed:
         parts.append("#### Failed most")
         parts.append(
@@ -64,11 +73,11 @@ def report(results: Results) -> str:
                 [
                     [
                         code(case.case),
-                        code(named(case.model, case.tier)),
+                        code(model_label(case.model, case.tier)),
                         f"{case.correct}/{case.attempts}",
                         "-" if case.score is None else f"{case.score:.3f}",
                         "-" if case.flake_rate is None else f"{case.flake_rate:.1%}",
-                        code(line(case.why, _LONGEST)),
+                        code(line(case.why, _MAX_REASON_CELL_CHARACTERS)),
                     ]
                     for case in failed
                 ],
@@ -112,11 +121,11 @@ def escaped(text: str) -> str:
     >>> escaped("<b> & *pass@1*")
     '\\<b\\> \\& \\*pass@1\\*'
     """
-    text = re.sub(r"^[-+]|^\d+(?=[.)])|[\\`*_\[\]<>#~&$]|:(?=//)|(?<=www)\.", _guarded, line(text))
+    text = re.sub(r"^[-+]|^\d+(?=[.)])|[\\`*_\[\]<>#~&$]|:(?=//)|(?<=www)\.", _backslash_escaped, line(text))
     # GitHub looks for mentions and issues after the escapes are gone, so something must stand between
     return re.sub(r"(?<!pass)([@#])(?=\w)", "\\1\u200b", text)
 
 
-def _guarded(match: re.Match[str]) -> str:
+def _backslash_escaped(match: re.Match[str]) -> str:
     # a number cannot be escaped, but the point after it can
     return match[0] + "\\" if match[0].isdigit() else "\\" + match[0]

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.analysis.suites import classified
+from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.analysis.summary import End, Tried
+    from steelyard.analysis.summary import AttemptOutcome, AttemptText
     from steelyard.records import Case, Rule
 
-FEW = 1_000
+MAX_SMALL_RUN_ATTEMPTS = 1_000
 """Attempts of a run all of whose texts are shown."""
-MOST_FAILED = 3_000
+MAX_SHOWN_FAILURES = 3_000
 """Failures of a larger run whose texts are shown; there may be so many that no browser would open the page."""
-FEWEST_PASSED = 200
+MIN_SHOWN_PASSES = 200
 """Correct attempts of a larger run whose texts are shown, whatever the number of failures."""
 
-Place = tuple[str, str, str, int]
+AttemptKey = tuple[str, str, str, int]
 """Case, model, tier and number of an attempt."""
 
 
-class Outline(NamedTuple):
+class AttemptMetrics(NamedTuple):
     """One attempt without its texts."""
 
     case: str
@@ -42,14 +42,14 @@ class Outline(NamedTuple):
     """Of the reply; None where nobody counted."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> AttemptKey:
         return self.case, self.model, self.tier, self.number
 
 
-def outlines(cases: Sequence[Case], ends: Iterable[End], rule: Rule) -> list[Outline]:
+def run_attempt_metrics(cases: Sequence[Case], ends: Iterable[AttemptOutcome], rule: Rule) -> list[AttemptMetrics]:
     """What came of all attempts, by a rule."""
     return [
-        Outline(
+        AttemptMetrics(
             case=cases[place.order].id,
             model=place.model,
             tier=place.tier,
@@ -65,56 +65,56 @@ def outlines(cases: Sequence[Case], ends: Iterable[End], rule: Rule) -> list[Out
     ]
 
 
-def outline(tried: Tried) -> Outline:
+def attempt_metrics(tried: AttemptText) -> AttemptMetrics:
     """The same of an attempt that is there as a whole."""
     answer = tried.reply.answer if tried.reply else None
     label = one_line(tried.verdict.found.label) if tried.verdict else ""
-    return Outline(
+    return AttemptMetrics(
         case=tried.case.id,
         model=tried.model,
         tier=tried.tier,
         number=tried.number,
         correct=tried.correct,
         score=tried.score,
-        failure="" if tried.verdict is None or tried.correct else classified(False, label),
+        failure="" if tried.verdict is None or tried.correct else classify_response(False, label),
         latency=answer.latency if answer else None,
         cost_usd=answer.cost.usd if answer and answer.cost else None,
         tokens=(answer.output_tokens or None) if answer else None,
     )
 
 
-class Chosen(NamedTuple):
+class ShownAttempts(NamedTuple):
     """The attempts that are shown with their texts."""
 
-    places: frozenset[Place]
+    places: frozenset[AttemptKey]
     failed: int
     """How many of them are not correct."""
     passed: int
 
 
-def chosen(attempts: Sequence[Outline]) -> Chosen:
+def shown_attempts(attempts: Sequence[AttemptMetrics]) -> ShownAttempts:
     """All of a small run; of a larger one the failures and a sample of the correct attempts, from all cases and models."""
     failed = [attempt for attempt in attempts if not attempt.correct]
     passed = [attempt for attempt in attempts if attempt.correct]
-    if len(attempts) > FEW:
-        failed = spread(failed, MOST_FAILED)
-        passed = spread(passed, max(FEWEST_PASSED, FEW - len(failed)))
-    return Chosen(frozenset(attempt.place for attempt in (*failed, *passed)), len(failed), len(passed))
+    if len(attempts) > MAX_SMALL_RUN_ATTEMPTS:
+        failed = even_sample(failed, MAX_SHOWN_FAILURES)
+        passed = even_sample(passed, max(MIN_SHOWN_PASSES, MAX_SMALL_RUN_ATTEMPTS - len(failed)))
+    return ShownAttempts(frozenset(attempt.place for attempt in (*failed, *passed)), len(failed), len(passed))
 
 
-def spread(attempts: Sequence[Outline], most: int) -> list[Outline]:
+def even_sample(attempts: Sequence[AttemptMetrics], most: int) -> list[AttemptMetrics]:
     """So many attempts: first one of each model at each case, then a second one, and so on; evenly where not all fit."""
     if len(attempts) <= most:
         return list(attempts)
     seen: dict[tuple[str, str, str], int] = {}
-    rounds: list[list[Outline]] = []
+    rounds: list[list[AttemptMetrics]] = []
     for attempt in attempts:
         turn = seen.get(attempt[:3], 0)
         seen[attempt[:3]] = turn + 1
         if turn == len(rounds):
             rounds.append([])
         rounds[turn].append(attempt)
-    found: list[Outline] = []
+    found: list[AttemptMetrics] = []
     for of_round in rounds:
         room = most - len(found)
         if len(of_round) > room:

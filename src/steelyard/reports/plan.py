@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.comparison.power import MOST
+from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE
 from steelyard.reports.figures import counted, escaped_json, line, money
 from steelyard.reports.markdown import code, escaped, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from steelyard.comparison.power import ModelPlan, Need, Once, Plan
+    from steelyard.comparison.power import ComparisonPlan, ModelPlan, RequiredAttempts, SingleRoundCost
 
-LISTED = 5
+MAX_LISTED_PLAN_CASES = 5
 
 
-def text(plan: Plan) -> str:
+def text(plan: ComparisonPlan) -> str:
     """What a person reads in a terminal: the number first, then what else there is to know."""
     said = [_headline(plan)]
     for model in plan.models:
@@ -33,7 +33,7 @@ def text(plan: Plan) -> str:
     return "\n".join(said) + "\n"
 
 
-def markdown(plan: Plan) -> str:
+def markdown(plan: ComparisonPlan) -> str:
     """The same for a comment on a pull request."""
     parts = [f"### {escaped(_headline(plan))}"]
     for model in plan.models:
@@ -46,26 +46,26 @@ def markdown(plan: Plan) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_json(plan: Plan) -> str:
+def as_json(plan: ComparisonPlan) -> str:
     """The same for a program."""
     return escaped_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()) + "\n"
 
 
-FORMATS: dict[str, Callable[[Plan], str]] = {"text": text, "json": as_json, "markdown": markdown}
+PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {"text": text, "json": as_json, "markdown": markdown}
 
 
-def _headline(plan: Plan) -> str:
+def _headline(plan: ComparisonPlan) -> str:
     """What to ask for so that the drop is seen with every model."""
     what = f"to see a mean drop of {_points(plan.detect)} from {line(plan.baseline)} with a chance of {plan.power:.0%}"
     needs = [model.seen or model.seen_with_more for model in plan.models]
     known = [need for need in needs if need is not None]
     if len(known) < len(needs):
-        return f"More than {MOST:,} attempts per case {what}"
+        return f"More than {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case {what}"
     sides = " on both sides" if any(need.baseline for need in known) else ""
     return f"{counted(max(need.current for need in known), 'attempt')} per case{sides} {what}"
 
 
-def _reasons(model: ModelPlan, plan: Plan) -> Iterator[str]:
+def _reasons(model: ModelPlan, plan: ComparisonPlan) -> Iterator[str]:
     """What each answer takes."""
     each = f"{model.fewest}" if model.fewest == model.most else f"{model.fewest} to {model.most}"
     yield f"baseline: {counted(model.cases, 'case')} with {each} attempts each, mean pass rate {model.rate:.1%}"
@@ -76,21 +76,21 @@ def _reasons(model: ModelPlan, plan: Plan) -> Iterator[str]:
         if as_it_is is not None:
             yield f"{verdict}: {_need(model, as_it_is)}"
         elif with_more is not None:
-            yield f"{verdict}: the baseline is too thin, even {MOST:,} attempts per case do not suffice"
+            yield f"{verdict}: the baseline is too thin, even {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case do not suffice"
         else:
-            yield f"{verdict}: more than {MOST:,} attempts per case on both sides; it takes more cases"
+            yield f"{verdict}: more than {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case on both sides; it takes more cases"
         if with_more is not None:
             yield f"{'or ' if as_it_is else ''}bless more runs: with {_need(model, with_more)}"
     yield f"the gate's first look, at {plan.look_alpha:g} of alpha {plan.alpha:g}, with so many attempts per case:"
 
 
-def _need(model: ModelPlan, need: Need) -> str:
+def _need(model: ModelPlan, need: RequiredAttempts) -> str:
     sides = " on both sides" if need.baseline else ""
     more = "more in all" if need.baseline else "in all"
     return f"{counted(need.current, 'attempt')} per case{sides} ({need.attempts:,} {more}, {_cost(model.once, need.cost_usd)})"
 
 
-def _heads(plan: Plan) -> list[str]:
+def _heads(plan: ComparisonPlan) -> list[str]:
     drop = _points(plan.detect)
     return ["attempts", "sees a drop of", f"sees {drop}", "clears no change", "in all", "cost"]
 
@@ -109,7 +109,7 @@ def _rows(model: ModelPlan) -> list[list[str]]:
     ]
 
 
-def _warnings(plan: Plan) -> Iterator[str]:
+def _warnings(plan: ComparisonPlan) -> Iterator[str]:
     for what, cases in (
         ("not in the baseline", plan.new_cases),
         ("only in the baseline", plan.removed_cases),
@@ -117,11 +117,11 @@ def _warnings(plan: Plan) -> Iterator[str]:
         ("without a judged attempt in the baseline", plan.unjudged),
     ):
         if cases:
-            more = f" and {len(cases) - LISTED:,} more" if len(cases) > LISTED else ""
-            yield f"{counted(len(cases), 'case')} {what}, not planned on: {', '.join(cases[:LISTED])}{more}"
+            more = f" and {len(cases) - MAX_LISTED_PLAN_CASES:,} more" if len(cases) > MAX_LISTED_PLAN_CASES else ""
+            yield f"{counted(len(cases), 'case')} {what}, not planned on: {', '.join(cases[:MAX_LISTED_PLAN_CASES])}{more}"
 
 
-def _cost(once: Once, usd: float | None) -> str:
+def _cost(once: SingleRoundCost, usd: float | None) -> str:
     if usd is None:
         return "price not known"
     return f"{'at most' if once.at_most else 'about'} {money(usd)}"

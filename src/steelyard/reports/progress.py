@@ -7,7 +7,7 @@ from typing import NamedTuple
 from steelyard.reports.figures import line, money
 
 
-class Counts(NamedTuple):
+class ProgressCounts(NamedTuple):
     """What the line is made of."""
 
     wanted: int
@@ -29,15 +29,15 @@ class Counts(NamedTuple):
     """How many machines work on it; None where it is this one alone."""
 
 
-def progress_line(counts: Counts, elapsed: float) -> str:
+def progress_line(counts: ProgressCounts, elapsed: float) -> str:
     """The line for people who wait.
 
-    >>> progress_line(Counts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
+    >>> progress_line(ProgressCounts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
     '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
-    >>> heard = Counts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
+    >>> heard = ProgressCounts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
     >>> progress_line(heard, 31.0)
     '31/240 judgments · 1 failed · $1.50 · about 209 s left'
-    >>> progress_line(Counts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
+    >>> progress_line(ProgressCounts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
     '0/9 done · 3 replies · 2 nodes'
     """
     done = counts.judged + counts.failed
@@ -55,21 +55,21 @@ def progress_line(counts: Counts, elapsed: float) -> str:
     if counts.reason:
         parts.append(line(counts.reason, 100))
     elif done and done < counts.wanted:
-        parts.append(f"about {_span(elapsed * (counts.wanted - done) / done)} left")
+        parts.append(f"about {_remaining_time(elapsed * (counts.wanted - done) / done)} left")
     return " · ".join(parts)
 
 
-def bar(done: int, wanted: int, width: int = 20) -> str:
+def progress_bar(done: int, wanted: int, width: int = 20) -> str:
     """How far that is, as a picture.
 
-    >>> bar(50, 200)
+    >>> progress_bar(50, 200)
     '━━━━━───────────────'
     """
     filled = width * min(done, wanted) // max(wanted, 1)
     return "━" * filled + "─" * (width - filled)
 
 
-def _span(seconds: float) -> str:
+def _remaining_time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.suites import accuracy
-from steelyard.reports.figures import named, why
-from steelyard.reports.human_eval import TIMED_OUT
+from steelyard.reports.figures import attempt_failure_reason, model_label
+from steelyard.reports.human_eval import TIMEOUT_LABELS
 
 if TYPE_CHECKING:
-    from steelyard.analysis.summary import Results, Tried
+    from steelyard.analysis.summary import AttemptText, RunResults
     from steelyard.records import Reply, Verdict
 
-INSTEAD = ("timeout", "crash", "error")
+ANSWERLESS_FINISH_REASONS = ("timeout", "crash", "error")
 """What can have come instead of an answer."""
-CLASSES = (*INSTEAD, "refusal", "wrong_format", "policy_violation", "fail")
+EXCHANGED_FAILURE_CLASSES = (*ANSWERLESS_FINISH_REASONS, "refusal", "wrong_format", "policy_violation", "fail")
 """The failures that this format knows; any other, such as a reply that was cut off, is a `fail` in it."""
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """One JSON object per judged attempt, by case and then in the order of the attempts.
 
     An attempt without a verdict has no line: where every line is an outcome, one about an outage of ours would be read as a
@@ -32,36 +32,38 @@ def report(results: Results) -> str:
     return "".join(json.dumps(one) + "\n" for one in found if one is not None)
 
 
-def result(run: str, tried: Tried) -> dict[str, Any] | None:
+def result(run: str, tried: AttemptText) -> dict[str, Any] | None:
     """One judged attempt of a run; None where it has no verdict."""
     return _result(run, tried, tried.reply, tried.verdict) if tried.reply and tried.verdict else None
 
 
-def _result(run: str, tried: Tried, reply: Reply, verdict: Verdict) -> dict[str, Any]:
-    answer, primary = reply.answer, _primary(tried, verdict)
+def _result(run: str, tried: AttemptText, reply: Reply, verdict: Verdict) -> dict[str, Any]:
+    answer, primary = reply.answer, _primary_class(tried, verdict)
     details: dict[str, Any] = {"evidence": [msgspec.to_builtins(piece) for piece in verdict.found.evidence]}
     if not verdict.found.evidence:
-        details = {"reason": why(tried)} if why(tried) else {}
+        details = {"reason": attempt_failure_reason(tried)} if attempt_failure_reason(tried) else {}
     result = {
         "case_id": tried.case.id,
         "suite_id": tried.case.suite,
         "run_id": run,
-        "model_id": named(tried.model, tried.tier),
+        "model_id": model_label(tried.model, tried.tier),
         "timestamp_utc": reply.at,
         "attempt": tried.number,
-        "raw_response": None if answer.finish in INSTEAD and not answer.text else answer.text,
+        "raw_response": None if answer.finish in ANSWERLESS_FINISH_REASONS and not answer.text else answer.text,
         "error": answer.error or None,
         "classification": {"primary": primary, "details": details},
         "scores": {"accuracy": accuracy(primary)},
     }
     # without this a reader could not tell a reply that was cut off, or taken back, from a whole one
-    return result if answer.finish in ("stop", *INSTEAD) else result | {"finish_reason": answer.finish}
+    return (
+        result if answer.finish in ("stop", *ANSWERLESS_FINISH_REASONS) else result | {"finish_reason": answer.finish}
+    )
 
 
-def _primary(tried: Tried, verdict: Verdict) -> str:
+def _primary_class(tried: AttemptText, verdict: Verdict) -> str:
     if tried.correct:
         return "pass"
     label = verdict.found.label
     if tried.case.kind == "response":
-        return label if label in CLASSES else "fail"
-    return "timeout" if label in TIMED_OUT else "fail"
+        return label if label in EXCHANGED_FAILURE_CLASSES else "fail"
+    return "timeout" if label in TIMEOUT_LABELS else "fail"

@@ -11,28 +11,28 @@ from urllib.parse import quote
 import msgspec
 
 from steelyard.records import Case, Diagnostic, Span, digest
-from steelyard.reports.figures import counted, escaped_json, line, named, plain
+from steelyard.reports.figures import counted, escaped_json, line, model_label, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.analysis.summary import Results, Tried
+    from steelyard.analysis.summary import AttemptText, RunResults
 
-MOST = 5_000
+MAX_SARIF_RESULTS = 5_000
 """Results that are written: GitHub takes more and shows no more."""
 
-LONGEST = 2_000
+MAX_SARIF_MESSAGE_CHARACTERS = 2_000
 """Characters of a message."""
 
-PLACES = 100
+MAX_SARIF_LOCATIONS = 100
 """Places of one result, of which GitHub shows no more."""
 
-MOST_CODE = 2_000_000
+MAX_SARIF_CODE_CHARACTERS = 2_000_000
 """Characters of all the code that goes along; code beyond is named and left out."""
 
-LEVELS = {"error": "error", "warning": "warning", "note": "note", "help": "note"}
+SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note", "help": "note"}
 
-SUFFIXES: Mapping[str, str] = {
+SOURCE_SUFFIX_BY_LANGUAGE: Mapping[str, str] = {
     "c": ".c",
     "c++": ".cpp",
     "cpp": ".cpp",
@@ -45,23 +45,25 @@ SUFFIXES: Mapping[str, str] = {
 }
 
 
-class Remark(NamedTuple):
+class AttemptDiagnostic(NamedTuple):
     """One diagnostic of one attempt."""
 
-    tried: Tried
+    tried: AttemptText
     diagnostic: Diagnostic
     rule: str
     level: str
 
 
-def report(results: Results) -> str:
+def report(results: RunResults) -> str:
     """One SARIF run with a result for every diagnostic of an attempt that is not correct, errors first.
 
     The code is not in the repository, so its address is made up, `CASE/MODEL-ATTEMPT.rs`, and it goes along as the
     contents of that artifact. Format: OASIS, Static Analysis Results Interchange Format version 2.1.0 (2020).
     """
-    every = sorted(remarks(results.attempts), key=lambda remark: ("error", "warning", "note").index(remark.level))
-    shown = every[:MOST]
+    every = sorted(
+        attempt_diagnostics(results.attempts), key=lambda remark: ("error", "warning", "note").index(remark.level)
+    )
+    shown = every[:MAX_SARIF_RESULTS]
     worst: dict[str, str] = {}
     for remark in shown:
         worst.setdefault(remark.rule, remark.level)
@@ -69,10 +71,8 @@ def report(results: Results) -> str:
     version = results.info.versions.get("steelyard")
     driver: dict[str, Any] = {"name": "steelyard", "rules": [_rule(rule, worst[rule]) for rule in order]}
     invocation: dict[str, Any] = {"executionSuccessful": True}
-    if len(every) > MOST:
-        text = (
-            f"{counted(len(every), 'diagnostic')} were found, and the first {MOST:,} are here, errors before warnings"
-        )
+    if len(every) > MAX_SARIF_RESULTS:
+        text = f"{counted(len(every), 'diagnostic')} were found, and the first {MAX_SARIF_RESULTS:,} are here, errors before warnings"
         invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
     whole = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -92,20 +92,20 @@ def report(results: Results) -> str:
     return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
 
 
-def remarks(attempts: Iterable[Tried]) -> Iterator[Remark]:
+def attempt_diagnostics(attempts: Iterable[AttemptText]) -> Iterator[AttemptDiagnostic]:
     """What was said about the attempts that are not correct."""
     for tried in attempts:
         if tried.verdict is None or tried.correct is not False:
             continue
         for diagnostic in tried.verdict.found.diagnostics:
-            level = LEVELS.get(diagnostic.level, "note")
-            yield Remark(tried, diagnostic, line(diagnostic.code or "", 100) or f"uncoded-{level}", level)
+            level = SARIF_LEVELS.get(diagnostic.level, "note")
+            yield AttemptDiagnostic(tried, diagnostic, line(diagnostic.code or "", 100) or f"uncoded-{level}", level)
 
 
-def address(case: Case, *parts: str) -> str:
+def artifact_uri(case: Case, *parts: str) -> str:
     """A relative address below that of the case; no part of it leads up or away.
 
-    >>> address(Case(id="a b", prompt=""), "openai/gpt-5-1.rs"), address(Case(id="../x", prompt=""), "/etc")
+    >>> artifact_uri(Case(id="a b", prompt=""), "openai/gpt-5-1.rs"), artifact_uri(Case(id="../x", prompt=""), "/etc")
     ('a%20b/openai/gpt-5-1.rs', '_../x/etc')
     """
     pieces = [piece for part in (case.id, *parts) for piece in re.split(r"[/\\]", plain(part)) if piece]
@@ -113,17 +113,17 @@ def address(case: Case, *parts: str) -> str:
     return "/".join(quote(f"_{piece}" if piece in (".", "..") else piece, safe="") for piece in pieces)
 
 
-def _home(remark: Remark, span: Span | None) -> str:
+def _span_file_uri(remark: AttemptDiagnostic, span: Span | None) -> str:
     """The address of the file that a span is in: one of the case's own, or else the answer."""
     case, tried = remark.tried.case, remark.tried
     if span is not None and (span.file in case.verify.files or span.file == "tests.rs"):
-        return address(case, span.file)
-    return _answer(tried)
+        return artifact_uri(case, span.file)
+    return _answer_uri(tried)
 
 
-def _answer(tried: Tried) -> str:
-    suffix = PurePath(tried.case.verify.answer).suffix or SUFFIXES.get(tried.case.language, ".txt")
-    return address(tried.case, f"{named(tried.model, tried.tier)}-{tried.number}{suffix}")
+def _answer_uri(tried: AttemptText) -> str:
+    suffix = PurePath(tried.case.verify.answer).suffix or SOURCE_SUFFIX_BY_LANGUAGE.get(tried.case.language, ".txt")
+    return artifact_uri(tried.case, f"{model_label(tried.model, tried.tier)}-{tried.number}{suffix}")
 
 
 def _rule(rule: str, level: str) -> dict[str, Any]:
@@ -136,11 +136,11 @@ def _rule(rule: str, level: str) -> dict[str, Any]:
         "help": {"text": "The code was written by a model to solve the case; see the message."},
         "defaultConfiguration": {"level": level},
     }
-    explained = _explained(rule)
+    explained = _rule_help_uri(rule)
     return described | {"helpUri": explained} if explained else described
 
 
-def _explained(rule: str) -> str | None:
+def _rule_help_uri(rule: str) -> str | None:
     """Where Rust explains its codes."""
     if re.fullmatch(r"E\d{4}", rule):
         return f"https://doc.rust-lang.org/error_codes/{rule}.html"
@@ -149,12 +149,12 @@ def _explained(rule: str) -> str | None:
     return None
 
 
-def _artifacts(shown: Iterable[Remark]) -> list[dict[str, Any]]:
+def _artifacts(shown: Iterable[AttemptDiagnostic]) -> list[dict[str, Any]]:
     """The code that the results are about, once each."""
     artifacts: dict[str, dict[str, Any]] = {}
-    room = MOST_CODE
+    room = MAX_SARIF_CODE_CHARACTERS
     for remark in shown:
-        uri = _answer(remark.tried)
+        uri = _answer_uri(remark.tried)
         if uri in artifacts:
             continue
         artifacts[uri] = {"location": {"uri": uri}}
@@ -165,14 +165,14 @@ def _artifacts(shown: Iterable[Remark]) -> list[dict[str, Any]]:
     return list(artifacts.values())
 
 
-def _results(shown: Iterable[Remark], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _results(shown: Iterable[AttemptDiagnostic], order: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     seen: Counter[tuple[str, str]] = Counter()
     for remark in shown:
         tried, diagnostic = remark.tried, remark.diagnostic
-        model = named(tried.model, tried.tier)
+        model = model_label(tried.model, tried.tier)
         spans: Sequence[Span | None] = diagnostic.spans or (None,)
         place = digest(remark.rule, diagnostic.message, spans[0].text if spans[0] else None)
-        uri = _home(remark, spans[0])
+        uri = _span_file_uri(remark, spans[0])
         seen[uri, place] += 1
         result = {
             "ruleId": remark.rule,
@@ -187,21 +187,21 @@ def _results(shown: Iterable[Remark], order: Mapping[str, int]) -> Iterator[dict
             },
             "properties": {"case": plain(tried.case.id), "model": plain(model), "attempt": tried.number},
         }
-        others = [_location(remark, span) for span in spans[1:PLACES]]
+        others = [_location(remark, span) for span in spans[1:MAX_SARIF_LOCATIONS]]
         yield result | {"relatedLocations": others} if others else result
 
 
 def _message(diagnostic: Diagnostic) -> str:
     text = plain(diagnostic.message)
-    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    short = text if len(text) <= MAX_SARIF_MESSAGE_CHARACTERS else text[: MAX_SARIF_MESSAGE_CHARACTERS - 1] + "…"
     # a viewer makes links of [text](address), and the text is a model's
     return short.replace("](", "] (").strip() or diagnostic.level or "no message"
 
 
-def _location(remark: Remark, span: Span | None) -> dict[str, Any]:
+def _location(remark: AttemptDiagnostic, span: Span | None) -> dict[str, Any]:
     tried = remark.tried
-    physical: dict[str, Any] = {"artifactLocation": {"uri": _home(remark, span)}, "region": _region(span)}
-    model = named(tried.model, tried.tier)
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _span_file_uri(remark, span)}, "region": _region(span)}
+    model = model_label(tried.model, tried.tier)
     logical = {
         "name": line(tried.case.id),
         "fullyQualifiedName": line(f"{tried.case.id} / {model} / attempt {tried.number}"),
@@ -214,8 +214,8 @@ def _region(span: Span | None) -> dict[str, Any]:
     """Where in the file; a place that cannot be is moved to the nearest that can, and an unknown one to line 1."""
     if span is None:
         return {"startLine": 1}
-    first, begin = _place(span.line_start), _place(span.column_start)
-    last, end = max(first, _place(span.line_end)), _place(span.column_end)
+    first, begin = _bounded_position(span.line_start), _bounded_position(span.column_start)
+    last, end = max(first, _bounded_position(span.line_end)), _bounded_position(span.column_end)
     region = {
         "startLine": first,
         "startColumn": begin,
@@ -225,6 +225,6 @@ def _region(span: Span | None) -> dict[str, Any]:
     return region | {"snippet": {"text": plain(span.text)}} if span.text else region
 
 
-def _place(number: int) -> int:
+def _bounded_position(number: int) -> int:
     # what a compiler prints about #line can be anything; readers count in 32 bits
     return min(max(1, number), 2**31 - 1)

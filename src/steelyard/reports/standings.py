@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def markdown(standings: Standings) -> str:
     """The same as a table in GitHub's Markdown, with what there is to know beneath it."""
-    head, rows = rows_of(standings)
+    head, rows = standings_rows(standings)
     parts = [table(head, [[code(row[0]), *row[1:]] for row in rows], "---:")]
     if not standings.conclusive:
         parts.append("**Cannot tell**: more than 5% of the cases of some model have no outcome.")
@@ -65,10 +65,10 @@ def as_json(standings: Standings) -> str:
     return escaped_json(msgspec.json.format(msgspec.json.encode(standings), indent=2).decode()) + "\n"
 
 
-FORMATS: dict[str, Callable[[Standings], str]] = {"json": as_json, "csv": table_csv, "markdown": markdown}
+STANDINGS_FORMATS: dict[str, Callable[[Standings], str]] = {"json": as_json, "csv": table_csv, "markdown": markdown}
 
 
-def rows_of(standings: Standings) -> tuple[list[str], list[list[str]]]:
+def standings_rows(standings: Standings) -> tuple[list[str], list[list[str]]]:
     """The head and the rows that a person reads; a star marks a pass@k that rests on fewer cases than there are."""
     models = standings.models
     starred = {k for k in standings.k if any(_is_thin(model, model.pass_at[k], standings) for model in models)}

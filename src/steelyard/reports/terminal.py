@@ -12,18 +12,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.summary import Headline, ModelSummary, Summary, Tried, hardest
+from steelyard.analysis.summary import AttemptText, ModelHeadline, ModelSummary, Summary, hardest_cases
 from steelyard.reports.figures import (
     SuiteTable,
+    attempt_failure_reason,
     case_figures,
-    concerns,
     evidence_text,
-    figures,
+    flagged_attempts,
     footnotes,
     line,
+    metric_rows,
+    missing_reason,
+    model_label,
     money,
-    named,
-    obstacle,
     outcome,
     plain,
     price,
@@ -32,58 +33,57 @@ from steelyard.reports.figures import (
     seconds,
     suite_tables,
     tests_passed,
-    verified,
-    why,
+    verification_text,
 )
-from steelyard.reports.standings import rows_of
+from steelyard.reports.standings import standings_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from steelyard.analysis.standings import Standings
     from steelyard.records import Case, Diagnostic, Price
-    from steelyard.reports.health import Health, Level, Tool
-    from steelyard.tiers.rubrics import Heard
+    from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
+    from steelyard.tiers.rubrics import JudgingResult
 
-_STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
-WIDEST = 10_000
+_OUTCOME_STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
+UNFOLDED_PAGE_COLUMNS = 10_000
 """Columns of a page that must not be folded."""
-_GAP = 2
-_NAME = 20
+_COLUMN_GAP = 2
+_MAX_UNFOLDED_NAME_COLUMNS = 20
 """A model's name is folded rather than make its column wider than this, where room is short."""
-_CLASSES = {"policy_violation": "policy", "truncated": "cut off", "wrong_format": "format"}
+_CLASS_COLUMN_NAMES = {"policy_violation": "policy", "truncated": "cut off", "wrong_format": "format"}
 """What a column of counts is called, where that is not the class itself."""
 
 
 def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool) -> str:
     """What a run found: models side by side, the cases that failed most, warnings, and what to type next."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     page.say(Text(line(title), style="bold"))
     if not summary.conclusive:
         page.say(Text("Cannot tell: more than 5% of the cases of some model are unscored.", style="bold yellow"))
-    for models in _abreast(summary.models, width):
+    for models in _side_by_side_groups(summary.models, width):
         page.say()
         _put_models(page, models)
     for table in suite_tables(summary.models):
         page.head("Suites" if len(summary.models) == 1 else f"Suites of {line(table.model)}")
         _put_suites(page, table, width)
-    ways = verified(summary.models)
+    ways = verification_text(summary.models)
     if ways:
         page.say()
         page.say(Text(f"verified: {ways}", style="dim"))
     several = len(summary.models) > 1
-    for concern in concerns(summary.models):
+    for concern in flagged_attempts(summary.models):
         page.head(concern.title)
         for model, doubt in concern.attempts:
-            whose = f"{line(named(model.model, model.tier))} · " if several else ""
+            whose = f"{line(model_label(model.model, model.tier))} · " if several else ""
             page.bullet("!", Text(f"{whose}{line(doubt.case)} #{doubt.number}: {line(doubt.reason)}", style="yellow"))
         if concern.more:
             page.say(Text(f"    and {concern.more:,} more", style="dim"))
-    failed = hardest(summary)
+    failed = hardest_cases(summary)
     if failed:
         page.head("Failed most")
     for case in failed:
-        about = [line(case.case), *([line(named(case.model, case.tier))] if several else [])]
+        about = [line(case.case), *([line(model_label(case.model, case.tier))] if several else [])]
         page.fit(Text(f"  {' · '.join(about)}  {case_figures(case, brief=True)}"))
         if case.why:
             page.fit(Text(f"    {line(case.why)}", style="dim"))
@@ -98,14 +98,14 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     return page.text()
 
 
-def _abreast(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[ModelSummary]]:
+def _side_by_side_groups(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[ModelSummary]]:
     """The models in groups that fit side by side."""
-    rows = figures(models)
+    rows = metric_rows(models)
     room = width - max(cell_len(row.name) for row in rows)
     group: list[ModelSummary] = []
     left = room
     for position, model in enumerate(models):
-        need = _GAP + _narrowest(model, [row.cells[position] for row in rows])
+        need = _COLUMN_GAP + _narrowest(model, [row.cells[position] for row in rows])
         if group and need > left:
             yield group
             group, left = [], room
@@ -116,17 +116,19 @@ def _abreast(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[Mo
 
 
 def _narrowest(model: ModelSummary, cells: Iterable[str]) -> int:
-    return max(min(cell_len(line(named(model.model, model.tier))), _NAME), *map(cell_len, cells))
+    return max(
+        min(cell_len(line(model_label(model.model, model.tier))), _MAX_UNFOLDED_NAME_COLUMNS), *map(cell_len, cells)
+    )
 
 
-def _put_models(page: _Page, models: Sequence[ModelSummary]) -> None:
-    rows = figures(models)
+def _put_models(page: _TerminalPage, models: Sequence[ModelSummary]) -> None:
+    rows = metric_rows(models)
     table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold"
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP - 1, 0, 0), header_style="bold"
     )
     table.add_column("", no_wrap=True)
     for position, model in enumerate(models):
-        name = Text(line(named(model.model, model.tier)), overflow="fold")
+        name = Text(line(model_label(model.model, model.tier)), overflow="fold")
         table.add_column(name, min_width=_narrowest(model, [row.cells[position] for row in rows]))
     for row in rows:
         strong = "bold" if row.name.startswith("pass@") else ""
@@ -136,25 +138,29 @@ def _put_models(page: _Page, models: Sequence[ModelSummary]) -> None:
         page.bullet("*", Text(note, style="dim"), indent="")
 
 
-def _put_suites(page: _Page, suites: SuiteTable, width: int) -> None:
+def _put_suites(page: _TerminalPage, suites: SuiteTable, width: int) -> None:
     """The suites a row each; counts that do not fit beside the scores stand in a block of their own below."""
-    heads = ["", *suites.head, *(_CLASSES.get(name, line(name, _NAME)) for name in suites.classes)]
+    heads = [
+        "",
+        *suites.head,
+        *(_CLASS_COLUMN_NAMES.get(name, line(name, _MAX_UNFOLDED_NAME_COLUMNS)) for name in suites.classes),
+    ]
     rows = [(f"  {name}", *cells) for name, *cells in suites.rows]
     needs = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
     # a name may be folded, a number not
-    left = width - min(needs[0], _NAME)
+    left = width - min(needs[0], _MAX_UNFOLDED_NAME_COLUMNS)
     blocks: list[list[int]] = [[]]
     room = left
     for place, need in enumerate(needs[1:], 1):
-        if blocks[-1] and _GAP + need > room:
+        if blocks[-1] and _COLUMN_GAP + need > room:
             blocks.append([])
             room = left
         blocks[-1].append(place)
-        room -= _GAP + need
+        room -= _COLUMN_GAP + need
     for number, block in enumerate(blocks):
         if number:
             page.say()
-        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold")
         table.add_column("", overflow="fold")
         for place in block:
             table.add_column(heads[place], no_wrap=True, justify="left" if heads[place] == "score" else "right")
@@ -165,9 +171,9 @@ def _put_suites(page: _Page, suites: SuiteTable, width: int) -> None:
     _put_grid(page, suites.beneath)
 
 
-def case_text(attempts: Sequence[Tried], summary: Summary, *, width: int, color: bool) -> str:
+def case_text(attempts: Sequence[AttemptText], summary: Summary, *, width: int, color: bool) -> str:
     """One case: a line per attempt, with the reason where it is not correct."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     known = {(case.case, case.model, case.tier): case for case in summary.cases}
     if attempts:
         case = attempts[0].case
@@ -178,20 +184,20 @@ def case_text(attempts: Sequence[Tried], summary: Summary, *, width: int, color:
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     above = None
     for tried, cells in zip(attempts, rows, strict=True):
-        name = line(named(tried.model, tried.tier))
+        name = line(model_label(tried.model, tried.tier))
         if name != above:
             about = case_figures(known[tried.case.id, tried.model, tried.tier])
             page.fit(Text.assemble((name, "bold"), (f"  {about}", "dim")))
         above = name
         row = Text()
         for cell, wide in zip(cells, widths, strict=True):
-            row.append(" " * _GAP + set_cell_size(cell, wide), style=_STYLES.get(cell, ""))
+            row.append(" " * _COLUMN_GAP + set_cell_size(cell, wide), style=_OUTCOME_STYLES.get(cell, ""))
         row.rstrip()
         page.fit(row)
     return page.text()
 
 
-def _attempt_cells(tried: Tried) -> list[str]:
+def _attempt_cells(tried: AttemptText) -> list[str]:
     tests = tests_passed(tried)
     return [
         f"#{tried.number}",
@@ -199,17 +205,25 @@ def _attempt_cells(tried: Tried) -> list[str]:
         "-" if tried.score is None else f"{tried.score:.3f}",
         tests if tests == "-" else f"{tests} tests",
         seconds(tried.reply.answer.latency if tried.reply else None),
-        why(tried),
+        attempt_failure_reason(tried),
     ]
 
 
-def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, color: bool) -> str:
+def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, width: int, color: bool) -> str:
     """All about one attempt: what was asked, what came back, what was found out about it, and what judges say."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     state = outcome(tried)
     score = "" if tried.score is None else f", score {tried.score:.3f}"
-    page.say(Text(f"{line(tried.case.id)} · {line(named(tried.model, tried.tier))} · attempt {tried.number}", "bold"))
-    page.fit(Text.assemble((state, _STYLES[state]), score, f": {why(tried)}" if why(tried) else ""))
+    page.say(
+        Text(f"{line(tried.case.id)} · {line(model_label(tried.model, tried.tier))} · attempt {tried.number}", "bold")
+    )
+    page.fit(
+        Text.assemble(
+            (state, _OUTCOME_STYLES[state]),
+            score,
+            f": {attempt_failure_reason(tried)}" if attempt_failure_reason(tried) else "",
+        )
+    )
     for message in tried.case.messages:
         page.section("Prompt" if message.role == "user" else f"Prompt ({line(message.role)})", message.content)
     answer = tried.reply.answer if tried.reply else None
@@ -231,7 +245,7 @@ def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, colo
             page.section("Not defined", ", ".join(found.missing))
         page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
         for test in found.tests:
-            result = (f"{line(test.outcome):<7}", _STYLES.get(test.outcome, ""))
+            result = (f"{line(test.outcome):<7}", _OUTCOME_STYLES.get(test.outcome, ""))
             page.fit(Text.assemble("  ", result, f"  {line(test.name)}"))
             if test.message:
                 page.verbatim(test.message, indent="      ")
@@ -240,9 +254,9 @@ def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, colo
         if found.diagnostics:
             page.head("Diagnostics")
         for diagnostic in found.diagnostics:
-            page.verbatim(_diagnosis(diagnostic), indent="  ")
+            page.verbatim(_diagnostic_text(diagnostic), indent="  ")
     else:
-        page.section("Missing", ": ".join(obstacle(tried)))
+        page.section("Missing", ": ".join(missing_reason(tried)))
     for each in judged:
         _put_judgment(page, each)
     facts = [("finish", answer.finish), ("cost", price(answer.cost))] if answer else []
@@ -273,13 +287,13 @@ def attempt_text(tried: Tried, judged: Iterable[Heard] = (), *, width: int, colo
     return page.text()
 
 
-def runs_text(runs: Sequence[tuple[str, Sequence[Headline]]], *, width: int, color: bool) -> str:
+def runs_text(runs: Sequence[tuple[str, Sequence[ModelHeadline]]], *, width: int, color: bool) -> str:
     """The runs that are there by their names, a line per model of each."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     rows = [
         (
             line(name) if first else "",
-            line(named(model.model, model.tier)),
+            line(model_label(model.model, model.tier)),
             f"{model.correct}/{model.attempts}",
             rate(model.pass_at_1) if model.pass_at_1 else "-",
             f"{model.missing} missing" if model.missing else "",
@@ -293,8 +307,8 @@ def runs_text(runs: Sequence[tuple[str, Sequence[Headline]]], *, width: int, col
 
 def standings_text(standings: Standings, *, color: bool) -> str:
     """Where models stand, a row per model; as wide as it must be, because half a number is none."""
-    page = _Page(WIDEST, color)
-    head, rows = rows_of(standings)
+    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
+    head, rows = standings_rows(standings)
     _put_rows(page, head, rows, nothing="no outcomes")
     if not standings.conclusive:
         page.say()
@@ -304,7 +318,7 @@ def standings_text(standings: Standings, *, color: bool) -> str:
 
 def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> str:
     """A table of somebody's values, each on one line."""
-    page = _Page(WIDEST, color)
+    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
     head = [line(column) for column in columns]
     _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
     return page.text()
@@ -312,7 +326,7 @@ def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: b
 
 def suites_text(cases: Sequence[Case], *, color: bool) -> str:
     """The suites that some cases belong to, a row each."""
-    page = _Page(WIDEST, color)
+    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
     counts = Counter(case.suite for case in cases if case.suite)
     tags = {suite: Counter(tag for case in cases if case.suite == suite for tag in case.tags) for suite in counts}
     rows = [
@@ -325,15 +339,15 @@ def suites_text(cases: Sequence[Case], *, color: bool) -> str:
 
 def cases_text(cases: Sequence[Case], *, color: bool) -> str:
     """Some cases, a row each."""
-    page = _Page(WIDEST, color)
+    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
     rows = [(line(case.id), line(case.name), line(", ".join(case.tags))) for case in cases]
     _put_rows(page, ("case", "name", "tags"), rows, nothing="no cases")
     return page.text()
 
 
-def offers_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: int, color: bool) -> str:
+def available_models_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: int, color: bool) -> str:
     """Models to be had: provider, model, detail, and price per million tokens."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     rows = [
         (
             line(f"{provider}/{model}") if model else line(provider),
@@ -346,9 +360,9 @@ def offers_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: 
     return page.text()
 
 
-def health_text(health: Health, *, width: int, color: bool) -> str:
+def health_text(health: MachineHealth, *, width: int, color: bool) -> str:
     """What is enforced on a machine, which toolchains it has, and how to get the others."""
-    page = _Page(width, color)
+    page = _TerminalPage(width, color)
     page.say(Text(f"{line(health.system)}, {'as root' if health.root else 'as an ordinary user'}", style="bold"))
     if health.level:
         page.head(f"Generated code runs at level {health.level}")
@@ -360,9 +374,11 @@ def health_text(health: Health, *, width: int, color: bool) -> str:
     page.head("Limits of one attempt")
     _put_grid(page, [(limit.name, limit.most) for limit in health.limits])
     page.head("Levels, the strongest first")
-    _put_grid(page, [(level.name, _standing(level, health.level)) for level in health.levels])
+    _put_grid(page, [(level.name, _level_status(level, health.level)) for level in health.levels])
     page.head("Toolchains")
-    _put_grid(page, [(tool.name, tool.version or _absence(tool), _use(tool)) for tool in health.tools])
+    _put_grid(
+        page, [(tool.name, tool.version or _missing_tool_status(tool), _tool_purpose(tool)) for tool in health.tools]
+    )
     if health.advice:
         page.head("Worth knowing")
     for advice in health.advice:
@@ -370,7 +386,7 @@ def health_text(health: Health, *, width: int, color: bool) -> str:
     return page.text()
 
 
-def _standing(level: Level, used: str) -> str:
+def _level_status(level: ContainmentLevel, used: str) -> str:
     if not level.held:
         return line(level.problem)
     broken = [claim for claim, held in level.held.items() if not held]
@@ -378,19 +394,19 @@ def _standing(level: Level, used: str) -> str:
     return word + (", in use" if level.name == used else "") + (f"; not true: {', '.join(broken)}" if broken else "")
 
 
-def _absence(tool: Tool) -> str:
+def _missing_tool_status(tool: ToolStatus) -> str:
     return "unusable" if tool.path else "not found"
 
 
-def _use(tool: Tool) -> str:
+def _tool_purpose(tool: ToolStatus) -> str:
     ways = [tool.problem] if tool.path and tool.problem else []
     ways += [f"get it by {tool.remedy}"] if tool.remedy else []
     return line(f"{tool.purpose}: {'; '.join(ways)}" if ways else tool.purpose)
 
 
-def _put_grid(page: _Page, rows: Sequence[Sequence[str]]) -> None:
+def _put_grid(page: _TerminalPage, rows: Sequence[Sequence[str]]) -> None:
     """Columns without a head; only the last one goes on below."""
-    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0))
+    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0))
     for place in range(len(rows[0]) if rows else 0):
         table.add_column(no_wrap=place < len(rows[0]) - 1, overflow="fold")
     for first, *others in rows:
@@ -398,11 +414,11 @@ def _put_grid(page: _Page, rows: Sequence[Sequence[str]]) -> None:
     page.say(table)
 
 
-def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
+def _put_rows(page: _TerminalPage, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
     if not rows:
         page.say(Text(nothing))
         return
-    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold")
     for name in head:
         # a name or a number that is broken in two cannot be copied; only the last column may go on below
         table.add_column(name, no_wrap=name != head[-1], overflow="fold")
@@ -411,7 +427,7 @@ def _put_rows(page: _Page, head: Sequence[str], rows: Sequence[Sequence[str]], *
     page.say(table)
 
 
-def _put_judgment(page: _Page, heard: Heard) -> None:
+def _put_judgment(page: _TerminalPage, heard: JudgingResult) -> None:
     """One judge's marks with their reasons; a judge without a judgment says why."""
     judge = f"Judge  {line(heard.judge)}{f', asked again ({heard.repeat})' if heard.repeat > 1 else ''}"
     if heard.judgment is None:
@@ -431,13 +447,13 @@ def _put_judgment(page: _Page, heard: Heard) -> None:
         page.verbatim(heard.judgment.reasoning, indent="  ")
 
 
-def _diagnosis(diagnostic: Diagnostic) -> str:
+def _diagnostic_text(diagnostic: Diagnostic) -> str:
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
     places = "".join(f"\n  at {span.file}:{span.line_start}:{span.column_start}" for span in diagnostic.spans)
     return f"{diagnostic.level}{code}: {diagnostic.message}{places}"
 
 
-class _Page:
+class _TerminalPage:
     """Lines on their way to a terminal; whatever was written by others goes in as `Text`, which has no markup."""
 
     def __init__(self, width: int, color: bool) -> None:

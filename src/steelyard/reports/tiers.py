@@ -12,32 +12,39 @@ import msgspec
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.csv import cell
-from steelyard.reports.figures import counted, dollars, escaped_json, line, money, named, points, rate
+from steelyard.reports.figures import counted, dollars, escaped_json, line, model_label, money, points, rate
 from steelyard.reports.markdown import code, escaped, table
 from steelyard.reports.terminal import rows_text
-from steelyard.tiers.analysis import METRICS
+from steelyard.tiers.analysis import RUN_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.reports.csv import Cell
-    from steelyard.tiers.agreement import Panel
-    from steelyard.tiers.analysis import Analysis, Comparison, Described, Grade, ModelAnalysis, TierAnalysis
+    from steelyard.reports.csv import CsvValue
+    from steelyard.tiers.agreement import PanelAgreement
+    from steelyard.tiers.analysis import (
+        ExperimentAnalysis,
+        MetricStatistics,
+        ModelAnalysis,
+        TierAnalysis,
+        TierComparison,
+        TierGrade,
+    )
 
-STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
-ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
-SURE, TENTATIVE = 0.8, 0.667
+TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
+TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
+RELIABLE_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667
 """From here on Krippendorff calls agreement reliable, and worth tentative conclusions."""
 
 
-def text(analysis: Analysis, *, color: bool = False) -> str:
+def text(analysis: ExperimentAnalysis, *, color: bool = False) -> str:
     """What a person reads in a terminal: the tiers first, then what they add to each other, then what to beware of."""
     parts = []
     for model in analysis.models:
         parts += [_title(model, analysis), rows_text(*_tiers(model, analysis), color=color)]
         for title, head, rows in _comparisons(model, analysis):
             parts += [title, rows_text(head, rows, color=color)]
-    parts += ["Across tiers", _indented(_across(analysis))]
+    parts += ["Across tiers", _indented(_cross_tier_sentences(analysis))]
     if analysis.panel is not None:
         parts += ["Judges", rows_text(*_judges(analysis.panel), color=color), _indented(_agreement(analysis))]
     if analysis.warnings:
@@ -45,22 +52,22 @@ def text(analysis: Analysis, *, color: bool = False) -> str:
     if analysis.sources:
         parts += ["Inputs", _indented(f"{source.digest}  {line(source.name)}" for source in analysis.sources)]
     if not analysis.conclusive:
-        parts.insert(0, f"{_UNDECIDED}\n")
+        parts.insert(0, f"{_INCONCLUSIVE_TEXT}\n")
     return "".join(f"{part}\n" for part in parts).rstrip("\n") + "\n"
 
 
-_UNDECIDED = "Cannot tell: more than 5% of the cases of some tier have no outcome."
+_INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
 
 
 def _indented(rows: Iterator[str]) -> str:
     return "".join(f"  {row}\n" for row in rows)
 
 
-def markdown(analysis: Analysis) -> str:
+def markdown(analysis: ExperimentAnalysis) -> str:
     """The same for a comment on a pull request, with the statistics of every metric."""
     parts = ["### Tiers"]
     if not analysis.conclusive:
-        parts.append(f"**{_UNDECIDED}**")
+        parts.append(f"**{_INCONCLUSIVE_TEXT}**")
     for model in analysis.models:
         parts.append(f"#### {escaped(_title(model, analysis))}")
         head, rows = _tiers(model, analysis)
@@ -68,7 +75,7 @@ def markdown(analysis: Analysis) -> str:
         for title, head, rows in _comparisons(model, analysis):
             parts.append(f"**{escaped(title)}**")
             parts.append(table([escaped(each) for each in head], [_cells(row) for row in rows], "---:"))
-    parts += ["#### Across tiers", _bullets(_across(analysis))]
+    parts += ["#### Across tiers", _bullets(_cross_tier_sentences(analysis))]
     if analysis.panel is not None:
         head, rows = _judges(analysis.panel)
         said = _bullets(_agreement(analysis))
@@ -96,13 +103,13 @@ def _bullets(rows: Iterator[str]) -> str:
     return "\n".join(f"- {escaped(row)}" for row in rows)
 
 
-def table_csv(analysis: Analysis) -> str:
+def table_csv(analysis: ExperimentAnalysis) -> str:
     """A row per tier with every figure as a number; what is not known or infinite is empty, and a column tells which."""
     head = ["model", "tier", "cases", "runs", "interval_unit", "unjudged", "unrated", "unpriced"]
-    head += [f"{name}{end}" for name in ESTIMATES for end in ("", "_low", "_high")]
+    head += [f"{name}{end}" for name in TIER_ESTIMATES for end in ("", "_low", "_high")]
     head += ["cost_of_pass_infinite", "grade", "could_be", "total_cost_usd", "on_pareto_front"]
-    head += [f"{name}_vs_{against}" for against in ("baseline", "predecessor") for name in _AGAINST]
-    head += [f"{metric}_{name}" for metric, name in _DESCRIBED]
+    head += [f"{name}_vs_{against}" for against in ("baseline", "predecessor") for name in _COMPARISON_COLUMNS]
+    head += [f"{metric}_{name}" for metric, name in _STATISTIC_COLUMNS]
     head += ["cost_of_pass_infinite_statistics", "inputs"]
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
@@ -112,51 +119,56 @@ def table_csv(analysis: Analysis) -> str:
         against = {each.tier: each for each in model.against_baseline}
         before = {each.tier: each for each in model.ablation}
         for tier in model.tiers:
-            row: list[Cell] = [model.model, tier.tier, tier.cases, tier.runs, tier.unit]
+            row: list[CsvValue] = [model.model, tier.tier, tier.cases, tier.runs, tier.unit]
             row += [tier.unjudged, tier.unrated, tier.unpriced]
-            for name in ESTIMATES:
+            for name in TIER_ESTIMATES:
                 estimate: Estimate = getattr(tier, name)
                 row += [estimate.value, estimate.low, estimate.high]
             row += [tier.cost_of_pass.infinite, tier.grade.letter, " ".join(tier.grade.could_be)]
             row += [tier.cost_usd, tier.on_pareto_front]
             for comparison in (against.get(tier.tier), before.get(tier.tier)):
-                row += _against(comparison)
-            row += [getattr(tier.statistics[metric], name) for metric, name in _DESCRIBED]
+                row += _comparison_values(comparison)
+            row += [getattr(tier.statistics[metric], name) for metric, name in _STATISTIC_COLUMNS]
             row += [" ".join(tier.statistics["cost_of_pass"].infinite), inputs]
             writer.writerow([cell(value) for value in row])
     return written.getvalue()
 
 
 # the median composite has a column with its interval already
-_DESCRIBED = [pair for pair in product(METRICS, STATISTICS) if pair != ("composite", "median")]
-_AGAINST = (
+_STATISTIC_COLUMNS = [pair for pair in product(RUN_METRICS, TIER_STATISTICS) if pair != ("composite", "median")]
+_COMPARISON_COLUMNS = (
     *("tier", "cases", "pass_rate", "pass_rate_low", "pass_rate_high", "composite", "composite_low", "composite_high"),
     *("cost_usd", "cost_usd_low", "cost_usd_high", "p", "p_adjusted"),
 )
 
 
-def _against(comparison: Comparison | None) -> list[Cell]:
+def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
     if comparison is None:
-        return [None] * len(_AGAINST)
-    row: list[Cell] = [comparison.other, comparison.cases]
+        return [None] * len(_COMPARISON_COLUMNS)
+    row: list[CsvValue] = [comparison.other, comparison.cases]
     for estimate in (comparison.pass_rate, comparison.composite, comparison.cost_usd):
         row += [estimate.value, estimate.low, estimate.high]
     return [*row, comparison.p, comparison.p_adjusted]
 
 
-def as_json(analysis: Analysis) -> str:
+def as_json(analysis: ExperimentAnalysis) -> str:
     """Everything, for a program; null stands for what is not known, and where it is infinite a flag says so."""
     return escaped_json(msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()) + "\n"
 
 
-FORMATS: dict[str, Callable[[Analysis], str]] = {"text": text, "json": as_json, "csv": table_csv, "markdown": markdown}
+TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
+    "text": text,
+    "json": as_json,
+    "csv": table_csv,
+    "markdown": markdown,
+}
 
 
-def graded(grade: Grade) -> str:
+def grade_text(grade: TierGrade) -> str:
     """A grade with those that its interval allows.
 
-    >>> from steelyard.tiers.analysis import Grade
-    >>> graded(Grade(letter="B", could_be=("A",))), graded(Grade(letter="C", could_be=("A", "B", "D")))
+    >>> from steelyard.tiers.analysis import TierGrade
+    >>> grade_text(TierGrade(letter="B", could_be=("A",))), grade_text(TierGrade(letter="C", could_be=("A", "B", "D")))
     ('B, could be A', 'C, could be A to D')
     """
     if grade.letter is None:
@@ -168,7 +180,7 @@ def graded(grade: Grade) -> str:
     return f"{grade.letter}, could be {told}"
 
 
-class Table(NamedTuple):
+class TierReportTable(NamedTuple):
     """One table of an analysis, made harmless, and what is to be said beneath it."""
 
     title: str
@@ -177,25 +189,25 @@ class Table(NamedTuple):
     sentences: tuple[str, ...] = ()
 
 
-def tables(analysis: Analysis) -> Iterator[Table]:
+def tier_tables(analysis: ExperimentAnalysis) -> Iterator[TierReportTable]:
     """The tables of an analysis, whatever they are shown in: the tiers, what they add to each other, and their judges."""
     for model in analysis.models:
-        yield Table(_title(model, analysis), *_tiers(model, analysis))
+        yield TierReportTable(_title(model, analysis), *_tiers(model, analysis))
         for title, head, rows in _comparisons(model, analysis):
-            yield Table(title, head, rows)
-    yield Table("Across tiers", [], [], tuple(_across(analysis)))
+            yield TierReportTable(title, head, rows)
+    yield TierReportTable("Across tiers", [], [], tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
-        yield Table("Judges", *_judges(analysis.panel), tuple(_agreement(analysis)))
+        yield TierReportTable("Judges", *_judges(analysis.panel), tuple(_agreement(analysis)))
 
 
-def _title(model: ModelAnalysis, analysis: Analysis) -> str:
+def _title(model: ModelAnalysis, analysis: ExperimentAnalysis) -> str:
     runs = sum(tier.runs for tier in model.tiers)
     wp, wi = analysis.weights
     weights = "" if wp == wi else f", composite {wp:g} pass rate to {wi:g} impl rate"
     return f"{line(model.model)}: {counted(len(model.tiers), 'tier')}, {counted(runs, 'run')}{weights}"
 
 
-def _tiers(model: ModelAnalysis, analysis: Analysis) -> tuple[list[str], list[list[str]]]:
+def _tiers(model: ModelAnalysis, analysis: ExperimentAnalysis) -> tuple[list[str], list[list[str]]]:
     first = line(analysis.baseline, 20)
     head = ["tier", "cases", "runs", "pass rate", "impl rate", "median composite", "grade", "cost", "cost of pass"]
     head += [f"uplift over {first}", f"p vs {first}"]
@@ -212,7 +224,7 @@ def _tiers(model: ModelAnalysis, analysis: Analysis) -> tuple[list[str], list[li
                 rate(tier.pass_rate),
                 points(tier.impl_rate),
                 points(tier.composite_median),
-                graded(tier.grade),
+                grade_text(tier.grade),
                 "unknown" if tier.cost_usd is None else money(tier.cost_usd),
                 "unknown" if price.value is None and not price.infinite else dollars(price),
                 _uplift(tier, model, analysis),
@@ -222,7 +234,7 @@ def _tiers(model: ModelAnalysis, analysis: Analysis) -> tuple[list[str], list[li
     return head, rows
 
 
-def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: Analysis) -> str:
+def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: ExperimentAnalysis) -> str:
     found = tier.uplift
     if found.value is None:
         medians = {each.tier: each.composite_median.value for each in model.tiers}
@@ -234,25 +246,34 @@ def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: Analysis) -> str
     return f"{found.value:+.1%} [{found.low * 100:.1f}, {high}]"
 
 
-def _comparisons(model: ModelAnalysis, analysis: Analysis) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+def _comparisons(
+    model: ModelAnalysis, analysis: ExperimentAnalysis
+) -> Iterator[tuple[str, list[str], list[list[str]]]]:
     head = ["cases", "pass rate", "composite", "cost of a run", "p", "p (Holm)"]
     if model.against_baseline:
-        rows = [[line(each.tier), *_compared(each)] for each in model.against_baseline]
+        rows = [[line(each.tier), *_comparison_cells(each)] for each in model.against_baseline]
         yield f"Against {line(analysis.baseline)}, case by case", ["tier", *head], rows
     if len(model.ablation) > 1:
-        rows = [[f"{line(each.tier)} over {line(each.other)}", *_compared(each)] for each in model.ablation]
+        rows = [[f"{line(each.tier)} over {line(each.other)}", *_comparison_cells(each)] for each in model.ablation]
         yield "What each tier adds to the one before", ["addition", *head], rows
 
 
-def _compared(each: Comparison) -> list[str]:
+def _comparison_cells(each: TierComparison) -> list[str]:
     p, adjusted = ("-" if value is None else _p(value) for value in (each.p, each.p_adjusted))
-    return [f"{each.cases:,}", _gain(each.pass_rate), _more(each.composite), _dearer(each.cost_usd), p, adjusted]
+    return [
+        f"{each.cases:,}",
+        _rate_difference_text(each.pass_rate),
+        _score_difference_text(each.composite),
+        _cost_difference_text(each.cost_usd),
+        p,
+        adjusted,
+    ]
 
 
-def _across(analysis: Analysis) -> Iterator[str]:
+def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
     """What there is to say of all tiers together."""
     front = [
-        line(tier.tier if len(analysis.models) == 1 else named(model.model, tier.tier))
+        line(tier.tier if len(analysis.models) == 1 else model_label(model.model, tier.tier))
         for model in analysis.models
         for tier in model.tiers
         if tier.on_pareto_front
@@ -261,7 +282,7 @@ def _across(analysis: Analysis) -> Iterator[str]:
         yield f"Pareto front of mean cost and mean composite: {', '.join(front)}"
     frontier = analysis.frontier
     if frontier.tier:
-        name = frontier.tier if len(analysis.models) == 1 else named(frontier.model, frontier.tier)
+        name = frontier.tier if len(analysis.models) == 1 else model_label(frontier.model, frontier.tier)
         yield f"cheapest pass: {dollars(frontier.cost_of_pass)}, by {line(name)}"
     if frontier.case_mean.value is not None:
         yield f"cheapest pass when every case is done by the tier that does it cheapest: {dollars(frontier.case_mean)}"
@@ -286,16 +307,22 @@ def _across(analysis: Analysis) -> Iterator[str]:
         yield f"p is exact and two-sided, and adjusted by Holm for {counted(analysis.tests, 'comparison')}"
 
 
-def _judges(panel: Panel) -> tuple[list[str], list[list[str]]]:
+def _judges(panel: PanelAgreement) -> tuple[list[str], list[list[str]]]:
     head = ["judge", "ratings", "invalid", "mean impl rate", "more than the others"]
     rows = [
-        [line(each.judge), f"{each.ratings:,}", rate(each.invalid), points(each.mean), _more(each.leniency)]
+        [
+            line(each.judge),
+            f"{each.ratings:,}",
+            rate(each.invalid),
+            points(each.mean),
+            _score_difference_text(each.leniency),
+        ]
         for each in panel.judges
     ]
     return head, rows
 
 
-def _agreement(analysis: Analysis) -> Iterator[str]:
+def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
     panel = analysis.panel
     if panel is None:
         return
@@ -303,7 +330,13 @@ def _agreement(analysis: Analysis) -> Iterator[str]:
     if alpha.value is None:
         yield f"Krippendorff's alpha of the impl rates: {panel.scores.reasons.get('alpha', 'not known')}"
     else:
-        word = "reliable" if alpha.value >= SURE else "tentative" if alpha.value >= TENTATIVE else "not reliable"
+        word = (
+            "reliable"
+            if alpha.value >= RELIABLE_ALPHA
+            else "tentative"
+            if alpha.value >= TENTATIVE_ALPHA
+            else "not reliable"
+        )
         yield f"Krippendorff's alpha of the impl rates over {counted(alpha.cases, 'run')}: {points(alpha)}, {word}"
     known = {name: found.alpha for name, found in panel.categories.items() if found.alpha.value is not None}
     if known:
@@ -320,32 +353,32 @@ def _agreement(analysis: Analysis) -> Iterator[str]:
         yield f"the judges cost {money(analysis.judges_usd)}, which is in no figure of the tiers"
 
 
-def _statistics(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
-    head = ["tier", "metric", *(name.replace("_", " ") for name in STATISTICS)]
+def _statistics(analysis: ExperimentAnalysis) -> tuple[list[str], list[list[str]]]:
+    head = ["tier", "metric", *(name.replace("_", " ") for name in TIER_STATISTICS)]
     rows = [
         [
-            tier.tier if len(analysis.models) == 1 else named(model.model, tier.tier),
+            tier.tier if len(analysis.models) == 1 else model_label(model.model, tier.tier),
             metric,
-            *(_statistic(tier.statistics[metric], name) for name in STATISTICS),
+            *(_statistic(tier.statistics[metric], name) for name in TIER_STATISTICS),
         ]
         for model in analysis.models
         for tier in model.tiers
-        for metric in METRICS
+        for metric in RUN_METRICS
     ]
     return head, rows
 
 
-def _statistic(described: Described, name: str) -> str:
+def _statistic(described: MetricStatistics, name: str) -> str:
     if name in described.infinite:
         return "∞"
     value = getattr(described, name)
     return "-" if value is None else f"{value:,}" if name == "count" else f"{value:.4g}"
 
 
-def _gain(estimate: Estimate) -> str:
+def _rate_difference_text(estimate: Estimate) -> str:
     """A difference of rates in points.
 
-    >>> _gain(Estimate(value=0.042, low=-0.005, high=0.079))
+    >>> _rate_difference_text(Estimate(value=0.042, low=-0.005, high=0.079))
     '+4.2 points [-0.5, 7.9]'
     """
     if estimate.value is None:
@@ -356,10 +389,10 @@ def _gain(estimate: Estimate) -> str:
     return f"{told} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
 
 
-def _more(estimate: Estimate) -> str:
+def _score_difference_text(estimate: Estimate) -> str:
     """A difference of scores.
 
-    >>> _more(Estimate(value=-0.0001, low=-0.01, high=0.01))
+    >>> _score_difference_text(Estimate(value=-0.0001, low=-0.01, high=0.01))
     '+0.000 [-0.010, 0.010]'
     """
     if estimate.value is None:
@@ -375,10 +408,10 @@ def _rounded(value: float, digits: int) -> float:
     return round(value, digits) + 0.0
 
 
-def _dearer(estimate: Estimate) -> str:
+def _cost_difference_text(estimate: Estimate) -> str:
     """A difference of costs.
 
-    >>> _dearer(Estimate(value=-0.0123, low=-0.5, high=0.25)), _dearer(Estimate(value=0.0005, low=-0.001, high=0.002))
+    >>> _cost_difference_text(Estimate(value=-0.0123, low=-0.5, high=0.25)), _cost_difference_text(Estimate(value=0.0005, low=-0.001, high=0.002))
     ('-$0.012 [-0.500, 0.250]', '+$0.00050 [-0.00100, 0.00200]')
     """
     if estimate.value is None:

@@ -16,21 +16,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LINUX = sys.platform == "linux"
-MACHINE = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
+RUNS_ON_LINUX = sys.platform == "linux"
+CPU_ARCHITECTURE = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine().lower(), platform.machine())
 
-NEW_NS, NEW_CGROUP, NEW_UTS, NEW_IPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
-NEW_USER, NEW_PID, NEW_NET, NEW_TIME = 0x10000000, 0x20000000, 0x40000000, 0x80
-EVERY_NAMESPACE = NEW_USER | NEW_PID | NEW_NET | NEW_NS | NEW_IPC | NEW_UTS | NEW_CGROUP
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWTIME = 0x10000000, 0x20000000, 0x40000000, 0x80
+EVERY_NAMESPACE = (
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
+)
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
-ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
+MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
 AT_FDCWD, AT_RECURSIVE, MNT_DETACH = -100, 0x8000, 2
 
-SET_PDEATHSIG, SET_DUMPABLE, SET_KEEPCAPS, SET_NO_NEW_PRIVS, SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
-CAP_AMBIENT, CAP_AMBIENT_RAISE, DAC_READ_SEARCH = 47, 2, 2
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH = 47, 2, 2
 
-CALLS = {
+SYSCALL_NUMBERS = {
     # name: (x86_64, aarch64); what has been added since 2019 has one number everywhere
     "acct": (163, 89),
     "add_key": (248, 217),
@@ -126,12 +128,18 @@ CALLS = {
     "userfaultfd": (323, 282),
     "utimensat": (280, 88),
 }
-OLD = {"chmod": 90, "chown": 92, "lchown": 94, "utime": 132, "utimes": 235, "futimesat": 261}
+X86_64_ONLY_SYSCALLS = {"chmod": 90, "chown": 92, "lchown": 94, "utime": 132, "utimes": 235, "futimesat": 261}
 """What only x86_64 still has besides."""
-SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-NEEDED = ("capset", "landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "seccomp")
+SIGNAL_SYSCALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+SELF_RESTRICTION_SYSCALLS = (
+    "capset",
+    "landlock_add_rule",
+    "landlock_create_ruleset",
+    "landlock_restrict_self",
+    "seccomp",
+)
 """Calls that only bind the caller: they stay allowed."""
-ONESELF = {
+SELF_ONLY_SYSCALLS = {
     "prlimit64": (0,),
     "sched_setaffinity": (0,),
     "sched_setattr": (0,),
@@ -140,32 +148,44 @@ ONESELF = {
     "setpriority": (0, 1),
 }
 """Calls about a process, whose arguments at these places must be 0, which is the caller itself."""
-COMMANDS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902, 0x5412)}
+REFUSED_SYSCALL_COMMANDS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902, 0x5412)}
 """Calls with a command that is refused: who gets the signals of a file, which would be a way to send them, and what a
 terminal reads."""
-CHANGES = (
+FILE_METADATA_SYSCALLS = (
     *("fchmodat", "fchmodat2", "fchownat", "lremovexattr", "lsetxattr", "removexattr", "removexattrat"),
     *("setxattr", "setxattrat", "utimensat"),
 )
 """Calls that change what is known about a file, of which landlock knows nothing."""
-SPECIAL = ("clone", "clone3", "socketpair", "truncate", *ONESELF, *COMMANDS, *CHANGES)
-REFUSED = tuple(name for name in CALLS if name not in (*SIGNALS, *NEEDED, *SPECIAL))
+SPECIALLY_FILTERED_SYSCALLS = (
+    "clone",
+    "clone3",
+    "socketpair",
+    "truncate",
+    *SELF_ONLY_SYSCALLS,
+    *REFUSED_SYSCALL_COMMANDS,
+    *FILE_METADATA_SYSCALLS,
+)
+REFUSED_SYSCALLS = tuple(
+    name
+    for name in SYSCALL_NUMBERS
+    if name not in (*SIGNAL_SYSCALLS, *SELF_RESTRICTION_SYSCALLS, *SPECIALLY_FILTERED_SYSCALLS)
+)
 """Calls that no answer needs: other processes, namespaces, mounts, keys, clocks, sockets, memory outside the limits."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def call(name: str, *arguments: int | bytes | None) -> int:
+def syscall(name: str, *arguments: int | bytes | None) -> int:
     """Make a system call; raises OSError when the kernel says no."""
-    if not LINUX or MACHINE not in ("x86_64", "aarch64"):
-        raise OSError(errno.ENOSYS, f"{name} is not known on {sys.platform} {MACHINE}")
+    if not RUNS_ON_LINUX or CPU_ARCHITECTURE not in ("x86_64", "aarch64"):
+        raise OSError(errno.ENOSYS, f"{name} is not known on {sys.platform} {CPU_ARCHITECTURE}")
     plain = [ctypes.c_long(given) if isinstance(given, int) else given for given in arguments]
-    return _checked(_libc.syscall(ctypes.c_long(number(name)), *plain), name)
+    return _checked(_libc.syscall(ctypes.c_long(syscall_number(name)), *plain), name)
 
 
-def number(name: str) -> int:
+def syscall_number(name: str) -> int:
     """The number of a system call on this machine."""
-    return CALLS[name][MACHINE == "aarch64"]
+    return SYSCALL_NUMBERS[name][CPU_ARCHITECTURE == "aarch64"]
 
 
 def _checked(returned: int, name: str) -> int:
@@ -195,14 +215,14 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str | No
 
 def make_read_only(path: str) -> None:
     """Nothing below this mount can be written, no program in it gains rights, no device in it works."""
-    attributes = struct.pack("QQQQ", ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, 0, 0, 0)
-    call("mount_setattr", AT_FDCWD, path.encode(), AT_RECURSIVE, attributes, len(attributes))
+    attributes = struct.pack("QQQQ", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, 0, 0)
+    syscall("mount_setattr", AT_FDCWD, path.encode(), AT_RECURSIVE, attributes, len(attributes))
 
 
 def change_root(new: str) -> None:
     """Make a folder the root; what was there before is out of reach for good."""
     os.chdir(new)
-    call("pivot_root", b".", b".")
+    syscall("pivot_root", b".", b".")
     _checked(_libc.umount2(b".", MNT_DETACH), "umount")
     os.chdir("/")
 
@@ -211,20 +231,20 @@ def keep_capabilities(*kept: int) -> None:
     """Give up every right of an administrator, but for these."""
     mask = sum(1 << capability for capability in kept)
     header, data = struct.pack("II", 0x20080522, 0), struct.pack("IIIIII", mask, mask, mask, 0, 0, 0)
-    call("capset", header, data)
+    syscall("capset", header, data)
     for capability in kept:
-        prctl(CAP_AMBIENT, CAP_AMBIENT_RAISE, capability)
+        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability)
 
 
-READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read folder
-LANDLOCK_FS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+LANDLOCK_READ_ACCESS = 1 << 0 | 1 << 2 | 1 << 3  # execute, read file, read folder
+LANDLOCK_FS_ACCESS_BITS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """How many kinds of access to files each version of landlock knows."""
 
 
 def landlock_version() -> int:
     """The version of landlock here; 0 when there is none."""
     try:
-        return call("landlock_create_ruleset", None, 0, 1)
+        return syscall("landlock_create_ruleset", None, 0, 1)
     except OSError:
         return 0
 
@@ -232,129 +252,136 @@ def landlock_version() -> int:
 def landlock(readable: Iterable[str], writable: Iterable[str]) -> None:
     """From now on only these folders can be read or written, and no port, no foreign process can be reached."""
     version = landlock_version()
-    every = (1 << LANDLOCK_FS.get(version, 16)) - 1
+    every = (1 << LANDLOCK_FS_ACCESS_BITS.get(version, 16)) - 1
     sizes = {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}
     # network: bind and connect by TCP; scope: abstract sockets and signals to processes outside
     rules = struct.pack("QQQ", every, 3 if version >= 4 else 0, 3 if version >= 6 else 0)[: sizes.get(version, 24)]
-    ruleset = call("landlock_create_ruleset", rules, len(rules), 0)
-    for paths, wanted in ((readable, READ), (writable, every)):
+    ruleset = syscall("landlock_create_ruleset", rules, len(rules), 0)
+    for paths, wanted in ((readable, LANDLOCK_READ_ACCESS), (writable, every)):
         for path in paths:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
             # what only makes sense for folders is refused for files: execute, write, read, truncate, ioctl remain
             allowed = wanted if os.path.isdir(path) else wanted & (1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15) & every
-            call("landlock_add_rule", ruleset, 1, struct.pack("=Qi", allowed, opened), 0)
+            syscall("landlock_add_rule", ruleset, 1, struct.pack("=Qi", allowed, opened), 0)
             os.close(opened)
-    prctl(SET_NO_NEW_PRIVS, 1)
-    call("landlock_restrict_self", ruleset, 0)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    syscall("landlock_restrict_self", ruleset, 0)
     os.close(ruleset)
 
 
-LOAD, EQUAL, ABOVE, ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
-ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-STREAM, SEQUENCED = 1, 5
-UNIX = 1
+BPF_LOAD, BPF_JUMP_EQUAL, BPF_JUMP_AT_LEAST, BPF_JUMP_ANY_BIT, BPF_AND, BPF_RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+SECCOMP_NR_OFFSET, SECCOMP_ARCH_OFFSET, SECCOMP_ARGS_OFFSET = 0, 4, 16
+SOCK_STREAM, SOCK_SEQPACKET = 1, 5
+AF_UNIX = 1
 
 
-def filter_calls(*, local_sockets: bool = False) -> None:
+def filter_syscalls(*, local_sockets: bool = False) -> None:
     """From now on the system calls that no answer needs are refused; sockets within the file system are on request."""
-    new = EVERY_NAMESPACE | NEW_TIME
-    denied = [number(name) for name in REFUSED]
+    new = EVERY_NAMESPACE | CLONE_NEWTIME
+    denied = [syscall_number(name) for name in REFUSED_SYSCALLS]
     program = [
-        *_opening(),
+        *_filter_prologue(),
         # libraries fall back to the old call, whose flags can be seen
-        (EQUAL, 0, 1, number("clone3")),
-        (RETURN, 0, 0, REFUSE | errno.ENOSYS),
-        (EQUAL, 0, 4, number("clone")),
-        (LOAD, 0, 0, FIRST_ARGUMENT),
-        (ANY_BIT, 0, 1, new & 0xFFFFFFFF & ~NEW_TIME),
-        (RETURN, 0, 0, REFUSE | errno.EPERM),
-        (RETURN, 0, 0, ALLOW),
+        (BPF_JUMP_EQUAL, 0, 1, syscall_number("clone3")),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS),
+        (BPF_JUMP_EQUAL, 0, 4, syscall_number("clone")),
+        (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET),
+        (BPF_JUMP_ANY_BIT, 0, 1, new & 0xFFFFFFFF & ~CLONE_NEWTIME),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
         # a pair of datagram sockets could be turned to others; a stream cannot
-        (EQUAL, 0, 6, number("socketpair")),
-        (LOAD, 0, 0, FIRST_ARGUMENT + 8),
-        (AND, 0, 0, 0xF),
-        (EQUAL, 2, 0, STREAM),
-        (EQUAL, 1, 0, SEQUENCED),
-        (RETURN, 0, 0, REFUSE | errno.EPERM),
-        (RETURN, 0, 0, ALLOW),
+        (BPF_JUMP_EQUAL, 0, 6, syscall_number("socketpair")),
+        (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 8),
+        (BPF_AND, 0, 0, 0xF),
+        (BPF_JUMP_EQUAL, 2, 0, SOCK_STREAM),
+        (BPF_JUMP_EQUAL, 1, 0, SOCK_SEQPACKET),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
     ]
     if local_sockets:
         program += [
-            (EQUAL, 0, 7, number("socket")),
-            (LOAD, 0, 0, FIRST_ARGUMENT),
-            (EQUAL, 0, 4, UNIX),
-            (LOAD, 0, 0, FIRST_ARGUMENT + 8),
-            (AND, 0, 0, 0xF),
-            (EQUAL, 0, 1, STREAM),
-            (RETURN, 0, 0, ALLOW),
-            (RETURN, 0, 0, REFUSE | errno.EPERM),
+            (BPF_JUMP_EQUAL, 0, 7, syscall_number("socket")),
+            (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET),
+            (BPF_JUMP_EQUAL, 0, 4, AF_UNIX),
+            (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 8),
+            (BPF_AND, 0, 0, 0xF),
+            (BPF_JUMP_EQUAL, 0, 1, SOCK_STREAM),
+            (BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
+            (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
         ]
-    for name, places in ONESELF.items():
-        program.append((EQUAL, 0, 3 * len(places) + 1, number(name)))
+    for name, places in SELF_ONLY_SYSCALLS.items():
+        program.append((BPF_JUMP_EQUAL, 0, 3 * len(places) + 1, syscall_number(name)))
         for place in places:
             program += [
-                (LOAD, 0, 0, FIRST_ARGUMENT + 8 * place),
-                (EQUAL, 1, 0, 0),
-                (RETURN, 0, 0, REFUSE | errno.EPERM),
+                (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 8 * place),
+                (BPF_JUMP_EQUAL, 1, 0, 0),
+                (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
             ]
-        program.append((RETURN, 0, 0, ALLOW))
-    for name, commands in COMMANDS.items():
-        program += [(EQUAL, 0, 2 * len(commands) + 2, number(name)), (LOAD, 0, 0, FIRST_ARGUMENT + 8)]
+        program.append((BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW))
+    for name, commands in REFUSED_SYSCALL_COMMANDS.items():
+        program += [
+            (BPF_JUMP_EQUAL, 0, 2 * len(commands) + 2, syscall_number(name)),
+            (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 8),
+        ]
         for command in commands:
-            program += [(EQUAL, 0, 1, command), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-        program.append((RETURN, 0, 0, ALLOW))
+            program += [(BPF_JUMP_EQUAL, 0, 1, command), (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM)]
+        program.append((BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW))
     for place, refused in enumerate(denied):
-        program.append((EQUAL, len(denied) - place, 0, refused))
-    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-    _install(program)
+        program.append((BPF_JUMP_EQUAL, len(denied) - place, 0, refused))
+    program += [(BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW), (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM)]
+    _install_filter(program)
 
 
 def filter_signals() -> None:
     """From now on this process can send signals to itself only: where processes are not hidden, they are spared."""
-    program = _opening()
-    for place, name in enumerate(SIGNALS):
-        program.append((EQUAL, len(SIGNALS) - place, 0, number(name)))
+    program = _filter_prologue()
+    for place, name in enumerate(SIGNAL_SYSCALLS):
+        program.append((BPF_JUMP_EQUAL, len(SIGNAL_SYSCALLS) - place, 0, syscall_number(name)))
     program += [
-        (RETURN, 0, 0, ALLOW),
-        (LOAD, 0, 0, FIRST_ARGUMENT),
-        (EQUAL, 0, 1, os.getpid()),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, REFUSE | errno.EPERM),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
+        (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET),
+        (BPF_JUMP_EQUAL, 0, 1, os.getpid()),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
     ]
-    _install(program)
+    _install_filter(program)
 
 
-def filter_changes() -> None:
+def filter_metadata_changes() -> None:
     """From now on modes, owners and times of files stay as they are, wherever they lie.
 
     Landlock does not guard these. Whoever changes them is told that it went well: a copy of a file that keeps its own
     mode is no reason to fail. Cutting a file short is guarded by landlock only since its third version.
     """
-    silent = [number(name) for name in CHANGES]
-    if MACHINE == "x86_64":
-        silent += OLD.values()
-    program = [*_opening(), (EQUAL, 0, 1, number("truncate")), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+    silent = [syscall_number(name) for name in FILE_METADATA_SYSCALLS]
+    if CPU_ARCHITECTURE == "x86_64":
+        silent += X86_64_ONLY_SYSCALLS.values()
+    program = [
+        *_filter_prologue(),
+        (BPF_JUMP_EQUAL, 0, 1, syscall_number("truncate")),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+    ]
     for place, call in enumerate(silent):
-        program.append((EQUAL, len(silent) - place, 0, call))
-    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
-    _install(program)
+        program.append((BPF_JUMP_EQUAL, len(silent) - place, 0, call))
+    program += [(BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW), (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO)]
+    _install_filter(program)
 
 
-def _opening() -> list[tuple[int, int, int, int]]:
-    architecture = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[MACHINE]
+def _filter_prologue() -> list[tuple[int, int, int, int]]:
+    architecture = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[CPU_ARCHITECTURE]
     return [
-        (LOAD, 0, 0, ARCHITECTURE),
-        (EQUAL, 1, 0, architecture),
-        (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, NUMBER),
-        (ABOVE, 0, 1, 0x40000000),  # the same calls once more under other numbers
-        (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+        (BPF_LOAD, 0, 0, SECCOMP_ARCH_OFFSET),
+        (BPF_JUMP_EQUAL, 1, 0, architecture),
+        (BPF_RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
+        (BPF_LOAD, 0, 0, SECCOMP_NR_OFFSET),
+        (BPF_JUMP_AT_LEAST, 0, 1, 0x40000000),  # the same calls once more under other numbers
+        (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS),
     ]
 
 
-def _install(program: list[tuple[int, int, int, int]]) -> None:
+def _install_filter(program: list[tuple[int, int, int, int]]) -> None:
     packed = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     body = ctypes.create_string_buffer(packed, len(packed))
-    prctl(SET_NO_NEW_PRIVS, 1)
-    call("seccomp", 1, 0, struct.pack("HxxxxxxP", len(program), ctypes.addressof(body)))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    syscall("seccomp", 1, 0, struct.pack("HxxxxxxP", len(program), ctypes.addressof(body)))

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError, VerifierError, nearest
-from steelyard.protocols import Guest, Limits
-from steelyard.sandbox.sandbox import Contained
-from steelyard.sandbox.worker import HOME, Enclosure
-from steelyard.sandbox.zygote import DEVICES, ROOM, SYSTEM
+from steelyard.errors import InputError, VerifierError, did_you_mean
+from steelyard.protocols import GuestModules, ResourceLimits
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel
+from steelyard.sandbox.zygote import DEVICE_PATHS, SANDBOX_TMPFS_SIZE, SYSTEM_PATHS
 
-CLAIMS = {
+ISOLATION_CLAIMS = {
     "files": "files outside its folder cannot be read",
     "writing": "files outside its folder cannot be written",
     "network": "no network, not even this machine's own ports",
@@ -31,7 +31,7 @@ CLAIMS = {
     "processes": "other processes cannot be reached",
 }
 """What a probe tries to break, and what is true when it cannot."""
-NEEDED = ("files", "writing", "network", "secrets")
+REQUIRED_ISOLATION_CLAIMS = ("files", "writing", "network", "secrets")
 """What must hold before replies are run without a word from the user."""
 
 
@@ -45,19 +45,21 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
             command += ["--cap-add", f"CAP_{capability}"]
     else:
         command += ["--unshare-user", "--uid", "1", "--gid", "1"]
-    command += ["--size", str(int(ROOM[:-1]) << 20), "--tmpfs", HOME]
-    for above in sorted({str(above) for path in (*SYSTEM, *readable, *DEVICES) for above in Path(path).parents[:-1]}):
+    command += ["--size", str(int(SANDBOX_TMPFS_SIZE[:-1]) << 20), "--tmpfs", SANDBOX_HOME]
+    for above in sorted(
+        {str(above) for path in (*SYSTEM_PATHS, *readable, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
+    ):
         command += ["--perms", "0755", "--dir", above]  # it would be as closed as the real one
-    for path in (*SYSTEM, *readable):
+    for path in (*SYSTEM_PATHS, *readable):
         if os.path.islink(path):  # noqa: PTH114  the words of the zygote, which does the same
             command += ["--symlink", os.readlink(path), path]  # noqa: PTH115
         elif Path(path).exists():
             command += ["--ro-bind", path, path]
-    for device in DEVICES:
+    for device in DEVICE_PATHS:
         command += ["--dev-bind", device, device]
     if not any(Path(path).is_relative_to("/tmp") for path in readable):  # noqa: S108  the answer's own
-        command += ["--symlink", HOME, "/tmp"]  # noqa: S108
-    return [*command, "--chdir", HOME, "--"]
+        command += ["--symlink", SANDBOX_HOME, "/tmp"]  # noqa: S108
+    return [*command, "--chdir", SANDBOX_HOME, "--"]
 
 
 def _seatbelt(readable: Sequence[str]) -> list[str]:
@@ -74,21 +76,21 @@ def _seatbelt(readable: Sequence[str]) -> list[str]:
     return ["/usr/bin/sandbox-exec", "-p", rules]
 
 
-LEVELS = (
-    Enclosure("full", namespaces=True, landlock=True, filter=True, own_root=True),
-    Enclosure("bubblewrap", landlock=True, filter=True, own_root=True, wrapper=_bubblewrap),
-    Enclosure("landlock", landlock=True, filter=True),
-    Enclosure("seatbelt", wrapper=_seatbelt),
-    Enclosure("process", filter=sys.platform == "linux"),
+ISOLATION_LEVELS = (
+    IsolationLevel("full", namespaces=True, landlock=True, filter=True, own_root=True),
+    IsolationLevel("bubblewrap", landlock=True, filter=True, own_root=True, wrapper=_bubblewrap),
+    IsolationLevel("landlock", landlock=True, filter=True),
+    IsolationLevel("seatbelt", wrapper=_seatbelt),
+    IsolationLevel("process", filter=sys.platform == "linux"),
 )
 """From the strongest to the weakest."""
-NAMES = tuple(enclosure.level for enclosure in LEVELS)
+ISOLATION_LEVEL_NAMES = tuple(enclosure.level for enclosure in ISOLATION_LEVELS)
 
 
-class Proof(NamedTuple):
+class IsolationProbeResult(NamedTuple):
     """What was found when a level was tried."""
 
-    enclosure: Enclosure
+    enclosure: IsolationLevel
     held: dict[str, bool]
     """For each claim whether it held; empty when the level is not to be had here."""
     problem: str = ""
@@ -97,31 +99,35 @@ class Proof(NamedTuple):
     @property
     def holds(self) -> bool:
         """Whether replies may run here without a word from the user."""
-        return bool(self.held) and all(self.held[claim] for claim in NEEDED)
+        return bool(self.held) and all(self.held[claim] for claim in REQUIRED_ISOLATION_CLAIMS)
 
 
 @cache
-def proof(level: str) -> Proof:
+def probe_isolation(level: str) -> IsolationProbeResult:
     """Try a level out: start it, and let a probe attempt a few escapes."""
-    enclosure = LEVELS[NAMES.index(level)]
+    enclosure = ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)]
     missing = _missing(enclosure)
     if missing:
-        return Proof(enclosure, {}, missing)
-    found: list[Proof] = []
+        return IsolationProbeResult(enclosure, {}, missing)
+    found: list[IsolationProbeResult] = []
     # a loop of its own, so that a caller's own loop does not matter
-    trying = threading.Thread(target=lambda: found.append(asyncio.run(_tried(enclosure))))
+    trying = threading.Thread(target=lambda: found.append(asyncio.run(_probe_in_sandbox(enclosure))))
     trying.start()
     trying.join()
     return found[0]
 
 
-def strongest(required: str = "", *, allow_weak: bool = False) -> Enclosure:
+def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> IsolationLevel:
     """The strongest level that holds here; raises InputError when that is weaker than what is asked for."""
-    if required and required not in NAMES:
-        raise InputError(f'--require-isolation: unknown level "{required}" ({nearest(required, NAMES)})')
+    if required and required not in ISOLATION_LEVEL_NAMES:
+        raise InputError(
+            f'--require-isolation: unknown level "{required}" ({did_you_mean(required, ISOLATION_LEVEL_NAMES)})'
+        )
     tried = []
-    for level in NAMES[: NAMES.index(required) + 1] if required else NAMES:
-        found = proof(level)
+    for level in (
+        ISOLATION_LEVEL_NAMES[: ISOLATION_LEVEL_NAMES.index(required) + 1] if required else ISOLATION_LEVEL_NAMES
+    ):
+        found = probe_isolation(level)
         if found.holds or (found.held and (allow_weak or required == level)):
             return found.enclosure
         tried.append(f"{level}: {found.problem or 'does not hold'}")
@@ -133,7 +139,7 @@ def strongest(required: str = "", *, allow_weak: bool = False) -> Enclosure:
     )
 
 
-def _missing(enclosure: Enclosure) -> str:
+def _missing(enclosure: IsolationLevel) -> str:
     if enclosure.level == "bubblewrap" and shutil.which("bwrap") is None:
         return "bwrap is not installed"
     if enclosure.level == "seatbelt" and sys.platform != "darwin":
@@ -143,9 +149,9 @@ def _missing(enclosure: Enclosure) -> str:
     return ""
 
 
-async def _tried(enclosure: Enclosure) -> Proof:
+async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
     probe = Path(__file__).with_name("probe.py").read_text("utf-8")
-    sandbox = Contained(enclosure)
+    sandbox = ZygoteSandbox(enclosure)
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listening:
         secret = Path(folder, "secret")
         secret.write_text("x")
@@ -158,21 +164,21 @@ async def _tried(enclosure: Enclosure) -> Proof:
         ours, theirs = socket.socketpair()
         ours.sendall(msgspec.json.encode(told))
         try:
-            async with sandbox.host(Guest(modules=(("probe", probe),))) as host:
-                outcome = await host.call([theirs], Limits())
+            async with sandbox.host(GuestModules(modules=(("probe", probe),))) as host:
+                outcome = await host.call([theirs], ResourceLimits())
             ours.setblocking(False)
             said = ours.recv(65536)
         except BlockingIOError:
             said = b""
         except VerifierError as error:
-            return Proof(enclosure, {}, " ".join(str(error).split()))
+            return IsolationProbeResult(enclosure, {}, " ".join(str(error).split()))
         finally:
             ours.close()
             await sandbox.close()
     if len(said) < 4 or len(said) != 4 + struct.unpack("I", said[:4])[0]:
         printed = outcome.stdout.decode("utf-8", "replace").strip().splitlines()
-        return Proof(
+        return IsolationProbeResult(
             enclosure, {}, f"nothing works in it: {printed[-1] if printed else f'exit code {outcome.exit_code}'}"
         )
     reached = msgspec.json.decode(said[4:], type=dict[str, bool])
-    return Proof(enclosure, {claim: not reached[claim] for claim in CLAIMS})
+    return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS})

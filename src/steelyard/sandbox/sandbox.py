@@ -5,38 +5,38 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from steelyard.protocols import Guest, Limits, Outcome
-from steelyard.sandbox.worker import LARGEST, Enclosure, Worker
+from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
+from steelyard.sandbox.worker import MAX_SANDBOX_OUTPUT_BYTES, IsolationLevel, SandboxWorker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
 
-class Contained:
+class ZygoteSandbox:
     """Workers that are started when they are needed, kept warm, and lent to one attempt at a time."""
 
-    def __init__(self, enclosure: Enclosure) -> None:
+    def __init__(self, enclosure: IsolationLevel) -> None:
         self.level = enclosure.level
         self._enclosure = enclosure
-        self._idle: dict[Guest, list[Worker]] = {}
+        self._idle: dict[GuestModules, list[SandboxWorker]] = {}
 
     @asynccontextmanager
     async def workspace(
         self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
-    ) -> AsyncIterator[Place]:
-        async with self.host(Guest(readable=tuple(readable), local_sockets=local_sockets)) as worker:
-            place = Place(worker)
+    ) -> AsyncIterator[SandboxWorkspace]:
+        async with self.host(GuestModules(readable=tuple(readable), local_sockets=local_sockets)) as worker:
+            place = SandboxWorkspace(worker)
             await place.write(files)
             yield place
             await worker.wipe()
 
     @asynccontextmanager
-    async def host(self, guest: Guest) -> AsyncIterator[Worker]:
+    async def host(self, guest: GuestModules) -> AsyncIterator[SandboxWorker]:
         """A worker for this guest; one that was left in the middle of something is not used again."""
         idle = self._idle.setdefault(guest, [])
         worker = self._waiting(idle)
         if worker is None:
-            worker = Worker(self._enclosure, guest)
+            worker = SandboxWorker(self._enclosure, guest)
             await worker.start()
         try:
             yield worker
@@ -45,7 +45,7 @@ class Contained:
             raise
         idle.append(worker)
 
-    def _waiting(self, idle: list[Worker]) -> Worker | None:
+    def _waiting(self, idle: list[SandboxWorker]) -> SandboxWorker | None:
         """One that waits; whoever was killed meanwhile is buried."""
         while idle:
             worker = idle.pop()
@@ -61,17 +61,17 @@ class Contained:
                 worker.kill()
 
 
-class Place:
+class SandboxWorkspace:
     """A workspace in a worker's folder."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: SandboxWorker) -> None:
         self._worker = worker
 
     async def write(self, files: Mapping[str, str | bytes]) -> None:
         given = {name: text.encode() if isinstance(text, str) else text for name, text in files.items()}
         await self._worker.write(given)
 
-    async def read(self, name: str, most: int = LARGEST) -> bytes | None:
+    async def read(self, name: str, most: int = MAX_SANDBOX_OUTPUT_BYTES) -> bytes | None:
         return await self._worker.read(name, most)
 
     async def run(
@@ -79,7 +79,7 @@ class Place:
         argv: Sequence[str],
         *,
         stdin: bytes = b"",
-        limits: Limits = Limits(),
+        limits: ResourceLimits = ResourceLimits(),
         environment: Mapping[str, str] = {},
-    ) -> Outcome:
+    ) -> ProcessResult:
         return await self._worker.run(argv, stdin, limits, environment)

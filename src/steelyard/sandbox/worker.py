@@ -20,11 +20,11 @@ from typing import IO, Any, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Guest, Limits, Outcome
+from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
 
-HOME = "/steelyard"
-BOOT = """
+SANDBOX_HOME = "/steelyard"
+ZYGOTE_BOOT_SCRIPT = """
 import json, os, socket, struct, sys, types
 control = socket.socket(fileno=0)
 def exactly(length):
@@ -71,20 +71,20 @@ except Exception as error:
 """
 """What a fresh interpreter does first: our modules come over the socket, so none of our files has to be in its reach."""
 
-UID = 0x7000_0000
+FIRST_SANDBOX_UID = 0x7000_0000
 """Where the users begin that answers run as, when we are root: one for each worker, known to nobody."""
-PATIENCE = 60
+ZYGOTE_TIMEOUT_SECONDS = 60
 """Seconds in which a zygote must answer, even on a busy machine."""
-KEPT = 64 << 10
+MAX_SANDBOX_STDERR_BYTES = 64 << 10
 """Bytes of error output that are kept."""
-LARGEST = 16 << 20
+MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
-LOOK = 0.25
+MEMORY_CHECK_SECONDS = 0.25
 """Seconds between looks at the memory in use."""
-PAGE = os.sysconf("SC_PAGE_SIZE")
+MEMORY_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Enclosure(NamedTuple):
+class IsolationLevel(NamedTuple):
     """What holds a zygote in."""
 
     level: str
@@ -101,10 +101,10 @@ class Enclosure(NamedTuple):
         return () if self.wrapper is None else self.wrapper(readable)
 
 
-class Worker:
+class SandboxWorker:
     """A zygote, with the files that its children print to."""
 
-    def __init__(self, enclosure: Enclosure, guest: Guest) -> None:
+    def __init__(self, enclosure: IsolationLevel, guest: GuestModules) -> None:
         self._enclosure = enclosure
         self._guest = guest
         self.stdout = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
@@ -116,16 +116,16 @@ class Worker:
     async def start(self) -> None:
         """Start it; raises VerifierError when it does not get ready."""
         enclosure, guest = self._enclosure, self._guest
-        if kernel.LINUX and not enclosure.own_root:
+        if kernel.RUNS_ON_LINUX and not enclosure.own_root:
             # what runs as the same user, beside us, must not look into our memory
-            kernel.prctl(kernel.SET_DUMPABLE, 0)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         unique = f"steelyard-{secrets.token_hex(8)}"
-        self._home = HOME if enclosure.own_root else str(Path(tempfile.gettempdir(), unique))
+        self._home = SANDBOX_HOME if enclosure.own_root else str(Path(tempfile.gettempdir(), unique))
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
-        self._readable = (*guest.readable, *folders_of_python())
+        self._readable = (*guest.readable, *base_python_folders())
         site = () if guest.python else ("-S",)
-        python = [guest.python or interpreter(), "-P", "-s", *site, "-B", "-X", "utf8", "-c", BOOT]
+        python = [guest.python or base_interpreter(), "-P", "-s", *site, "-B", "-X", "utf8", "-c", ZYGOTE_BOOT_SCRIPT]
         try:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
@@ -134,13 +134,13 @@ class Worker:
                     stdout=self.stdout,
                     stderr=self.stderr,
                     cwd="/",
-                    env=environment(self._home),
+                    env=sandbox_environment(self._home),
                     start_new_session=True,
                 )
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ZYGOTE_TIMEOUT_SECONDS):
                 await self._prepare(self._process.pid)
         except (OSError, TimeoutError) as error:
-            said = read(self.stderr, 2000).decode("utf-8", "replace").strip()
+            said = leading_bytes(self.stderr, 2000).decode("utf-8", "replace").strip()
             self.kill()
             raise VerifierError(f"the sandbox did not start: {said or error or 'it took too long'}") from None
         except BaseException:
@@ -150,18 +150,20 @@ class Worker:
     async def _prepare(self, pid: int) -> None:
         root = os.geteuid() == 0
         enclosure = self._enclosure
-        stranger = UID + pid
+        stranger = FIRST_SANDBOX_UID + pid
         uid: int | None = None
         keeps: tuple[int, ...] = ()
         if root and enclosure.namespaces:
             uid = 1
-        elif root and kernel.LINUX:
+        elif root and kernel.RUNS_ON_LINUX:
             uid = stranger
             # a toolchain may lie in a folder of root's; landlock, where there is one, decides what of it can be read
-            private = not enclosure.own_root and (enclosure.landlock or not all(map(_open_to_all, self._readable)))
-            keeps = (kernel.DAC_READ_SEARCH,) if private else ()
+            private = not enclosure.own_root and (
+                enclosure.landlock or not all(map(_is_world_readable, self._readable))
+            )
+            keeps = (kernel.CAP_DAC_READ_SEARCH,) if private else ()
         start = {
-            "modules": [*_own_modules(), *self._guest.modules],
+            "modules": [*_zygote_modules(), *self._guest.modules],
             "namespaces": enclosure.namespaces,
             "own_root": enclosure.own_root,
             "landlock": enclosure.landlock,
@@ -194,7 +196,9 @@ class Worker:
         """Empty its folder."""
         await self._request({"do": "wipe"})
 
-    async def run(self, argv: Sequence[str], stdin: bytes, limits: Limits, environment: Mapping[str, str]) -> Outcome:
+    async def run(
+        self, argv: Sequence[str], stdin: bytes, limits: ResourceLimits, environment: Mapping[str, str]
+    ) -> ProcessResult:
         """Run a program to its end; what it printed is in the files."""
         for file in (self.stdin, self.stdout, self.stderr):
             _clear(file)
@@ -204,21 +208,25 @@ class Worker:
         header = {"do": "run", "argv": argv, "environment": environment, "limits": limits}
         return await self._contained(header, files, limits)
 
-    async def call(self, sockets: Sequence[socket.socket], limits: Limits) -> Outcome:
+    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
         """Let the guest talk over these sockets to its end."""
         _clear(self.stdout)
         files = [self.stdout.fileno(), *(given.fileno() for given in sockets)]
         return await self._contained({"do": "call", "limits": limits}, files, limits, sockets)
 
     async def _contained(
-        self, header: dict[str, Any], fds: Sequence[int], limits: Limits, handed_over: Sequence[socket.socket] = ()
-    ) -> Outcome:
-        watching = asyncio.get_running_loop().call_later(LOOK, self._look, limits.memory_bytes)
+        self,
+        header: dict[str, Any],
+        fds: Sequence[int],
+        limits: ResourceLimits,
+        handed_over: Sequence[socket.socket] = (),
+    ) -> ProcessResult:
+        watching = asyncio.get_running_loop().call_later(MEMORY_CHECK_SECONDS, self._look, limits.memory_bytes)
         self._watch: asyncio.TimerHandle | None = watching
         self._outgrown = False
         self._busy = True
         try:
-            async with asyncio.timeout(limits.wall_seconds + PATIENCE):
+            async with asyncio.timeout(limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS):
                 try:
                     await self._send(msgspec.json.encode(header), fds=fds)
                 finally:
@@ -233,10 +241,10 @@ class Worker:
             if self._watch is not None:
                 self._watch.cancel()
         self._busy = False
-        return Outcome(
+        return ProcessResult(
             exit_code=reply["code"],
-            stdout=read(self.stdout, LARGEST),
-            stderr=read(self.stderr, KEPT),
+            stdout=leading_bytes(self.stdout, MAX_SANDBOX_OUTPUT_BYTES),
+            stderr=leading_bytes(self.stderr, MAX_SANDBOX_STDERR_BYTES),
             limit="memory limit" if self._outgrown else reply["limit"],
             seconds=reply["seconds"],
         )
@@ -249,11 +257,11 @@ class Worker:
     def _look(self, most: int) -> None:
         """Many processes together must not use more memory than one may."""
         self._watch = None
-        if self._process is not None and _memory_below(self._process.pid, most) > most:
+        if self._process is not None and _process_tree_memory_bytes(self._process.pid, most) > most:
             self._outgrown = True
             self.stop()
             return
-        self._watch = asyncio.get_running_loop().call_later(LOOK, self._look, most)
+        self._watch = asyncio.get_running_loop().call_later(MEMORY_CHECK_SECONDS, self._look, most)
 
     def kill(self) -> None:
         """End it with everything in it."""
@@ -319,7 +327,7 @@ class Worker:
         return bytes(pieces)
 
 
-def environment(home: str) -> dict[str, str]:
+def sandbox_environment(home: str) -> dict[str, str]:
     """What programs find in their environment: nothing of ours."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -332,18 +340,18 @@ def environment(home: str) -> dict[str, str]:
     }
 
 
-def interpreter() -> str:
+def base_interpreter() -> str:
     """The Python we run on, not that of a virtual environment, which lies among the user's own files."""
     return os.path.realpath(sys.executable)
 
 
-def folders_of_python() -> tuple[str, ...]:
+def base_python_folders() -> tuple[str, ...]:
     """What that Python needs to import its own library, where that is not the system's."""
     prefix = os.path.realpath(sys.base_prefix)
     return () if prefix == "/usr" or prefix.startswith("/usr/") else (prefix,)
 
 
-def read(file: IO[bytes], most: int) -> bytes:
+def leading_bytes(file: IO[bytes], most: int) -> bytes:
     """The beginning of what was printed."""
     return os.pread(file.fileno(), most, 0)
 
@@ -358,7 +366,7 @@ def _frame(header: bytes) -> bytes:
 
 
 @cache
-def _own_modules() -> list[tuple[str, str]]:
+def _zygote_modules() -> list[tuple[str, str]]:
     here = Path(__file__)
     return [
         (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8")) for name in ("kernel", "zygote")
@@ -374,14 +382,14 @@ def _map_users(pid: int, both: str) -> None:
     (about / "gid_map").write_text(both or f"1 {os.getegid()} 1\n")
 
 
-def _open_to_all(folder: str) -> bool:
+def _is_world_readable(folder: str) -> bool:
     """Whether any user can read what is in a folder."""
     return all(path.stat().st_mode & 0o5 == 0o5 for path in (Path(folder), *Path(folder).parents))
 
 
-def _memory_below(pid: int, most: int) -> int:
+def _process_tree_memory_bytes(pid: int, most: int) -> int:
     """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
-    family = _family(pid)
+    family = _process_tree_pids(pid)
     total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
     if total << 10 > most:
         with contextlib.suppress(PermissionError):  # not everyone may look that closely
@@ -389,7 +397,7 @@ def _memory_below(pid: int, most: int) -> int:
     return total << 10
 
 
-def _family(pid: int) -> list[int]:
+def _process_tree_pids(pid: int) -> list[int]:
     """A process and those below it, whichever thread started them."""
     found = [pid]
     for one in found:

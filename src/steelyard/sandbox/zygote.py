@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-SYSTEM = (
+SYSTEM_PATHS = (
     "/usr",
     "/bin",
     "/sbin",
@@ -37,15 +37,15 @@ SYSTEM = (
     "/etc/ld.so.conf",
 )
 """What programs need to start; nothing in it is anyone's secret."""
-DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-ROOM, FILES = "512m", 20_000
+DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
 """How much fits into a workspace, in bytes and in files."""
-OPEN_FILES = 256
-LOOK = 0.25
+MAX_OPEN_FILES = 256
+DISK_CHECK_SECONDS = 0.25
 """Seconds between looks at how full the folder is, where the file system does not see to that."""
-COUNT = 0.5
+TASK_COUNT_TTL_SECONDS = 0.5
 """Seconds for which a count of a user's processes is good enough."""
-LONGEST_HEADER = 1 << 20
+MAX_JOB_HEADER_BYTES = 1 << 20
 
 
 class Zygote:
@@ -71,22 +71,22 @@ class Zygote:
         # a user that nobody else is, or that is counted apart, has no processes yet
         self._counts = self._uid is None and not self._own_root
         self._tasks: int | None = 0
-        self._counted = -COUNT
+        self._counted = -TASK_COUNT_TTL_SECONDS
         self._bounded = self._namespaces
         """Whether the file system itself keeps the folder from growing without end."""
 
     def serve(self) -> None:
         """Do one job after the other."""
         if self._namespaces:
-            enclose(self._readable, self._home, self._uid)
-        elif kernel.LINUX:
+            enter_private_root(self._readable, self._home, self._uid)
+        elif kernel.RUNS_ON_LINUX:
             # what an answer leaves behind becomes our child, wherever it hides
-            kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
-        if kernel.LINUX:
+            kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        if kernel.RUNS_ON_LINUX:
             if self._own_root:  # elsewhere our children would live on without us
-                kernel.prctl(kernel.SET_PDEATHSIG, signal.SIGKILL)
+                kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
             # nobody else's eyes in our memory, not even those of the same user
-            kernel.prctl(kernel.SET_DUMPABLE, 0)
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         # a child may be of the same user, and then even process 1 hears what it has a handler for
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self._uid is not None and not self._namespaces:
@@ -95,7 +95,7 @@ class Zygote:
         self._alone = os.getpid() == 1
         if self._alone:
             # what is refused to us is refused to every child, and costs none of them anything
-            kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             self._give_up_reach()
         self._nothing = os.open("/dev/null", os.O_RDONLY)
         # as little as possible between a fork and its end: what we touch meanwhile is copied
@@ -130,7 +130,7 @@ class Zygote:
         if not size:
             self.leave()
         (length,) = struct.unpack("I", size + self._exactly(4 - len(size)))
-        header: dict[str, Any] = json.loads(self._exactly(min(length, LONGEST_HEADER)))
+        header: dict[str, Any] = json.loads(self._exactly(min(length, MAX_JOB_HEADER_BYTES)))
         return header, fds
 
     def _exactly(self, length: int) -> bytes:
@@ -184,7 +184,7 @@ class Zygote:
     ) -> dict[str, Any]:
         """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running."""
         began = time.monotonic()
-        if self._counts and began - self._counted > COUNT:
+        if self._counts and began - self._counted > TASK_COUNT_TTL_SECONDS:
             self._tasks, self._counted = tasks_of_this_user(), began
         heard, told = os.pipe()
         child = os.fork()
@@ -222,7 +222,7 @@ class Zygote:
             waiting.register(watched, select.POLLIN)
         try:
             while (left := deadline - time.monotonic()) > 0:
-                pause = min(left, 3600 if self._bounded else LOOK) if watched is not None else 0.005
+                pause = min(left, 3600 if self._bounded else DISK_CHECK_SECONDS) if watched is not None else 0.005
                 events = waiting.poll(pause * 1000)
                 if any(fd == watched for fd, _ in events):
                     return None
@@ -231,7 +231,7 @@ class Zygote:
                 if events:
                     self._request()  # there is nothing else to be asked now but to stop
                     return ""
-                if not self._bounded and watched is not None and overfull(self._home):
+                if not self._bounded and watched is not None and is_over_disk_limit(self._home):
                     return "disk limit"
             return "time limit"
         finally:
@@ -247,29 +247,29 @@ class Zygote:
         far = [os.dup2(fd, 64 + place, inheritable=False) for place, fd in enumerate(fds)]
         for place, fd in enumerate(far):
             os.dup2(fd, place, inheritable=place < 3)
-        os.closerange(len(fds), OPEN_FILES)
+        os.closerange(len(fds), MAX_OPEN_FILES)
         cpu, memory, file, processes = max(1, round(limits[0])), *map(int, limits[2:5])
         # 0 would still wake a program of the system's that collects crashes; 1 does not
-        _limit(resource.RLIMIT_CORE, 1, 1)
-        _limit(resource.RLIMIT_CPU, cpu, cpu + 1)
-        _limit(resource.RLIMIT_FSIZE, file, file)
-        _limit(resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES)
-        if kernel.LINUX:
-            _limit(resource.RLIMIT_AS, memory, memory)
+        _set_limit(resource.RLIMIT_CORE, 1, 1)
+        _set_limit(resource.RLIMIT_CPU, cpu, cpu + 1)
+        _set_limit(resource.RLIMIT_FSIZE, file, file)
+        _set_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES, MAX_OPEN_FILES)
+        if kernel.RUNS_ON_LINUX:
+            _set_limit(resource.RLIMIT_AS, memory, memory)
         if self._tasks is not None:
-            _limit(resource.RLIMIT_NPROC, self._tasks + processes, self._tasks + processes)
+            _set_limit(resource.RLIMIT_NPROC, self._tasks + processes, self._tasks + processes)
         if self._uid is not None:
             if self._keeps:
-                kernel.prctl(kernel.SET_KEEPCAPS, 1)
+                kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
             if not self._namespaces:
                 os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
-        if kernel.LINUX and (self._uid is None or self._keeps):  # who becomes another user has no rights left
+        if kernel.RUNS_ON_LINUX and (self._uid is None or self._keeps):  # who becomes another user has no rights left
             kernel.keep_capabilities(*self._keeps)
         if not self._alone:
-            if kernel.LINUX:
-                kernel.prctl(kernel.SET_NO_NEW_PRIVS, 1)
+            if kernel.RUNS_ON_LINUX:
+                kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             # the zygote has yet to clean up behind us, so it cannot have done this for us
             self._give_up_reach()
             if self._filter and self._uid is None and not (self._landlock and kernel.landlock_version() >= 6):
@@ -277,19 +277,19 @@ class Zygote:
                 kernel.filter_signals()
             if self._filter and not may_change:
                 # compilers need to make their programs executable; an answer that only talks to us does not
-                kernel.filter_changes()
+                kernel.filter_metadata_changes()
 
     def _give_up_reach(self) -> None:
         if self._landlock:
-            everything = [*filter(os.path.exists, SYSTEM), *self._readable]
-            kernel.landlock(["/"] if self._alone else [*everything, *DEVICES], [self._home, "/dev/null"])
+            everything = [*filter(os.path.exists, SYSTEM_PATHS), *self._readable]
+            kernel.landlock(["/"] if self._alone else [*everything, *DEVICE_PATHS], [self._home, "/dev/null"])
         if self._filter:
-            kernel.filter_calls(local_sockets=self._local_sockets)
+            kernel.filter_syscalls(local_sockets=self._local_sockets)
 
     def _write(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         files = [(name, self._exactly(length)) for name, length in job["files"]]
         for name, content in files:
-            *folders, last = parts(name)
+            *folders, last = path_parts(name)
             place = self._walk(folders, make=True)
             try:
                 _put_aside(last, place)
@@ -304,7 +304,7 @@ class Zygote:
     def _read(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         content = None
         try:
-            *folders, last = parts(job["name"])
+            *folders, last = path_parts(job["name"])
             place = self._walk(folders, make=False)
             try:
                 file = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
@@ -345,23 +345,23 @@ class Zygote:
             self._reply({})
 
 
-def enclose(readable: Sequence[str], home: str, uid: int | None) -> None:
+def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> None:
     """A root of our own that holds the system, what is readable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # a folder that exists everywhere and that nobody wants to read
     root = "/proc"
     kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
-    for path in (*SYSTEM, *readable):
+    for path in (*SYSTEM_PATHS, *readable):
         if os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
         elif os.path.exists(path):
-            bind(path, root + path)
+            bind_mount(path, root + path)
             kernel.make_read_only(root + path)
-    for device in DEVICES:
-        bind(device, root + device)
+    for device in DEVICE_PATHS:
+        bind_mount(device, root + device)
     os.makedirs(root + home)
     owner = "" if uid is None else f",uid={uid},gid={uid}"
-    options = f"size={ROOM},nr_inodes={FILES},mode=700{owner}"
+    options = f"size={SANDBOX_TMPFS_SIZE},nr_inodes={MAX_SANDBOX_FILES},mode=700{owner}"
     kernel.mount("tmpfs", root + home, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
     if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
         os.symlink(home, root + "/tmp")  # noqa: S108
@@ -370,7 +370,7 @@ def enclose(readable: Sequence[str], home: str, uid: int | None) -> None:
     kernel.mount("none", "/", None, flags)
 
 
-def bind(source: str, target: str) -> None:
+def bind_mount(source: str, target: str) -> None:
     """The same file or folder a second time, in another place."""
     os.makedirs(target if os.path.isdir(source) else os.path.dirname(target), exist_ok=True)
     if not os.path.isdir(source):
@@ -380,9 +380,9 @@ def bind(source: str, target: str) -> None:
 
 def guard(first: int, home: str) -> None:
     """Wait for the end of a zygote that has no namespace to take its children along, and end them in its place."""
-    if kernel.LINUX:
-        kernel.prctl(kernel.SET_CHILD_SUBREAPER, 1)
-        kernel.prctl(kernel.SET_DUMPABLE, 0)
+    if kernel.RUNS_ON_LINUX:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # who wants us to end wants it all to end
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
@@ -402,7 +402,7 @@ def clean_up(home: str) -> None:
         os.rmdir(home)
 
 
-def parts(name: str) -> list[str]:
+def path_parts(name: str) -> list[str]:
     """The folders and the file in a name that leads nowhere else."""
     found = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in found):
@@ -427,7 +427,7 @@ def wipe(home: str) -> None:
     """Empty a folder, however deep and locked what is in it; we stand in it afterwards."""
     os.chmod(home, 0o700)
     os.chdir(home)
-    waiting = [_emptied()]
+    waiting = [_unlink_files()]
     while waiting:
         if waiting[-1]:
             # step by step: the whole path may be longer than any path can be
@@ -435,7 +435,7 @@ def wipe(home: str) -> None:
             below = os.open(waiting[-1][-1], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             os.fchdir(below)
             os.close(below)
-            waiting.append(_emptied())
+            waiting.append(_unlink_files())
         else:
             waiting.pop()
             if waiting:
@@ -443,7 +443,7 @@ def wipe(home: str) -> None:
                 os.rmdir(waiting[-1].pop())
 
 
-def _emptied() -> list[str]:
+def _unlink_files() -> list[str]:
     """The folders in the one we stand in, after everything else in it was removed."""
     folders = []
     for entry in list(os.scandir(".")):
@@ -454,9 +454,9 @@ def _emptied() -> list[str]:
     return folders
 
 
-def overfull(home: str) -> bool:
+def is_over_disk_limit(home: str) -> bool:
     """Whether there is more in a folder than fits into a workspace."""
-    room, files = int(ROOM[:-1]) << 20, FILES
+    room, files = int(SANDBOX_TMPFS_SIZE[:-1]) << 20, MAX_SANDBOX_FILES
     waiting = [home]
     while waiting:
         # what cannot be looked into now will be looked into at the end, when it is wiped
@@ -493,7 +493,7 @@ def kill_everything(child: int = 0) -> None:
 
 def reap(child: int = 0) -> None:
     """Bury whoever an answer left behind; normally there is nobody."""
-    if child and not kernel.LINUX:
+    if child and not kernel.RUNS_ON_LINUX:
         # what is left does not come to us there, but it may still be of the same group
         kill_everything(child)
     while True:
@@ -538,7 +538,7 @@ def tasks_of_this_user() -> int | None:
     return count
 
 
-_MOST = {
+_HARD_LIMITS = {
     kind: resource.getrlimit(kind)[1]
     for kind in (
         *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE),
@@ -548,8 +548,8 @@ _MOST = {
 """How far we may go ourselves."""
 
 
-def _limit(kind: int, soft: int, hard: int) -> None:
-    most = _MOST[kind]
+def _set_limit(kind: int, soft: int, hard: int) -> None:
+    most = _HARD_LIMITS[kind]
     if most != resource.RLIM_INFINITY:
         soft, hard = min(soft, most), min(hard, most)
     resource.setrlimit(kind, (soft, hard))

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     Row = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 Ratings = Sequence[Sequence[float | None]]
-Item = tuple[float, ...]
+ItemRatings = tuple[float, ...]
 """The ratings of one item in ascending order: who gave which does not matter."""
-Level = Literal["nominal", "interval"]
+MeasurementLevel = Literal["nominal", "interval"]
 """Whether ratings that differ just differ, or differ by how much."""
 
-AT_ONCE = 1_000_000
+MAX_RESAMPLED_COUNTS_IN_MEMORY = 1_000_000
 """How many resampled counts are in memory at a time."""
-ROUNDING = 1e-12
+RELATIVE_ROUNDING_TOLERANCE = 1e-12
 """A difference that is this share of what it was taken from is none."""
 
 
@@ -42,7 +42,7 @@ def raw_agreement(ratings: Ratings) -> float | None:
     return _raw_agreement(_items(ratings))
 
 
-def krippendorff_alpha(ratings: Ratings, *, level: Level) -> float | None:
+def krippendorff_alpha(ratings: Ratings, *, level: MeasurementLevel) -> float | None:
     """Agreement beyond chance: 1 is perfect, 0 is what chance gives; None when all ratings are the same.
 
     Krippendorff 2011, "Computing Krippendorff's alpha-reliability", University of Pennsylvania. It falls towards 0
@@ -82,7 +82,7 @@ def gwet_ac1(ratings: Ratings) -> float | None:
 
 
 def alpha_interval(
-    ratings: Ratings, *, level: Level, seed: int, replicates: int = 2000, confidence: float = 0.95
+    ratings: Ratings, *, level: MeasurementLevel, seed: int, replicates: int = 2000, confidence: float = 0.95
 ) -> Interval | None:
     """Interval for Krippendorff's alpha over items like these; None below 2 items or when alpha is None.
 
@@ -108,7 +108,7 @@ def alpha_interval(
     chance = np.random.default_rng(seed)
     patterns = sorted(items)
     shares = np.array([items[pattern] for pattern in patterns]) / items.total()
-    batch = max(1, AT_ONCE // len(patterns))
+    batch = max(1, MAX_RESAMPLED_COUNTS_IN_MEMORY // len(patterns))
     drawn: list[float] = []
     for start in range(0, replicates, batch):
         counts = chance.multinomial(items.total(), shares, size=min(batch, replicates - start))
@@ -120,7 +120,7 @@ def alpha_interval(
     return Interval(float(low), float(high))
 
 
-def _items(ratings: Ratings) -> list[Item]:
+def _items(ratings: Ratings) -> list[ItemRatings]:
     """The ratings of each item that at least 2 judges rated."""
     if len({len(judge) for judge in ratings}) > 1:
         raise ValueError(f"every judge needs one rating or None per item, got {[len(judge) for judge in ratings]}")
@@ -130,14 +130,14 @@ def _items(ratings: Ratings) -> list[Item]:
     return [item for item in found if len(item) > 1]
 
 
-def _raw_agreement(items: Sequence[Item]) -> float | None:
+def _raw_agreement(items: Sequence[ItemRatings]) -> float | None:
     if not items:
         return None
     pairs = (1 - _disagreement(item, "nominal") / (len(item) * (len(item) - 1)) for item in items)
     return math.fsum(pairs) / len(items)
 
 
-def _disagreement(values: Sequence[float], level: Level) -> float:
+def _disagreement(values: Sequence[float], level: MeasurementLevel) -> float:
     """How much the ordered pairs of these values differ, all told."""
     if level == "nominal":
         return len(values) ** 2 - sum(times**2 for times in Counter(values).values())
@@ -147,7 +147,7 @@ def _disagreement(values: Sequence[float], level: Level) -> float:
     return 2 * len(values) * math.fsum((value - mean) ** 2 for value in values)
 
 
-def _alphas(counts: Table, patterns: Sequence[Item], level: Level) -> Row:
+def _alphas(counts: Table, patterns: Sequence[ItemRatings], level: MeasurementLevel) -> Row:
     """Alpha for each row of how often every pattern was drawn; NaN where it is not defined."""
     import numpy as np
 
@@ -166,7 +166,7 @@ def _alphas(counts: Table, patterns: Sequence[Item], level: Level) -> Row:
         scale = 2 * total * squares
         expected = scale - 2 * sums**2
     # what rounding leaves of a difference between equals must not pass for a difference
-    differ = expected > ROUNDING * scale
+    differ = expected > RELATIVE_ROUNDING_TOLERANCE * scale
     ratio = np.full(len(counts), np.nan)
     np.divide((total - 1) * observed, expected, out=ratio, where=differ)
     return 1 - ratio

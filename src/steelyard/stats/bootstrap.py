@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Statistic = Callable[[NDArray[np.float64], NDArray[np.int64]], NDArray[np.float64]]
 
-DRAWN_AT_ONCE = 1_000_000
+MAX_BOOTSTRAP_NUMBERS_IN_MEMORY = 1_000_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
 
 
@@ -133,6 +133,6 @@ def _draws(cases: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]
 
 def _blocks(width: int, replicates: int) -> Iterator[int]:
     """How many replicates are drawn at a time."""
-    block = max(DRAWN_AT_ONCE // width, 1)
+    block = max(MAX_BOOTSTRAP_NUMBERS_IN_MEMORY // width, 1)
     for start in range(0, replicates, block):
         yield min(block, replicates - start)

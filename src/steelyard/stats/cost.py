@@ -6,7 +6,7 @@ import math
 from collections.abc import Sized
 from typing import TYPE_CHECKING
 
-from steelyard.stats.intervals import Interval, relative_tails, student_quantile, upper_tail
+from steelyard.stats.intervals import Interval, relative_mean_interval, student_quantile, upper_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def cost_interval(
     low, high = math.ldexp(low, scale), math.ldexp(high, scale)
     if each:
         rates = [count / tried for count, tried in zip(passes, each, strict=True)]
-        tails = relative_tails(rates, attempts=sum(each), level=level)
+        tails = relative_mean_interval(rates, attempts=sum(each), level=level)
         if tails:
             estimate = math.fsum(costs) / sum(passes)
             low = min(low, estimate / tails.high)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-CARRIERS = 3
+MIN_SPREAD_CARRYING_UNITS = 3
 """So many units, cases or groups, must carry the spread before the effective sample size may be twice the number of cases."""
-AGREEMENT = 1e20
+ROUNDING_ONLY_SAMPLE_SIZE = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
-MANY = 300
+T_EXPANSION_MIN_FREEDOM = 300
 """Degrees of freedom from which Student's t is told by its expansion: to ten digits at any usual level."""
 
 
@@ -58,13 +58,15 @@ def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Inte
     return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
 
 
-def apart(first: float, around_first: Interval, second: float, around_second: Interval) -> Interval:
+def independent_difference_interval(
+    first: float, around_first: Interval, second: float, around_second: Interval
+) -> Interval:
     """The interval of `second - first`, from the intervals of two independent estimates at the same level.
 
     Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach", Statistics in
     Medicine 27, 1693-1702; of two Wilson intervals it is Newcombe's tenth.
 
-    >>> low, high = apart(48 / 80, wilson(48, 80), 56 / 70, wilson(56, 70))
+    >>> low, high = independent_difference_interval(48 / 80, wilson(48, 80), 56 / 70, wilson(56, 70))
     >>> f"{low:.4f} {high:.4f}"
     '0.0524 0.3339'
     """
@@ -169,7 +171,7 @@ def stratified_interval(strata: Sequence[Stratum], *, level: float = 0.95) -> In
         return None
     below = [each.weight * max(each.mean - end.low, 0.0) for each, end in zip(weighty, own, strict=True)]
     above = [each.weight * max(end.high - each.mean, 0.0) for each, end in zip(weighty, own, strict=True)]
-    low, high = _level_together(below, level), _level_together(above, level)
+    low, high = _joint_level(below, level), _joint_level(above, level)
     lows = [each.low for stratum in weighty if (each := stratum.interval(low))]
     highs = [each.high for stratum in weighty if (each := stratum.interval(high))]
     total = math.fsum(stratum.weight for stratum in weighty)
@@ -179,7 +181,7 @@ def stratified_interval(strata: Sequence[Stratum], *, level: float = 0.95) -> In
     )
 
 
-def _level_together(distances: Sequence[float], level: float) -> float:
+def _joint_level(distances: Sequence[float], level: float) -> float:
     """The level at which distances add up to what they are by their squares at the given one."""
     together, apart = math.hypot(*distances), math.fsum(distances)
     if together >= apart:
@@ -187,7 +189,7 @@ def _level_together(distances: Sequence[float], level: float) -> float:
     return 2 * NormalDist().cdf(NormalDist().inv_cdf(upper_tail(level)) * together / apart) - 1
 
 
-class Differences(NamedTuple):
+class StratumDifferences(NamedTuple):
     """What changed in one of several parts that a mean is made of."""
 
     values: Sequence[float]
@@ -196,7 +198,7 @@ class Differences(NamedTuple):
     """The harmonic mean of the attempts behind each value that was compared."""
 
 
-def stratified_difference_interval(strata: Sequence[Differences], *, level: float = 0.95) -> Interval | None:
+def stratified_difference_interval(strata: Sequence[StratumDifferences], *, level: float = 0.95) -> Interval | None:
     """Interval for the mean over strata of their mean differences, each stratum once; None when one has fewer than 2 cases.
 
     As for a single mean difference (`stats.paired.difference_interval`), two cases that differ by +1/attempts and
@@ -204,7 +206,7 @@ def stratified_difference_interval(strata: Sequence[Differences], *, level: floa
     towards 0 by more than its error. The degrees of freedom are those of Satterthwaite 1946, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 110-114. One stratum has the interval that it has alone.
 
-    >>> low, high = stratified_difference_interval([Differences([0, -0.2, -0.4, 0.1, 0, -0.2], 10)])
+    >>> low, high = stratified_difference_interval([StratumDifferences([0, -0.2, -0.4, 0.1, 0, -0.2], 10)])
     >>> f"{low:.12f} {high:.12f}"
     '-0.222547141014 0.047547141014'
     """
@@ -231,13 +233,13 @@ def stratified_difference_interval(strata: Sequence[Differences], *, level: floa
     return Interval(max(-1.0, centre - half), min(1.0, centre + half))
 
 
-def relative_tails(values: Sequence[float], *, attempts: int, level: float = 0.95) -> Interval | None:
+def relative_mean_interval(values: Sequence[float], *, attempts: int, level: float = 0.95) -> Interval | None:
     """How many times the mean over units like these, of one value in [0, 1] each, may be what it is here.
 
     From how far `mean_interval` lets its ends out, for what is divided by such a mean; None below 2 units and for a
     mean of 0.
 
-    >>> low, high = relative_tails([1.0] * 10, attempts=10)
+    >>> low, high = relative_mean_interval([1.0] * 10, attempts=10)
     >>> f"{low:.4f} {high:.4f}"
     '0.7718 1.0000'
     """
@@ -265,7 +267,7 @@ def student_quantile(freedom: int, probability: float) -> float:
     >>> f"{student_quantile(4, 0.975):.10f} {student_quantile(999, 0.025):.10f}"
     '2.7764451052 -1.9623414611'
     """
-    if freedom < MANY:
+    if freedom < T_EXPANSION_MIN_FREEDOM:
         from scipy.special import stdtrit
 
         return float(stdtrit(freedom, probability))
@@ -279,7 +281,7 @@ def student_quantile(freedom: int, probability: float) -> float:
     return z + math.fsum(term / freedom**order for order, term in enumerate(terms, 1))
 
 
-class _Spread(NamedTuple):
+class _MeanSpread(NamedTuple):
     """How far a mean can be off, by what its units show."""
 
     mean: float
@@ -291,7 +293,9 @@ class _Spread(NamedTuple):
     """How many cases without a group would tell as much: the cases over Kish's design effect."""
 
 
-def _spread(values: Sequence[float], counts: Sequence[int] | None, groups: Sequence[Hashable] | None) -> _Spread | None:
+def _spread(
+    values: Sequence[float], counts: Sequence[int] | None, groups: Sequence[Hashable] | None
+) -> _MeanSpread | None:
     """The spread of the mean; None below 2 units."""
     if counts is not None and groups is not None:
         raise ValueError("cases are either counted or grouped")
@@ -318,7 +322,7 @@ def _spread(values: Sequence[float], counts: Sequence[int] | None, groups: Seque
         return None
     square = math.fsum(weight * each**2 for weight, each in zip(weights, deviations, strict=True))
     fourth = math.fsum(weight * each**4 for weight, each in zip(weights, deviations, strict=True))
-    return _Spread(
+    return _MeanSpread(
         mean=mean,
         squared_error=square / cases / cases * units / (units - 1),
         units=units,
@@ -327,19 +331,19 @@ def _spread(values: Sequence[float], counts: Sequence[int] | None, groups: Seque
     )
 
 
-def _is_agreed(spread: _Spread) -> bool:
-    return spread.squared_error * AGREEMENT <= spread.mean * (1 - spread.mean)
+def _is_agreed(spread: _MeanSpread) -> bool:
+    return spread.squared_error * ROUNDING_ONLY_SAMPLE_SIZE <= spread.mean * (1 - spread.mean)
 
 
-def _effective_size(spread: _Spread, attempts: int) -> float:
+def _effective_size(spread: _MeanSpread, attempts: int) -> float:
     """How many plain yes or no units would leave as much doubt, as far as that can be believed."""
     if _is_agreed(spread):
         return float(spread.units)
-    believable = spread.alone * (1 + (spread.carriers / CARRIERS) ** 2)
+    believable = spread.alone * (1 + (spread.carriers / MIN_SPREAD_CARRYING_UNITS) ** 2)
     return min(max(spread.mean * (1 - spread.mean) / spread.squared_error, 1.0), believable, float(attempts))
 
 
-def _tail_interval(spread: _Spread, size: float, level: float) -> Interval:
+def _tail_interval(spread: _MeanSpread, size: float, level: float) -> Interval:
     """The rates at which the binomial tail beyond the mean is one and a half times what the level leaves out."""
     if not _is_agreed(spread):
         # so that yes and no of units count as whole units: the squared error divides by one less

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-FEWEST = 5
+MIN_RESAMPLED_CASES = 5
 """With fewer cases to draw from, the draws are too few to speak of others."""
-AT_ONCE = 4_000_000
+MAX_MEDIAN_NUMBERS_IN_MEMORY = 4_000_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
 
 
@@ -47,9 +47,9 @@ def median_interval(cases: Sequence[Sequence[float]], *, level: float = 0.95) ->
         raise ValueError("every value must lie in [0, 1]")
     if len(ordered) < 2:
         return None
-    low = _lowest(ordered, level)
+    low = _lower_median_bound(ordered, level)
     # what is too high is too low in the mirror
-    high = _lowest([[-value for value in reversed(values)] for values in ordered], level)
+    high = _lower_median_bound([[-value for value in reversed(values)] for values in ordered], level)
     return Interval(0.0 if low is None else low, 1.0 if high is None else -high)
 
 
@@ -82,14 +82,14 @@ def uplift_interval(
     upper = upper_tail(level)
     alone = len(baseline) == 1
     sides = [[[value] for value in side[0]] if alone else side for side in (baseline, current)]
-    if min(map(len, sides)) < FEWEST:
+    if min(map(len, sides)) < MIN_RESAMPLED_CASES:
         return None
     chance = np.random.Generator(np.random.PCG64(seed))
-    rows = max(AT_ONCE // max(sum(map(len, side)) + len(side) for side in sides), 1)
+    rows = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // max(sum(map(len, side)) + len(side) for side in sides), 1)
     found: list[Floats] = []
     for start in range(0, replicates, rows):
         count = min(rows, replicates - start)
-        drawn = [_drawn(chance, len(side), count) for side in (sides if alone else sides[:1])]
+        drawn = [_resample_counts(chance, len(side), count) for side in (sides if alone else sides[:1])]
         before, after = (
             _medians(side, weights) for side, weights in zip(sides, drawn * (2 // len(drawn)), strict=True)
         )
@@ -102,7 +102,7 @@ def uplift_interval(
     return Interval(float(uplifts[beyond]), float(uplifts[replicates - 1 - beyond]))
 
 
-def _lowest(cases: Sequence[Sequence[float]], level: float) -> float | None:
+def _lower_median_bound(cases: Sequence[Sequence[float]], level: float) -> float | None:
     """The lowest value that may be the median; None where any lower one may be."""
     values = sorted({value for case in cases for value in case})
     runs = sorted(value for case in cases for value in case)
@@ -142,7 +142,7 @@ def _is_less_than_half(cases: Sequence[Sequence[float]], value: float, level: fl
     return interval is not None and interval.high < 0.5
 
 
-def _drawn(chance: np.random.Generator, units: int, rows: int) -> Integers:
+def _resample_counts(chance: np.random.Generator, units: int, rows: int) -> Integers:
     """How often each of so many units is drawn, one row per replicate."""
     import numpy as np
 

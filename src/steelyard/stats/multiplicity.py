@@ -16,7 +16,7 @@ def holm(p: Sequence[float]) -> list[float]:
     """
     order = _ascending(p)
     scaled = (min(1.0, (len(p) - rank) * p[place]) for rank, place in enumerate(order))
-    return _replaced(order, accumulate(scaled, max))
+    return _in_original_order(order, accumulate(scaled, max))
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:
@@ -31,7 +31,7 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     """
     order = _ascending(p)[::-1]
     scaled = (min(1.0, p[place] * len(p) / (len(p) - rank)) for rank, place in enumerate(order))
-    return _replaced(order, accumulate(scaled, min))
+    return _in_original_order(order, accumulate(scaled, min))
 
 
 def _ascending(p: Sequence[float]) -> list[int]:
@@ -42,6 +42,6 @@ def _ascending(p: Sequence[float]) -> list[int]:
     return sorted(range(len(p)), key=p.__getitem__)
 
 
-def _replaced(order: Sequence[int], adjusted: accumulate[float]) -> list[float]:
+def _in_original_order(order: Sequence[int], adjusted: accumulate[float]) -> list[float]:
     """The adjusted values at the places they came from."""
     return [value for _, value in sorted(zip(order, adjusted, strict=True))]

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
     Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-DIRECT = 3000
+MAX_DIRECT_CONVOLUTION_STEPS = 3000
 """Up to so many steps from the worst to the best outcome, plain convolution is as quick as a Fourier transform."""
-RESOLUTIONS = (1000, 100, 20)
+SCORE_RESOLUTIONS = (1000, 100, 20)
 """How finely scores are told apart, the finest that is quick enough first."""
-SHARING = 4e8
+MAX_PERMUTATION_ADDITIONS = 4e8
 """So many additions are quick enough for the ways to share out the scores of all cases."""
-COUNTED = 500_000
+MAX_EXACT_PERMUTATION_STEPS = 500_000
 """Up to so many steps from the worst to the best outcome of a suite, every permutation of its scores is counted."""
-NEGLIGIBLE = 46.0
+NEGLIGIBLE_LOG_CHANCE = 46.0
 """What is less likely than exp(-46), 1e-20, changes no digit of a float beside it."""
 
 
-class Counts(NamedTuple):
+class PairedCaseCounts(NamedTuple):
     """What both sides scored on one case."""
 
     baseline_attempts: int
@@ -40,7 +40,7 @@ class Counts(NamedTuple):
     current_passes: int
 
 
-class Margins(NamedTuple):
+class ContingencyMargins(NamedTuple):
     """What is left of `Counts` when nobody says on which side the passes fell."""
 
     baseline_attempts: int
@@ -58,14 +58,14 @@ class Margins(NamedTuple):
         return min(self.passes, self.current_attempts)
 
 
-class Scores(NamedTuple):
+class PairedCaseScores(NamedTuple):
     """What every attempt of both sides scored on one case, each in [0, 1]."""
 
     baseline: tuple[float, ...]
     current: tuple[float, ...]
 
 
-class Smallest(NamedTuple):
+class SmallestPDistribution(NamedTuple):
     """How small the smallest p-value of many cases can be when none of them got worse."""
 
     p: Sequence[float]
@@ -88,7 +88,7 @@ class Smallest(NamedTuple):
         return float(self.chances[place - 1]) if place else 0.0
 
 
-class ScoresTest(NamedTuple):
+class ScorePermutationTest(NamedTuple):
     """What the permutation test found in scores."""
 
     overall: float
@@ -97,11 +97,11 @@ class ScoresTest(NamedTuple):
     """Whether `overall` counts every permutation, rather than drawing some with the seed."""
     cases: list[float]
     """The one-sided p-value of each case alone."""
-    smallest: Smallest
+    smallest: SmallestPDistribution
     """What becomes of the smallest of them when no case got worse."""
 
 
-class McNemar(NamedTuple):
+class McNemarTest(NamedTuple):
     """The p-values of McNemar's test."""
 
     two_sided: float
@@ -110,19 +110,19 @@ class McNemar(NamedTuple):
     """That the current side is worse."""
 
 
-def fisher_worse(case: Counts) -> float:
+def fisher_worse(case: PairedCaseCounts) -> float:
     """The one-sided p-value that the current side is worse on this case: Fisher's exact test, correctly rounded.
 
     Fisher 1935, "The logic of inductive inference", Journal of the Royal Statistical Society 98, 39-82.
 
-    >>> f"{fisher_worse(Counts(10, 10, 10, 3)):.12f}"
+    >>> f"{fisher_worse(PairedCaseCounts(10, 10, 10, 3)):.12f}"
     '0.001547987616'
     """
     margins = _margins(case)
     return _attainable(margins)[case.current_passes - margins.fewest]
 
 
-def stratified_worse(cases: Iterable[Counts] | Mapping[Counts, int]) -> float:
+def stratified_worse(cases: Iterable[PairedCaseCounts] | Mapping[PairedCaseCounts, int]) -> float:
     """The one-sided p-value that the current side is worse over all cases; 1 when they hold no information.
 
     Cases may be given as how many there are of each kind. Given the passes of each case, and if no case changed, every way to share them out between the sides is equally
@@ -133,10 +133,10 @@ def stratified_worse(cases: Iterable[Counts] | Mapping[Counts, int]) -> float:
     size: nothing is rounded but floats, which leaves a relative error near 1e-12 on 10,000 cases, in tiny p-values too.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    >>> f"{stratified_worse(Counts(10, before, 10, after) for before, after in sides):.12f}"
+    >>> f"{stratified_worse(PairedCaseCounts(10, before, 10, after) for before, after in sides):.12f}"
     '0.071165060349'
     """
-    strata: Counter[Margins] = Counter()
+    strata: Counter[ContingencyMargins] = Counter()
     seen = 0
     for case, count in Counter(cases).items():
         margins = _margins(case)
@@ -148,10 +148,13 @@ def stratified_worse(cases: Iterable[Counts] | Mapping[Counts, int]) -> float:
     span = sum((margins.most - margins.fewest) * count for margins, count in groups)
     if seen == span:
         return 1.0
-    return min(1.0, _lower_tail(groups, seen) if span <= DIRECT else _distant_lower_tail(groups, seen, span))
+    return min(
+        1.0,
+        _lower_tail(groups, seen) if span <= MAX_DIRECT_CONVOLUTION_STEPS else _distant_lower_tail(groups, seen, span),
+    )
 
 
-def minimum_p(cases: Sequence[Counts]) -> list[float]:
+def minimum_p(cases: Sequence[PairedCaseCounts]) -> list[float]:
     """For each case the chance that any case at all looks as bad as this one does when none got worse.
 
     Fisher's p-values, adjusted for looking at many cases by the exact distribution of the smallest: `1 - prod_j(1 -
@@ -161,23 +164,25 @@ def minimum_p(cases: Sequence[Counts]) -> list[float]:
     that did not get worse with a chance of at most alpha.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    >>> f"{min(minimum_p([Counts(10, before, 10, after) for before, after in sides])):.12f}"
+    >>> f"{min(minimum_p([PairedCaseCounts(10, before, 10, after) for before, after in sides])):.12f}"
     '0.125468521647'
     """
-    smallest = smallest_p(cases)
+    smallest = smallest_p_distribution(cases)
     found = {case: smallest.chance(fisher_worse(case)) for case in set(cases)}
     return [found[case] for case in cases]
 
 
-def smallest_p(cases: Iterable[Counts] | Mapping[Counts, int]) -> Smallest:
+def smallest_p_distribution(
+    cases: Iterable[PairedCaseCounts] | Mapping[PairedCaseCounts, int],
+) -> SmallestPDistribution:
     """How small the smallest of Fisher's p-values can be over these cases, whichever side their passes fell on.
 
     Cases may be given as how many there are of each kind.
 
-    >>> smallest_p([Counts(3, 3, 3, 0), Counts(3, 1, 3, 1)]).p
+    >>> smallest_p_distribution([PairedCaseCounts(3, 3, 3, 0), PairedCaseCounts(3, 1, 3, 1)]).p
     [0.05, 0.2, 0.5, 0.8, 0.95]
     """
-    strata: Counter[Margins] = Counter()
+    strata: Counter[ContingencyMargins] = Counter()
     for case, count in Counter(cases).items():
         strata[_margins(case)] += count
     steps: list[tuple[float, float]] = []
@@ -192,10 +197,10 @@ def smallest_p(cases: Iterable[Counts] | Mapping[Counts, int]) -> Smallest:
     reached: dict[float, float] = {}
     for (p, _), survival in zip(steps, accumulate(log for _, log in steps), strict=True):
         reached[p] = -math.expm1(survival)
-    return Smallest(list(reached), list(reached.values()))
+    return SmallestPDistribution(list(reached), list(reached.values()))
 
 
-def scores_worse(cases: Sequence[Scores], *, seed: int, replicates: int = 10_000) -> ScoresTest:
+def scores_worse(cases: Sequence[PairedCaseScores], *, seed: int, replicates: int = 10_000) -> ScorePermutationTest:
     """Whether scores got worse: over all cases, and case by case.
 
     If a case did not change, every way to share its scores out between the sides is equally likely, so the sum of the
@@ -208,7 +213,7 @@ def scores_worse(cases: Sequence[Scores], *, seed: int, replicates: int = 10_000
     Cases alone are always counted out, on scores rounded as far as their number asks: a permutation test holds its
     level whatever it compares. Counting is exact to within 1e-12.
 
-    >>> found = scores_worse([Scores((1.0, 0.9, 1.0), (0.5, 0.4, 0.9)), Scores((0.5, 0.5), (0.5, 0.5))], seed=1)
+    >>> found = scores_worse([PairedCaseScores((1.0, 0.9, 1.0), (0.5, 0.4, 0.9)), PairedCaseScores((0.5, 0.5), (0.5, 0.5))], seed=1)
     >>> found.overall, found.exact, found.cases
     (0.1, True, [0.1, 1.0])
     """
@@ -220,13 +225,17 @@ def scores_worse(cases: Sequence[Scores], *, seed: int, replicates: int = 10_000
     # a case whose scores are all alike says nothing, and must not move the draws of the others
     telling = [place for place, scores in enumerate(cases) if len(set(scores.baseline + scores.current)) > 1]
     resolution = next(
-        (each for each in RESOLUTIONS if _sharing_work([cases[place] for place in telling], each) <= SHARING),
-        RESOLUTIONS[-1],
+        (
+            each
+            for each in SCORE_RESOLUTIONS
+            if _permutation_additions([cases[place] for place in telling], each) <= MAX_PERMUTATION_ADDITIONS
+        ),
+        SCORE_RESOLUTIONS[-1],
     )
-    pooled = [_pooled(cases[place], resolution) for place in telling]
+    pooled = [_pooled_scores(cases[place], resolution) for place in telling]
     step = math.gcd(*(value - each.values[0] for each in pooled for value in each.values)) or 1
     strata = Counter((each.values, each.current_attempts) for each in pooled)
-    shares = {key: _shares(*key, step) for key in sorted(strata)}
+    shares = {key: _score_sum_distribution(*key, step) for key in sorted(strata)}
     p = [1.0] * len(cases)
     seen = 0
     for place, each in zip(telling, pooled, strict=True):
@@ -234,36 +243,38 @@ def scores_worse(cases: Sequence[Scores], *, seed: int, replicates: int = 10_000
         index = (each.current_sum - each.current_attempts * each.values[0]) // step - share.lowest
         p[place] = float(share.p[index])
         seen += index
-    whole = resolution == RESOLUTIONS[0] and all(
+    whole = resolution == SCORE_RESOLUTIONS[0] and all(
         abs(score * resolution - round(score * resolution)) < 1e-6
         for place in telling
         for side in cases[place]
         for score in side
     )
     span = sum((len(share.chances) - 1) * strata[key] for key, share in shares.items())
-    exact = whole and span <= COUNTED
+    exact = whole and span <= MAX_EXACT_PERMUTATION_STEPS
     if exact:
-        together = _together([(share.chances, strata[key]) for key, share in shares.items()])
+        together = _convolved([(share.chances, strata[key]) for key, share in shares.items()])
         overall = min(1.0, max(0.0, math.fsum(together[: seen + 1])))
         # what a Fourier transform leaves of an even number is not quite even
         overall = float(_rounded(np.array([overall]))[0])
     else:
-        overall = _drawn_worse([cases[place] for place in telling], seed, replicates)
-    return ScoresTest(overall, exact, p, _smallest_share([(share, strata[key]) for key, share in shares.items()]))
+        overall = _sampled_permutation_p([cases[place] for place in telling], seed, replicates)
+    return ScorePermutationTest(
+        overall, exact, p, _smallest_score_p_distribution([(share, strata[key]) for key, share in shares.items()])
+    )
 
 
-def mcnemar(worse: int, better: int) -> McNemar:
+def mcnemar(worse: int, better: int) -> McNemarTest:
     """Whether of the cases that changed sides too many got worse; both p-values are 1 when none changed.
 
     The exact form of McNemar 1947, "Note on the sampling error of the difference between correlated proportions or
     percentages", Psychometrika 12, 153-157: each change goes either way with chance one half.
 
     >>> mcnemar(5, 1)
-    McNemar(two_sided=0.21875, one_sided=0.109375)
+    McNemarTest(two_sided=0.21875, one_sided=0.109375)
     """
     if worse < 0 or better < 0:
         raise ValueError(f"cases are counted from 0, got {worse} worse and {better} better")
-    return McNemar(min(1.0, 2 * _fair_tail(max(worse, better), min(worse, better))), _fair_tail(worse, better))
+    return McNemarTest(min(1.0, 2 * _fair_tail(max(worse, better), min(worse, better))), _fair_tail(worse, better))
 
 
 def difference_interval(
@@ -300,15 +311,15 @@ def difference_interval(
     return Interval(max(-1.0, mean - half), min(1.0, mean + half))
 
 
-def _margins(case: Counts) -> Margins:
+def _margins(case: PairedCaseCounts) -> ContingencyMargins:
     # numpy's integers would overflow without a word where ours grow
     baseline_attempts, baseline_passes, current_attempts, current_passes = map(int, case)
     if not (0 <= baseline_passes <= baseline_attempts and 0 <= current_passes <= current_attempts):
         raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
-    return Margins(baseline_attempts, current_attempts, baseline_passes + current_passes)
+    return ContingencyMargins(baseline_attempts, current_attempts, baseline_passes + current_passes)
 
 
-def _weights(margins: Margins) -> list[int]:
+def _weights(margins: ContingencyMargins) -> list[int]:
     """In how many ways the current side can have `fewest` to `most` passes."""
     baseline, current, passes = margins
     fewest, most = margins.fewest, margins.most
@@ -320,13 +331,13 @@ def _weights(margins: Margins) -> list[int]:
     return found
 
 
-def _attainable(margins: Margins) -> list[float]:
+def _attainable(margins: ContingencyMargins) -> list[float]:
     """Fisher's p-value for each number of passes from `fewest` to `most`; equal fractions are equal floats."""
     sums = list(accumulate(_weights(margins)))
     return [ways / sums[-1] for ways in sums]
 
 
-def _lower_tail(groups: Sequence[tuple[Margins, int]], seen: int) -> float:
+def _lower_tail(groups: Sequence[tuple[ContingencyMargins, int]], seen: int) -> float:
     """The chance of a sum up to `seen` by plain convolution, where nothing is ever subtracted."""
     import numpy as np
 
@@ -349,7 +360,7 @@ def _lower_tail(groups: Sequence[tuple[Margins, int]], seen: int) -> float:
     return math.fsum(chances)
 
 
-def _distant_lower_tail(groups: Sequence[tuple[Margins, int]], seen: int, span: int) -> float:
+def _distant_lower_tail(groups: Sequence[tuple[ContingencyMargins, int]], seen: int, span: int) -> float:
     """The chance of a sum up to `seen`, of the `span` that are possible, by a tilted Fourier transform.
 
     A plain transform knows every chance to within 1e-16 of the largest, so a small p-value would be noise. Weighing
@@ -373,7 +384,9 @@ def _distant_lower_tail(groups: Sequence[tuple[Margins, int]], seen: int, span: 
     if seen == 0:
         return math.exp(math.fsum(counts * np.array(logs)[starts]))
     tilted = _tilt(np.array(logs), np.array(sizes), starts, counts, seen)
-    reach = NEGLIGIBLE / 3 + math.sqrt(NEGLIGIBLE**2 / 9 + 2 * NEGLIGIBLE * tilted.variance)
+    reach = NEGLIGIBLE_LOG_CHANCE / 3 + math.sqrt(
+        NEGLIGIBLE_LOG_CHANCE**2 / 9 + 2 * NEGLIGIBLE_LOG_CHANCE * tilted.variance
+    )
     lowest = max(0, math.floor(tilted.mean - reach))
     highest = min(span, math.ceil(tilted.mean + reach))
     if seen >= highest:
@@ -389,7 +402,7 @@ def _distant_lower_tail(groups: Sequence[tuple[Margins, int]], seen: int, span: 
     return math.exp(tilted.log_moment - tilted.tilt * seen) * math.fsum(window)
 
 
-class _Tilted(NamedTuple):
+class _TiltedDistribution(NamedTuple):
     """Hypergeometric numbers after weighing each outcome by exp(tilt * outcome)."""
 
     tilt: float
@@ -400,7 +413,7 @@ class _Tilted(NamedTuple):
     variance: float
 
 
-def _tilt(logs: Floats, sizes: Integers, starts: Integers, counts: Floats, seen: int) -> _Tilted:
+def _tilt(logs: Floats, sizes: Integers, starts: Integers, counts: Floats, seen: int) -> _TiltedDistribution:
     """The tilt towards smaller outcomes that brings the mean of the sum close to `seen`; none if it is not above."""
     import numpy as np
 
@@ -417,7 +430,7 @@ def _tilt(logs: Floats, sizes: Integers, starts: Integers, counts: Floats, seen:
         mean, variance = float(counts @ means), float(counts @ variances)
         # anywhere within the bulk will do: the weights are taken out again exactly
         if abs(mean - seen) <= 0.1 * math.sqrt(variance) or (tilt == 0 and mean < seen):
-            return _Tilted(tilt, math.fsum(counts * (tops + np.log(sums))), chances, mean, variance)
+            return _TiltedDistribution(tilt, math.fsum(counts * (tops + np.log(sums))), chances, mean, variance)
         low, high = (tilt, high) if mean < seen else (low, tilt)
         tilt += (seen - mean) / variance
         if not low < tilt < high:
@@ -440,7 +453,7 @@ def _fair_tail(heads: int, tails: int) -> float:
     return float(Fraction(sum(math.comb(tosses, fewer) for fewer in range(tails + 1)), 2**tosses))
 
 
-class _Pooled(NamedTuple):
+class _PooledScores(NamedTuple):
     """The scores of a case when nobody says which side they are from, in whole steps."""
 
     values: tuple[int, ...]
@@ -448,7 +461,7 @@ class _Pooled(NamedTuple):
     current_sum: int
 
 
-class _Share(NamedTuple):
+class _ScoreSumDistribution(NamedTuple):
     """What the current side's scores of a case can sum to."""
 
     lowest: int
@@ -459,15 +472,17 @@ class _Share(NamedTuple):
     """How likely each sum or a lower one is."""
 
 
-def _pooled(scores: Scores, resolution: int) -> _Pooled:
+def _pooled_scores(scores: PairedCaseScores, resolution: int) -> _PooledScores:
     current = [round(score * resolution) for score in scores.current]
     values = sorted([*current, *(round(score * resolution) for score in scores.baseline)])
-    return _Pooled(tuple(values), len(current), sum(current))
+    return _PooledScores(tuple(values), len(current), sum(current))
 
 
-def _sharing_work(cases: Sequence[Scores], resolution: int) -> float:
+def _permutation_additions(cases: Sequence[PairedCaseScores], resolution: int) -> float:
     """How many additions the ways to share out the scores take."""
-    distinct = {(each.values, each.current_attempts) for each in (_pooled(scores, resolution) for scores in cases)}
+    distinct = {
+        (each.values, each.current_attempts) for each in (_pooled_scores(scores, resolution) for scores in cases)
+    }
     step = math.gcd(*(value - values[0] for values, _ in distinct for value in values)) or 1
     work = 0.0
     for values, current in distinct:
@@ -476,7 +491,7 @@ def _sharing_work(cases: Sequence[Scores], resolution: int) -> float:
     return work
 
 
-def _shares(values: tuple[int, ...], current: int, step: int) -> _Share:
+def _score_sum_distribution(values: tuple[int, ...], current: int, step: int) -> _ScoreSumDistribution:
     """How likely each sum of so many of the values is, when all choices are equally likely."""
     import numpy as np
 
@@ -496,7 +511,7 @@ def _shares(values: tuple[int, ...], current: int, step: int) -> _Share:
     chances = chances[lowest : highest + 1] / chances.sum()
     if fewer != current:
         lowest, chances = sum(steps) - highest, chances[::-1]
-    return _Share(lowest, chances, _rounded(np.minimum(np.cumsum(chances), 1.0)))
+    return _ScoreSumDistribution(lowest, chances, _rounded(np.minimum(np.cumsum(chances), 1.0)))
 
 
 def _rounded(p: Floats) -> Floats:
@@ -508,7 +523,7 @@ def _rounded(p: Floats) -> Floats:
     return rounded
 
 
-def _together(parts: Sequence[tuple[Floats, int]]) -> Floats:
+def _convolved(parts: Sequence[tuple[Floats, int]]) -> Floats:
     """How likely each sum of independent numbers is; each part is a number's chances and how many such there are."""
     import numpy as np
 
@@ -536,7 +551,7 @@ def _together(parts: Sequence[tuple[Floats, int]]) -> Floats:
     return left[0] if left else np.ones(1)
 
 
-def _smallest_share(parts: Sequence[tuple[_Share, int]]) -> Smallest:
+def _smallest_score_p_distribution(parts: Sequence[tuple[_ScoreSumDistribution, int]]) -> SmallestPDistribution:
     """How small the smallest p-value over these cases can be."""
     import numpy as np
 
@@ -550,15 +565,15 @@ def _smallest_share(parts: Sequence[tuple[_Share, int]]) -> Smallest:
         steps.append(share.p[possible[:-1]])
         logs.append(count * np.log1p(-(chances / left)[:-1]))
     if not steps:
-        return Smallest([], [])
+        return SmallestPDistribution([], [])
     p, hazard = np.concatenate(steps), np.concatenate(logs)
     order = np.lexsort((hazard, p))
     p, survival = p[order], np.cumsum(hazard[order])
     last = np.append(p[1:] != p[:-1], True)[: len(p)]
-    return Smallest(p[last].tolist(), (-np.expm1(survival[last])).tolist())
+    return SmallestPDistribution(p[last].tolist(), (-np.expm1(survival[last])).tolist())
 
 
-def _drawn_worse(cases: Sequence[Scores], seed: int, replicates: int) -> float:
+def _sampled_permutation_p(cases: Sequence[PairedCaseScores], seed: int, replicates: int) -> float:
     """The one-sided p-value over all cases, from so many permutations."""
     import numpy as np
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-PRECISION = 320
+PRODUCT_PRECISION_BITS = 320
 """Bits that a long product keeps: after a million roundings and the worst cancellation a float's 53 are left many times."""
-AT_ONCE = 32
+EXACT_FACTORS_PER_ROUNDING = 32
 """Factors that are multiplied exactly before their product is rounded."""
 
 
@@ -149,9 +149,9 @@ def _misses(n: int, marked: int, k: int) -> tuple[int, int]:
 def _falling(start: int, factors: int) -> tuple[int, int]:
     """`start * (start - 1) * ...` as a whole number and the power of two it is to be multiplied by."""
     product, shift = 1, 0
-    for done in range(0, factors, AT_ONCE):
-        product *= math.perm(max(start - done, 0), min(AT_ONCE, factors - done))
-        surplus = max(product.bit_length() - PRECISION, 0)
+    for done in range(0, factors, EXACT_FACTORS_PER_ROUNDING):
+        product *= math.perm(max(start - done, 0), min(EXACT_FACTORS_PER_ROUNDING, factors - done))
+        surplus = max(product.bit_length() - PRODUCT_PRECISION_BITS, 0)
         product >>= surplus
         shift += surplus
     return product, shift

@@ -10,7 +10,7 @@ from itertools import accumulate, chain, repeat
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.stats.paired import Counts, Scores
+from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-LIKELY = 0.8
+DEFAULT_POWER = 0.8
 """How likely a planned comparison is to see what it is planned for."""
-MOST_ATTEMPTS = 10_000
+MAX_ADVISED_ATTEMPTS = 10_000
 """More attempts at each case than this are not advice."""
-UNLUCKY = 0.1
+UNLUCKY_BASELINE_SHARE = 0.1
 """The share of baselines that count as drawn unluckily."""
-STEPS = 1000
+INTEGRATION_STEPS = 1000
 """Into so many parts these are taken to find a mean."""
-GOLDEN = (math.sqrt(5) - 1) / 2
+GOLDEN_RATIO_CONJUGATE = (math.sqrt(5) - 1) / 2
 """Its multiples lie more evenly between whole numbers than those of any other number."""
-GRID = 1000
+SCORE_GRID_STEPS = 1000
 """Scores are told apart to this share of 1 where noise is foretold."""
 
 
-class Evidence(NamedTuple):
+class CaseEvidence(NamedTuple):
     """What both sides scored on one case, as far as the doubt about a mean depends on it."""
 
     baseline_attempts: float
@@ -77,7 +77,7 @@ class Evidence(NamedTuple):
         return 1 / self.current_attempts - 1 / self.baseline_attempts
 
 
-class Prospect(NamedTuple):
+class BaselineRate(NamedTuple):
     """What is known of one case before the current side is tried."""
 
     attempts: int
@@ -86,7 +86,7 @@ class Prospect(NamedTuple):
     """How often it passes, as far as is known."""
 
 
-class Within(NamedTuple):
+class MarginTest(NamedTuple):
     """Whether a drop is known to be smaller than a margin."""
 
     bound: float
@@ -108,16 +108,16 @@ class NonInferiority(NamedTuple):
     """The p-value against a drop of the margin or more."""
 
 
-class More(NamedTuple):
+class AdditionalAttempts(NamedTuple):
     """Attempts at each case that would probably settle a comparison in which nothing changed."""
 
     baseline: int
     current: int
 
 
-def evidence(case: Counts | Scores) -> Evidence:
+def evidence(case: PairedCaseCounts | PairedCaseScores) -> CaseEvidence:
     """What is known of a case; both sides must have been tried."""
-    if isinstance(case, Counts):
+    if isinstance(case, PairedCaseCounts):
         before, passes_before, after, passes_after = case
         if not (0 <= passes_before <= before and 0 <= passes_after <= after):
             raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
@@ -125,10 +125,10 @@ def evidence(case: Counts | Scores) -> Evidence:
         before, after = len(case.baseline), len(case.current)
     if not (before and after):
         raise ValueError(f"both sides need an attempt, got {case}")
-    if isinstance(case, Counts):
+    if isinstance(case, PairedCaseCounts):
         square = (passes_before + passes_after) / (before + after)
-        return Evidence(before, passes_before / before, after, passes_after / after, square)
-    return Evidence(
+        return CaseEvidence(before, passes_before / before, after, passes_after / after, square)
+    return CaseEvidence(
         before,
         math.fsum(case.baseline) / before,
         after,
@@ -137,22 +137,22 @@ def evidence(case: Counts | Scores) -> Evidence:
     )
 
 
-def prospect(attempts: int, passes: int) -> Prospect:
+def baseline_rate(attempts: int, passes: int) -> BaselineRate:
     """What a baseline lets one expect of a case: with half an attempt more that passed and half a one that failed.
 
     A case that passed 3 times out of 3 is not known to pass always.
 
-    >>> prospect(3, 3)
-    Prospect(attempts=3, rate=0.875)
+    >>> baseline_rate(3, 3)
+    BaselineRate(attempts=3, rate=0.875)
     """
     if not 0 <= passes <= attempts or not attempts:
         raise ValueError(
             f"there must be an attempt, and passes lie between 0 and the attempts, got {passes}/{attempts}"
         )
-    return Prospect(attempts, (passes + 0.5) / (attempts + 1))
+    return BaselineRate(attempts, (passes + 0.5) / (attempts + 1))
 
 
-def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.05) -> Within:
+def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.05) -> MarginTest:
     """Whether a drop with this standard error is known to be smaller than the margin.
 
     The usual one-sided normal bound, as in Wellek 2010, "Testing Statistical Hypotheses of Equivalence and
@@ -164,11 +164,11 @@ def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.
     """
     _check_share("alpha", alpha)
     bound = drop + NormalDist().inv_cdf(1 - alpha) * error
-    return Within(bound, math.erfc((margin - drop) / error / math.sqrt(2)) / 2)
+    return MarginTest(bound, math.erfc((margin - drop) / error / math.sqrt(2)) / 2)
 
 
 def non_inferiority(
-    cases: Iterable[Evidence] | Mapping[Evidence, int], *, margin: float, alpha: float = 0.05
+    cases: Iterable[CaseEvidence] | Mapping[CaseEvidence, int], *, margin: float, alpha: float = 0.05
 ) -> NonInferiority | None:
     """Whether these cases, tried again, would on average drop by less than the margin; None without cases.
 
@@ -180,7 +180,7 @@ def non_inferiority(
     sides it adds nothing.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    >>> known = [evidence(Counts(10, before, 10, after)) for before, after in sides]
+    >>> known = [evidence(PairedCaseCounts(10, before, 10, after)) for before, after in sides]
     >>> found = non_inferiority(known, margin=0.05)
     >>> f"{found.drop:.12f} {found.error:.12f} {found.bound:.12f} {found.p:.12f}"
     '0.116666666667 0.069597337360 0.231144099449 0.830941150383'
@@ -206,13 +206,13 @@ def exact_sum(values: Iterable[tuple[float, int]]) -> float:
     return math.fsum(chain.from_iterable(repeat(value, count) for value, count in values))
 
 
-def detectable(error: float, *, alpha: float = 0.05, power: float = LIKELY) -> float:
+def minimum_detectable_change(error: float, *, alpha: float = 0.05, power: float = DEFAULT_POWER) -> float:
     """The smallest true change that a one-sided test at level alpha finds with this power, given its standard error.
 
     The minimum detectable effect of Bloom 1995, "Minimum detectable effects: a simple way to report the statistical
     power of experimental designs", Evaluation Review 19, 547-556. A two-sided test has half of alpha on its side.
 
-    >>> f"{detectable(0.3 / 100**0.5):.10f}"
+    >>> f"{minimum_detectable_change(0.3 / 100**0.5):.10f}"
     '0.0745942458'
     """
     _check_share("alpha", alpha)
@@ -220,10 +220,10 @@ def detectable(error: float, *, alpha: float = 0.05, power: float = LIKELY) -> f
     return (NormalDist().inv_cdf(1 - alpha) + NormalDist().inv_cdf(power)) * error
 
 
-def lowered(cases: Sequence[Prospect], drop: float) -> list[float]:
+def rates_after_drop(cases: Sequence[BaselineRate], drop: float) -> list[float]:
     """The pass rates after such a mean drop, taken evenly from all cases; a case that would fall below 0 stays there.
 
-    >>> [round(rate, 3) for rate in lowered([prospect(9, 9), prospect(9, 4), prospect(9, 0)], 0.1)]
+    >>> [round(rate, 3) for rate in rates_after_drop([baseline_rate(9, 9), baseline_rate(9, 4), baseline_rate(9, 0)], 0.1)]
     [0.825, 0.325, 0.0]
     """
     if not cases or not 0 < drop <= 1:
@@ -258,11 +258,11 @@ def typical_passes(rates: Sequence[float], attempts: int) -> list[int]:
 
     found = [0] * len(rates)
     for place, case in enumerate(sorted(range(len(rates)), key=lambda case: rates[case])):
-        found[case] = bisect_left(up_to(rates[case]), (place + 0.5) * GOLDEN % 1)
+        found[case] = bisect_left(up_to(rates[case]), (place + 0.5) * GOLDEN_RATIO_CONJUGATE % 1)
     return found
 
 
-def alarm_chance(cases: Sequence[Prospect], drop: float, attempts: int, *, alpha: float) -> float:
+def alarm_chance(cases: Sequence[BaselineRate], drop: float, attempts: int, *, alpha: float) -> float:
     """How likely so many attempts at each case let the stratified test at level alpha see such a mean drop.
 
     A normal approximation of the power of `stratified_worse`: its statistic is a sum over the cases of the difference
@@ -271,13 +271,13 @@ def alarm_chance(cases: Sequence[Prospect], drop: float, attempts: int, *, alpha
     passes are whole. The drop is taken evenly from all cases, so that those which always passed vary once they have
     dropped; the plain formula, as in Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), leaves that out.
 
-    >>> f"{alarm_chance([prospect(30, 15), prospect(30, 30)] * 50, 0.05, 7, alpha=0.025):.4f}"
+    >>> f"{alarm_chance([baseline_rate(30, 15), baseline_rate(30, 30)] * 50, 0.05, 7, alpha=0.025):.4f}"
     '0.8736'
     """
     if alpha <= 0:
         return 0.0
     effect = null = spread = 0.0
-    for (case, lower), count in Counter(zip(cases, lowered(cases, drop), strict=True)).items():
+    for (case, lower), count in Counter(zip(cases, rates_after_drop(cases, drop), strict=True)).items():
         before, both = case.attempts, case.attempts + attempts
         fall, higher_variance, lower_variance = case.rate - lower, case.rate * (1 - case.rate), lower * (1 - lower)
         weight = before * attempts / both
@@ -290,12 +290,12 @@ def alarm_chance(cases: Sequence[Prospect], drop: float, attempts: int, *, alpha
     return NormalDist().cdf(beyond / math.sqrt(spread))
 
 
-def all_clear_chance(cases: Sequence[Prospect], margin: float, attempts: int, *, alpha: float) -> float:
+def all_clear_chance(cases: Sequence[BaselineRate], margin: float, attempts: int, *, alpha: float) -> float:
     """How likely so many attempts at each case show, if nothing changed, that the drop is smaller than the margin.
 
     That is, how likely the bound of `non_inferiority` stays below the margin.
 
-    >>> f"{all_clear_chance([prospect(30, 15), prospect(30, 30)] * 50, 0.05, 7, alpha=0.05):.4f}"
+    >>> f"{all_clear_chance([baseline_rate(30, 15), baseline_rate(30, 30)] * 50, 0.05, 7, alpha=0.05):.4f}"
     '0.9259'
     """
     _check_share("alpha", alpha)
@@ -332,21 +332,30 @@ def unlucky_alarms(sizes: Iterable[tuple[int, int]] | Mapping[tuple[int, int], i
     )
     normal = NormalDist()
     limit = normal.inv_cdf(1 - alpha)
-    luck = [normal.inv_cdf(1 - UNLUCKY * (place + 0.5) / STEPS) for place in range(STEPS)]
-    return math.fsum(normal.cdf((u * math.sqrt(share) - limit) / math.sqrt(1 - share)) for u in luck) / STEPS
+    luck = [
+        normal.inv_cdf(1 - UNLUCKY_BASELINE_SHARE * (place + 0.5) / INTEGRATION_STEPS)
+        for place in range(INTEGRATION_STEPS)
+    ]
+    return (
+        math.fsum(normal.cdf((u * math.sqrt(share) - limit) / math.sqrt(1 - share)) for u in luck) / INTEGRATION_STEPS
+    )
 
 
-def more_attempts(
-    cases: Iterable[Evidence] | Mapping[Evidence, int], *, margin: float, alpha: float = 0.05, power: float = LIKELY
-) -> More | None:
+def additional_attempts(
+    cases: Iterable[CaseEvidence] | Mapping[CaseEvidence, int],
+    *,
+    margin: float,
+    alpha: float = 0.05,
+    power: float = DEFAULT_POWER,
+) -> AdditionalAttempts | None:
     """The cheapest further attempts at each case that would probably show the drop to be within the margin.
 
     If nothing changed, further attempts at a case score what both sides together scored so far, on average; the answer is
     the least number of them, on the current side or on both, for which the bound of `non_inferiority` then stays below
     the margin with this power. None when `MOST_ATTEMPTS` are not enough.
 
-    >>> more_attempts([evidence(Counts(30, 24, 5, 4)), evidence(Counts(30, 30, 5, 5))] * 15, margin=0.05)
-    More(baseline=0, current=4)
+    >>> additional_attempts([evidence(PairedCaseCounts(30, 24, 5, 4)), evidence(PairedCaseCounts(30, 30, 5, 5))] * 15, margin=0.05)
+    AdditionalAttempts(baseline=0, current=4)
     """
     import numpy as np
 
@@ -361,7 +370,7 @@ def more_attempts(
     weights = np.array(list(distinct.values()), float)
     sure, probable = NormalDist().inv_cdf(1 - alpha), NormalDist().inv_cdf(power)
 
-    def settled(more: More) -> bool:
+    def settled(more: AdditionalAttempts) -> bool:
         before_then, after_then = before + more.baseline, after + more.current
         attempts = before_then + after_then
         drops = (before * baseline + more.baseline * pooled) / before_then
@@ -373,17 +382,17 @@ def more_attempts(
         wander = weights @ (variances * (more.baseline / before_then**2 + more.current / after_then**2))
         return bool(weights @ drops + probable * math.sqrt(wander) + sure * math.sqrt(doubt) < margin * size)
 
-    alone = least(lambda number: settled(More(0, number)))
-    both = least(lambda number: settled(More(number, number)))
-    found = [More(0, alone)] if alone else []
-    found += [More(both, both)] if both else []
+    alone = least_sufficient_attempts(lambda number: settled(AdditionalAttempts(0, number)))
+    both = least_sufficient_attempts(lambda number: settled(AdditionalAttempts(number, number)))
+    found = [AdditionalAttempts(0, alone)] if alone else []
+    found += [AdditionalAttempts(both, both)] if both else []
     return min(found, key=lambda more: (more.baseline + more.current, more.baseline), default=None)
 
 
-def least(suffices: Callable[[int], bool], most: int = MOST_ATTEMPTS) -> int | None:
+def least_sufficient_attempts(suffices: Callable[[int], bool], most: int = MAX_ADVISED_ATTEMPTS) -> int | None:
     """The least number of attempts that suffices, where more of them do too; None when none does.
 
-    >>> least(lambda number: number**2 >= 50), least(lambda number: number > 10, most=10)
+    >>> least_sufficient_attempts(lambda number: number**2 >= 50), least_sufficient_attempts(lambda number: number > 10, most=10)
     (8, None)
     """
     high = 1
@@ -399,7 +408,10 @@ def least(suffices: Callable[[int], bool], most: int = MOST_ATTEMPTS) -> int | N
 
 
 def expected_flags(
-    cases: Iterable[Counts | Scores] | Mapping[Counts, int] | Mapping[Counts | Scores, int], threshold: float
+    cases: Iterable[PairedCaseCounts | PairedCaseScores]
+    | Mapping[PairedCaseCounts, int]
+    | Mapping[PairedCaseCounts | PairedCaseScores, int],
+    threshold: float,
 ) -> float:
     """How many cases noise alone drops by more than the threshold, if none changed.
 
@@ -408,16 +420,16 @@ def expected_flags(
     thousandth. A drop of exactly the threshold is none.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    >>> f"{expected_flags([Counts(10, before, 10, after) for before, after in sides], 0.05):.10f}"
+    >>> f"{expected_flags([PairedCaseCounts(10, before, 10, after) for before, after in sides], 0.05):.10f}"
     '1.9492350056'
     """
-    alike: Counter[_Noise] = Counter()
+    alike: Counter[_CaseNoise] = Counter()
     for case, count in Counter(cases).items():
         alike[_noise(case)] += count
     return math.fsum(count * _flag_chance(noise, threshold) for noise, count in sorted(alike.items()))
 
 
-class _Noise(NamedTuple):
+class _CaseNoise(NamedTuple):
     """All that the noise of a case depends on."""
 
     baseline_attempts: int
@@ -426,29 +438,29 @@ class _Noise(NamedTuple):
     """Scores in thousandths, and how many attempts have each."""
 
 
-def _noise(case: Counts | Scores) -> _Noise:
+def _noise(case: PairedCaseCounts | PairedCaseScores) -> _CaseNoise:
     weights: Counter[int] = Counter()
-    if isinstance(case, Counts):
+    if isinstance(case, PairedCaseCounts):
         before, after = case.baseline_attempts, case.current_attempts
         passes = case.baseline_passes + case.current_passes
-        weights = Counter({0: before + after - passes, GRID: passes})
+        weights = Counter({0: before + after - passes, SCORE_GRID_STEPS: passes})
     else:
         before, after = len(case.baseline), len(case.current)
-        weights.update(round(score * GRID) for side in case for score in side)
-    return _Noise(before, after, tuple(sorted((weights + Counter({0: 0, GRID: 0})).items())))
+        weights.update(round(score * SCORE_GRID_STEPS) for side in case for score in side)
+    return _CaseNoise(before, after, tuple(sorted((weights + Counter({0: 0, SCORE_GRID_STEPS: 0})).items())))
 
 
-def _flag_chance(noise: _Noise, threshold: float) -> float:
+def _flag_chance(noise: _CaseNoise, threshold: float) -> float:
     """How likely this case drops by more than the threshold with nothing changed; 0 when a side was not tried."""
     import numpy as np
 
     before, after, weights = noise
     if not (before and after):
         return 0.0
-    step = math.gcd(GRID, *(score for score, _ in weights))
-    steps = GRID // step
+    step = math.gcd(SCORE_GRID_STEPS, *(score for score, _ in weights))
+    steps = SCORE_GRID_STEPS // step
     chances = np.zeros(steps + 1)
-    for score, count in [*weights, (0, 0.5), (GRID, 0.5)]:
+    for score, count in [*weights, (0, 0.5), (SCORE_GRID_STEPS, 0.5)]:
         chances[score // step] += count / (before + after + 1)
 
     def sums(attempts: int) -> Floats:

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LOOKS = (1, 2, 3, 5, 7, 10, 15, 20)
+LOOK_ATTEMPTS = (1, 2, 3, 5, 7, 10, 15, 20)
 """After so many attempts at each case one looks; beyond them after half as many again."""
-USUAL = 5
+EARLY_PHASE_ATTEMPTS = 5
 """So many attempts should tell of most changes."""
-EARLY = 0.8
+EARLY_SPENDING_SHARE = 0.8
 """What may have been spent of the error rate by then."""
-FINAL = 0.25
+FINAL_TEST_SHARE = 0.25
 """What is kept of the error rate of alarms for the last test of each case."""
-GRID = 500
+BOUNDARY_GRID_POINTS = 500
 """Places at which the chance of having come so far without a decision is known."""
-REACH = 10
+INTEGRATION_RANGE_DEVIATIONS = 10
 """Standard deviations beyond which it is nothing."""
-PRECISION = 1e-9
+BOUNDARY_PRECISION_DEVIATIONS = 1e-9
 """How well a boundary is known, in standard deviations."""
 
 
-class Step(NamedTuple):
+class PlannedLook(NamedTuple):
     """One look of a design."""
 
     attempts: int
@@ -46,28 +46,30 @@ def looks(most: int) -> tuple[int, ...]:
     """
     if most < 1:
         raise ValueError(f"there must be an attempt, got {most}")
-    every = list(LOOKS)
+    every = list(LOOK_ATTEMPTS)
     while every[-1] < most:
         every.append(every[-1] * 3 // 2)
     return (*(attempts for attempts in every if attempts < most), most)
 
 
-def spent(attempts: int, most: int) -> float:
+def spent_error_share(attempts: int, most: int) -> float:
     """The share of the error rate that looks up to this one may spend.
 
     It grows with the square of the attempts up to the usual number, where most decisions can fall, and evenly after it.
 
-    >>> [round(spent(attempts, 20), 3) for attempts in looks(20)]
+    >>> [round(spent_error_share(attempts, 20), 3) for attempts in looks(20)]
     [0.032, 0.128, 0.288, 0.8, 0.827, 0.867, 0.933, 1.0]
     """
-    if most <= USUAL:
+    if most <= EARLY_PHASE_ATTEMPTS:
         return float((attempts / most) ** 2)
-    if attempts <= USUAL:
-        return EARLY * (attempts / USUAL) ** 2
-    return EARLY + (1 - EARLY) * (attempts - USUAL) / (most - USUAL)
+    if attempts <= EARLY_PHASE_ATTEMPTS:
+        return EARLY_SPENDING_SHARE * (attempts / EARLY_PHASE_ATTEMPTS) ** 2
+    return EARLY_SPENDING_SHARE + (1 - EARLY_SPENDING_SHARE) * (attempts - EARLY_PHASE_ATTEMPTS) / (
+        most - EARLY_PHASE_ATTEMPTS
+    )
 
 
-def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple[Step, ...]:
+def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple[PlannedLook, ...]:
     """The looks at a run of at most so many attempts per case, held against a baseline of so many.
 
     Alarms share out what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
@@ -83,13 +85,13 @@ def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple
     5 0.0240 0.0320 0.0427
     """
     attempts = looks(most)
-    shares = [spent(each, most) for each in attempts]
+    shares = [spent_error_share(each, most) for each in attempts]
     steps = [share - before for share, before in zip(shares, [0.0, *shares], strict=False)]
     known = [1 / (1 / baseline_attempts + 1 / each) for each in attempts]
     cleared = [alpha * step for step in steps]
     levels = boundary_levels(known, cleared)
     return tuple(
-        Step(each, alpha * (1 - FINAL) * step, spends, level)
+        PlannedLook(each, alpha * (1 - FINAL_TEST_SHARE) * step, spends, level)
         for each, step, spends, level in zip(attempts, steps, cleared, levels, strict=True)
     )
 
@@ -111,13 +113,13 @@ def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> li
     places, density, reached = np.zeros(1), np.ones(1), 0.0
     for known, spend in zip(information, spends, strict=True):
         spread, step = math.sqrt(known), math.sqrt(known - reached)
-        low, high = -REACH * spread, REACH * spread
-        while high - low > PRECISION * spread:
+        low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
+        while high - low > BOUNDARY_PRECISION_DEVIATIONS * spread:
             middle = (low + high) / 2
             beyond = _integral(density * ndtr((places - middle) / step), places)
             low, high = (middle, high) if beyond > spend else (low, middle)
         levels.append(NormalDist().cdf(-high / spread))
-        further = np.linspace(-REACH * spread, high, GRID)
+        further = np.linspace(-INTEGRATION_RANGE_DEVIATIONS * spread, high, BOUNDARY_GRID_POINTS)
         moves = np.exp(-(((further[:, None] - places) / step) ** 2) / 2) / (step * math.sqrt(2 * math.pi))
         density = _integral(moves * density, places)
         places, reached = further, known

@@ -19,42 +19,47 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError, NoRoomError, Problem, StoreError
-from steelyard.records import Appraisal, Case, Fact, Failure, Look, Reply, RunInfo, Verdict
+from steelyard.errors import DiskFullError, InputError, Problem, StoreError
+from steelyard.records import Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
 
-RUNS = Path("steelyard-runs")
+DEFAULT_RUNS_FOLDER = Path("steelyard-runs")
 """Where runs are kept unless the user says otherwise."""
-USUAL, LARGEST = 4 << 20, 128 << 20
+USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: as good as always at most, and at the very most."""
-HEADLINE, INDEX = "headline.json", "attempts.index"
+HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
 """What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
-MOST_BYTES = {"run.json": 16 << 20, "cases.jsonl": 256 << 20, HEADLINE: 1 << 20, INDEX: 256 << 20}
+MAX_RUN_FILE_BYTES = {
+    "run.json": 16 << 20,
+    "cases.jsonl": 256 << 20,
+    HEADLINE_FILE: 1 << 20,
+    ATTEMPT_INDEX_FILE: 256 << 20,
+}
 """Of the files that hold no facts: what a stranger's run may have us read."""
-MANIFEST = "copy.json"
+COPY_MANIFEST_FILE = "copy.json"
 """What the copy of a run as Parquet is made of."""
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system calls a full disk."""
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
-Told = Reply | Verdict | Appraisal | Failure
+JournalFact = Reply | Verdict | Judgment | Failure
 """A fact as journals hold it."""
 
-_facts: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
+_facts: msgspec.json.Decoder[JournalFact] = msgspec.json.Decoder(JournalFact)
 _cases = msgspec.json.Decoder(Case)
 _info = msgspec.json.Decoder(RunInfo)
-_look = msgspec.json.Decoder(Look)
+_look = msgspec.json.Decoder(GateLook)
 _encoder = msgspec.json.Encoder()
 
 
-class _Moment(msgspec.Struct):
+class _FactTimestamp(msgspec.Struct):
     at: str
 
 
-_moment = msgspec.json.Decoder(_Moment)
+_moment = msgspec.json.Decoder(_FactTimestamp)
 
 
-class Stored:
+class StoredRun:
     """A run folder to read; it may be growing while it is read."""
 
     largest = -1
@@ -79,7 +84,7 @@ class Stored:
             raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise InputError(f"{path}: not the description of a run: {error}") from None
 
     @property
@@ -93,29 +98,29 @@ class Stored:
                 cases.append(_cases.decode(line))
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
         return tuple(cases)
 
-    def facts(self) -> Iterator[Told]:
+    def facts(self) -> Iterator[JournalFact]:
         """Every fact in the order it was written; a line that is damaged or not finished is left out."""
         return (fact for _, fact in self.placed())
 
-    def placed(self) -> Iterator[tuple[int, Told]]:
+    def placed(self) -> Iterator[tuple[int, JournalFact]]:
         """The same, each with its place, by which `at` finds it again."""
         self.damaged = []
         for number, path in enumerate(self.journals()):
-            begin = place(number, 0)
-            for byte, fact in Tail(self, path, self.damaged.append).facts():
+            begin = fact_offset(number, 0)
+            for byte, fact in JournalReader(self, path, self.damaged.append).facts():
                 yield begin + byte, fact
 
-    def told(self, path: Path) -> Iterator[Told]:
+    def told(self, path: Path) -> Iterator[JournalFact]:
         """The facts of one journal."""
-        return (fact for _, fact in Tail(self, path, self.damaged.append).facts())
+        return (fact for _, fact in JournalReader(self, path, self.damaged.append).facts())
 
-    def at(self, place: int, journals: Sequence[str]) -> Told:
+    def at(self, place: int, journals: Sequence[str]) -> JournalFact:
         """The fact at a place; `journals` are the names of the journals as they were when places were given."""
-        number, byte = divmod(place, _BYTES)
+        number, byte = divmod(place, _MAX_JOURNAL_BYTES)
         if not 0 <= number < len(journals):
             raise StoreError(f"{self.folder}: has no journal {number + 1}; it has changed, so read it again")
         path = self.folder / journals[number]
@@ -125,7 +130,7 @@ class Stored:
                 return _facts.decode(file.readline(self.largest))
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
-        except UNREADABLE:
+        except DECODE_ERRORS:
             raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
 
     def journals(self) -> list[Path]:
@@ -147,18 +152,18 @@ class Stored:
             try:
                 with self.open(path) as file:
                     moments.append(_moment.decode(_last_line(file)).at)
-            except (OSError, *UNREADABLE):
+            except (OSError, *DECODE_ERRORS):
                 continue
         return max(moments, default="")
 
 
-class Fenced(Stored):
+class UntrustedRun(StoredRun):
     """A run folder that anybody may have filled: links in it are not followed, and only plain files of some size are read."""
 
     largest = 16 << 20
 
     def journals(self) -> list[Path]:
-        return [self.folder / file.name for file in glimpse(self.folder).journals]
+        return [self.folder / file.name for file in run_folder_snapshot(self.folder).journals]
 
     def open(self, path: Path) -> BinaryIO:
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -177,20 +182,20 @@ class Fenced(Stored):
         return os.fdopen(file, "rb")
 
     def content(self, path: Path) -> bytes:
-        most = MOST_BYTES[path.name]
+        most = MAX_RUN_FILE_BYTES[path.name]
         with self.open(path) as file:
             if os.fstat(file.fileno()).st_size > most:
                 raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be read", str(path))
             return file.read()
 
 
-class Delivered(Fenced):
+class DeliveredRun(UntrustedRun):
     """A run folder that came from another machine to be taken over: as guarded, but with lines as long as we write them."""
 
-    largest = LARGEST
+    largest = MAX_JOURNAL_LINE_BYTES
 
 
-class File(NamedTuple):
+class RunFile(NamedTuple):
     """A file as it looks from outside."""
 
     name: str
@@ -199,10 +204,10 @@ class File(NamedTuple):
     changed: int
 
 
-class Glimpse(NamedTuple):
+class RunFolderSnapshot(NamedTuple):
     """A run folder as it looks from outside; whatever happens to the run, this changes."""
 
-    files: tuple[File, ...]
+    files: tuple[RunFile, ...]
     """The plain files that belong to a run, by name."""
     links: tuple[str, ...]
     """Journals that are links or else no plain files."""
@@ -211,28 +216,28 @@ class Glimpse(NamedTuple):
     """Whether somebody is writing the run."""
 
     @property
-    def journals(self) -> tuple[File, ...]:
+    def journals(self) -> tuple[RunFile, ...]:
         """In the order in which they are read."""
         return tuple(file for file in self.files if is_journal(file.name))
 
-    def file(self, name: str) -> File | None:
+    def file(self, name: str) -> RunFile | None:
         return next((file for file in self.files if file.name == name), None)
 
 
-def glimpse(folder: Path) -> Glimpse:
+def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
     """A look at a run folder that reads none of its files and follows no link; raises an OSError where there is no folder."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         names = os.listdir(opened)  # noqa: PTH208  by now the path may lead elsewhere
         files, links = [], []
         for name in sorted(names):
-            if name in MOST_BYTES or is_journal(name):
+            if name in MAX_RUN_FILE_BYTES or is_journal(name):
                 state = os.stat(name, dir_fd=opened, follow_symlinks=False)
                 if stat.S_ISREG(state.st_mode):
-                    files.append(File(name, state.st_ino, state.st_size, state.st_mtime_ns))
+                    files.append(RunFile(name, state.st_ino, state.st_size, state.st_mtime_ns))
                 elif is_journal(name):
                     links.append(name)
-        return Glimpse(tuple(files), tuple(links), not names, _is_locked(opened))
+        return RunFolderSnapshot(tuple(files), tuple(links), not names, _is_locked(opened))
     finally:
         os.close(opened)
 
@@ -252,10 +257,10 @@ def _is_locked(folder: int) -> bool:
     return False
 
 
-class Tail:
+class JournalReader:
     """A journal that is read as far as it goes, and later on from there."""
 
-    def __init__(self, stored: Stored, path: Path, damaged: Callable[[Problem], None]) -> None:
+    def __init__(self, stored: StoredRun, path: Path, damaged: Callable[[Problem], None]) -> None:
         self.path = path
         self.byte = 0
         """How far it was read: where the next line begins."""
@@ -267,11 +272,11 @@ class Tail:
         """The number of the line that was read last, from 1."""
         return self._line
 
-    def facts(self) -> Iterator[tuple[int, Told]]:
+    def facts(self) -> Iterator[tuple[int, JournalFact]]:
         """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
         return ((begin, fact) for begin, _, fact in self.lines())
 
-    def lines(self) -> Iterator[tuple[int, bytes, Told]]:
+    def lines(self) -> Iterator[tuple[int, bytes, JournalFact]]:
         """The same with the lines as they are written."""
         try:
             with self._stored.open(self.path) as file:
@@ -282,7 +287,7 @@ class Tail:
                     self._line += 1
                     try:
                         fact = _facts.decode(line)
-                    except UNREADABLE as error:
+                    except DECODE_ERRORS as error:
                         self._damage(str(error) if line else f"longer than {self._stored.largest >> 20} MB")
                     else:
                         yield begin, line, fact
@@ -313,7 +318,7 @@ def _lines(file: BinaryIO, largest: int) -> Iterator[tuple[int, bytes]]:
 def _last_line(file: BinaryIO) -> bytes:
     """The last line that is finished; empty where it is unusually long."""
     end = file.seek(0, os.SEEK_END)
-    for size in (1 << 16, USUAL):
+    for size in (1 << 16, USUAL_JOURNAL_LINE_BYTES):
         file.seek(max(0, end - size))
         rest, _, line = file.read(size).rpartition(b"\n")[0].rpartition(b"\n")
         if rest or size >= end:
@@ -321,31 +326,31 @@ def _last_line(file: BinaryIO) -> bytes:
     return b""
 
 
-_BYTES = 1 << 48
+_MAX_JOURNAL_BYTES = 1 << 48
 """More bytes than a journal has."""
 
 
-def place(journal: int, byte: int) -> int:
+def fact_offset(journal: int, byte: int) -> int:
     """Where a fact begins: in which of the journals, and at which byte of it."""
-    return journal * _BYTES + byte
+    return journal * _MAX_JOURNAL_BYTES + byte
 
 
-class Journal(Stored):
+class Journal(StoredRun):
     """A run folder to write: one process at a time, and nothing acknowledged before it is with the system."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._lock = _locked(folder)
+        self._lock = _lock_folder(folder)
         self._unsynced = False
         path = folder / "attempts.jsonl"
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            self._size = _whole_lines(self._file)
+            self._size = _complete_lines_size(self._file)
             # a cut-off last line is owed again; left in place it would spoil the next one
             os.ftruncate(self._file, self._size)
         except OSError as error:
             os.close(self._lock)
-            raise _cannot_write(path if error.errno not in NO_ROOM else folder, error) from None
+            raise _write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
 
     def append(self, fact: Fact) -> None:
         """Write one fact; when this returns, the fact survives the death of this process."""
@@ -357,7 +362,7 @@ class Journal(Stored):
         except OSError as error:
             # half a line must not stand before the next whole one
             os.ftruncate(self._file, self._size)
-            raise _cannot_write(self.folder, error) from None
+            raise _write_error(self.folder, error) from None
         self._size += size
         self._unsynced = True
 
@@ -368,20 +373,20 @@ class Journal(Stored):
             try:
                 os.fsync(self._file)
             except OSError as error:
-                raise _cannot_write(self.folder, error) from None
+                raise _write_error(self.folder, error) from None
 
     def describe(self, info: RunInfo) -> None:
-        write_whole(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
+        write_atomically(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
 
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on."""
         # what is copied of them may be as long as it was, and yet be something else
-        (self.folder / MANIFEST).unlink(missing_ok=True)
-        write_whole(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
+        (self.folder / COPY_MANIFEST_FILE).unlink(missing_ok=True)
+        write_atomically(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
 
     def keep(self, name: str, content: bytes) -> None:
         """Put beside the journal what is worked out from it, and could be again."""
-        write_whole(self.folder / name, content)
+        write_atomically(self.folder / name, content)
 
     def close(self) -> None:
         try:
@@ -399,7 +404,7 @@ class Journal(Stored):
         self.close()
 
 
-def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
+def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
     """A new run folder, opened for writing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -418,21 +423,21 @@ def create(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
 
 
 @contextmanager
-def arising(folder: Path) -> Iterator[Journal]:
+def create_run_atomically(folder: Path) -> Iterator[Journal]:
     """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
     try:
-        place = _free(folder)
+        place = _free_folder(folder)
         aside = place.with_name(f".{place.name}.arising")
         aside.parent.mkdir(parents=True, exist_ok=True)
         if aside.is_dir() and not aside.is_symlink():
             # what is left of somebody who was killed; whoever is still at it holds the lock
-            lock = _locked(aside, "another process is putting a run together there; wait for it, or stop it first")
+            lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
             try:
                 shutil.rmtree(aside)
             finally:
                 os.close(lock)
     except OSError as error:
-        raise _cannot_arise(folder, error) from None
+        raise _create_error(folder, error) from None
     is_ours = True
     try:
         try:
@@ -443,17 +448,17 @@ def arising(folder: Path) -> Iterator[Journal]:
         with Journal(aside) as journal:
             yield journal
         aside.rename(place)
-    except NoRoomError:
-        raise NoRoomError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
+    except DiskFullError:
+        raise DiskFullError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
     except OSError as error:
-        raise _cannot_arise(folder, error) from None
+        raise _create_error(folder, error) from None
     finally:
         # when it has its place there is nothing aside any more
         if is_ours:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def _free(folder: Path) -> Path:
+def _free_folder(folder: Path) -> Path:
     """A place where a run can be put."""
     place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
     if (place / "run.json").exists():
@@ -463,26 +468,29 @@ def _free(folder: Path) -> Path:
     return place
 
 
-def _cannot_arise(folder: Path, error: OSError) -> StoreError:
-    if error.errno in NO_ROOM:
-        return NoRoomError(
+def _create_error(folder: Path, error: OSError) -> StoreError:
+    if error.errno in DISK_FULL_ERRNOS:
+        return DiskFullError(
             f"{folder}: no room left ({error.strerror}); nothing was written there; make room and do it again"
         )
     return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
 
 
 @contextmanager
-def unchanging(folder: Path) -> Iterator[None]:
+def read_lock(folder: Path) -> Iterator[None]:
     """A time in which nobody writes a run; raises a StoreError while somebody does."""
-    lock = _locked(folder, how=fcntl.LOCK_SH)
+    lock = _lock_folder(folder, how=fcntl.LOCK_SH)
     try:
         yield
     finally:
         os.close(lock)
 
 
-def take_over(
-    stored: Stored, journal: Path, check: Callable[[Told, Path, int], None], damaged: Callable[[Problem], None]
+def append_facts(
+    stored: StoredRun,
+    journal: Path,
+    check: Callable[[JournalFact, Path, int], None],
+    damaged: Callable[[Problem], None],
 ) -> None:
     """Add the facts of a run to a journal, line by line as they are written.
 
@@ -492,17 +500,17 @@ def take_over(
     try:
         with journal.open("ab") as file:
             for path in stored.journals():
-                tail = Tail(stored, path, damaged)
+                tail = JournalReader(stored, path, damaged)
                 for _, line, fact in tail.lines():
                     check(fact, path, tail.line)
                     file.write(line)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise _cannot_write(journal.parent, error) from None
+        raise _write_error(journal.parent, error) from None
 
 
-def sources(stored: Stored, shape: int) -> str:
+def run_fingerprint(stored: StoredRun, shape: int) -> str:
     """What a copy or an index of a run is made of: as long as this stays the same, so would they.
 
     `shape` goes up when what is written changes.
@@ -513,15 +521,19 @@ def sources(stored: Stored, shape: int) -> str:
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     states = [(name, state.st_size, state.st_mtime_ns) for name, state in files]
-    return _encoder.encode([shape, tool(), described, states]).decode()
+    return _encoder.encode([shape, steelyard_version(), described, states]).decode()
 
 
-def sources_at_a_glance(described: bytes, glimpse: Glimpse, shape: int) -> str:
+def run_size_fingerprint(described: bytes, glimpse: RunFolderSnapshot, shape: int) -> str:
     """The same as far as sizes tell, which neither copying the folder nor another version of this tool changes.
 
     `described` is what run.json holds.
     """
-    files = [(file.name, file.size) for file in glimpse.files if file.name not in (HEADLINE, INDEX, "run.json")]
+    files = [
+        (file.name, file.size)
+        for file in glimpse.files
+        if file.name not in (HEADLINE_FILE, ATTEMPT_INDEX_FILE, "run.json")
+    ]
     return _encoder.encode([shape, content_digest(described), files, glimpse.links]).decode()
 
 
@@ -531,12 +543,12 @@ def content_digest(content: bytes) -> str:
 
 
 @functools.cache
-def tool() -> str:
+def steelyard_version() -> str:
     """Who has opinions: another version may have others."""
     return version("steelyard")
 
 
-def looks(folder: Path) -> list[Look]:
+def gate_looks(folder: Path) -> list[GateLook]:
     """What gates were asked about a run, in order; a line that was cut off was never answered."""
     try:
         lines = (folder / "looks.jsonl").read_bytes().splitlines(keepends=True)
@@ -545,11 +557,11 @@ def looks(folder: Path) -> list[Look]:
         return []
     except OSError as error:
         raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
-    except UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to begin anew") from None
 
 
-def remember(folder: Path, look: Look) -> None:
+def record_gate_look(folder: Path, look: GateLook) -> None:
     """Write down a look before its verdict is told."""
     path = folder / "looks.jsonl"
     try:
@@ -561,16 +573,16 @@ def remember(folder: Path, look: Look) -> None:
         raise StoreError(f"{path}: {error.strerror}; a gate must be able to count its looks") from None
 
 
-def runs(root: Path = RUNS) -> list[Stored]:
+def runs(root: Path = DEFAULT_RUNS_FOLDER) -> list[StoredRun]:
     """The runs below a folder, oldest first; folders that hold no readable run are passed over."""
-    return [stored for stored, _ in _readable(root)]
+    return [stored for stored, _ in _readable_runs(root)]
 
 
-def _readable(root: Path) -> list[tuple[Stored, RunInfo]]:
+def _readable_runs(root: Path) -> list[tuple[StoredRun, RunInfo]]:
     """The same with their descriptions."""
     found = []
     for path in root.glob("*/run.json"):
-        stored = Stored(path.parent)
+        stored = StoredRun(path.parent)
         if is_hidden(stored.folder):
             continue
         try:
@@ -585,14 +597,14 @@ def is_hidden(folder: Path) -> bool:
     return folder.name.startswith(".")
 
 
-def find(name: str, root: Path = RUNS) -> Path:
+def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
     """The run folder a user means: a path, a name below the runs' folder, or `latest`, which no part of a merged run is."""
     if name == "latest":
-        found = _readable(root)
+        found = _readable_runs(root)
         parts = {part.id for _, info in found for part in info.merged}
         whole = [stored.folder for stored, info in found if info.id not in parts]
         if not whole:
-            raise InputError(no_runs(root))
+            raise InputError(no_runs_message(root))
         return whole[-1]
     try:
         for folder in (Path(name), root / name):
@@ -606,21 +618,21 @@ def find(name: str, root: Path = RUNS) -> Path:
     raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
 
 
-def no_runs(root: Path) -> str:
+def no_runs_message(root: Path) -> str:
     """What to tell somebody who looks for runs where there are none."""
     return f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL"
 
 
-WRITING = "another process is writing this run; wait for it, or stop it first"
+RUN_LOCKED_MESSAGE = "another process is writing this run; wait for it, or stop it first"
 
 
-def _locked(folder: Path, why: str = WRITING, how: int = fcntl.LOCK_EX) -> int:
+def _lock_folder(folder: Path, why: str = RUN_LOCKED_MESSAGE, how: int = fcntl.LOCK_EX) -> int:
     """A lock on the folder itself, which ends with the process however it ends and leaves nothing behind."""
     try:
         lock = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
-    for wait in (*LOOKS, None):
+    for wait in (*LOCK_RETRY_SECONDS, None):
         try:
             fcntl.flock(lock, how | fcntl.LOCK_NB)
         except OSError:
@@ -633,11 +645,11 @@ def _locked(folder: Path, why: str = WRITING, how: int = fcntl.LOCK_EX) -> int:
     return lock
 
 
-LOOKS = (0.01, 0.02, 0.04)
+LOCK_RETRY_SECONDS = (0.01, 0.02, 0.04)
 """Seconds to wait for somebody who holds the lock only to see whether it is free."""
 
 
-def _whole_lines(file: int) -> int:
+def _complete_lines_size(file: int) -> int:
     """How many bytes of a file end with a line end."""
     end = os.fstat(file).st_size
     while end:
@@ -649,7 +661,7 @@ def _whole_lines(file: int) -> int:
     return 0
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file or leave the old one as it is."""
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -660,10 +672,10 @@ def write_whole(path: Path, content: bytes) -> None:
         fresh.replace(path)
     except OSError as error:
         fresh.unlink(missing_ok=True)
-        raise _cannot_write(path.parent, error) from None
+        raise _write_error(path.parent, error) from None
 
 
-def _cannot_write(folder: Path, error: OSError) -> StoreError:
-    if error.errno in NO_ROOM:
-        return NoRoomError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+def _write_error(folder: Path, error: OSError) -> StoreError:
+    if error.errno in DISK_FULL_ERRNOS:
+        return DiskFullError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
     return StoreError(f"{folder}: {error.strerror}")

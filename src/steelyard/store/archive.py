@@ -13,19 +13,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.errors import InputError, NoRoomError, StoreError
-from steelyard.store import MANIFEST, NO_ROOM, USUAL, no_runs
-from steelyard.store.database import identifier, literal, opened, patiently, quoted, sentence
-from steelyard.store.parquet import AS_PARQUET, Copied, Opinions, copied
-from steelyard.store.partitions import tells
+from steelyard.errors import DiskFullError, InputError, StoreError
+from steelyard.store import COPY_MANIFEST_FILE, DISK_FULL_ERRNOS, USUAL_JOURNAL_LINE_BYTES, no_runs_message
+from steelyard.store.database import (
+    call_interruptibly,
+    error_line,
+    escape_glob,
+    open_database,
+    sql_identifier,
+    sql_string,
+)
+from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs
+from steelyard.store.partitions import is_name_in_path
 
 if TYPE_CHECKING:
     import duckdb
 
-Result = TypeVar("Result")
+DatabaseCallResult = TypeVar("DatabaseCallResult")
 
 
-class Answer(NamedTuple):
+class SqlResult(NamedTuple):
     """What a question came to."""
 
     columns: tuple[str, ...]
@@ -35,33 +42,33 @@ class Answer(NamedTuple):
     """Read as they are wanted, however many there are."""
 
 
-class Archive:
+class RunDatabase:
     """Many runs as the tables of a database that SQL can read, and nothing else."""
 
     def __init__(
-        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[Copied] = ()
+        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[CopiedRun] = ()
     ) -> None:
         self._database = database
         self._runs = runs
         self.warnings = tuple(warnings)
         """Which runs are not in the tables, and why."""
 
-    def ask(self, sql: str) -> Answer:
+    def ask(self, sql: str) -> SqlResult:
         """The answer to one SELECT; an InputError when that cannot be answered."""
         question = self._unzoned(self._question(sql))
         answer = self._wait(lambda: self._database.execute(question))
         described = answer.description or []
-        return Answer(
+        return SqlResult(
             columns=tuple(str(column[0]) for column in described),
             types=tuple(str(column[1]) for column in described),
-            rows=itertools.chain.from_iterable(iter(lambda: self._wait(lambda: answer.fetchmany(AT_ONCE)), [])),
+            rows=itertools.chain.from_iterable(iter(lambda: self._wait(lambda: answer.fetchmany(ROWS_PER_FETCH)), [])),
         )
 
     def copy(self, sql: str, path: Path) -> None:
         """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
         # a file beside it would be another file
-        how = f"{AS_PARQUET}, USE_TMP_FILE false"
-        copy = f"COPY ({self._question(sql)}) TO {quoted(str(_place(path)))} ({how})"
+        how = f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false"
+        copy = f"COPY ({self._question(sql)}) TO {sql_string(str(_resolved_output_path(path)))} ({how})"
         self._wait(lambda: self._database.execute(copy))
 
     def _question(self, sql: str) -> str:
@@ -70,10 +77,10 @@ class Archive:
         try:
             text = sql.encode()
         except UnicodeEncodeError:
-            raise InputError(f"the question is not UTF-8; {_TABLES_THERE}") from None
+            raise InputError(f"the question is not UTF-8; {_TABLES_HINT}") from None
         statements = self._wait(lambda: self._database.extract_statements(sql))
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise InputError(f"a question is one SELECT that changes nothing; {_TABLES_THERE}")
+            raise InputError(f"a question is one SELECT that changes nothing; {_TABLES_HINT}")
         for start, kind in reversed(duckdb.tokenize(sql)):
             if kind != duckdb.token_type.comment and not text.startswith(b";", start):
                 break
@@ -85,47 +92,49 @@ class Archive:
         """The question with moments that need no library of time zones to be read; they are in UTC, like all others."""
         columns = self._wait(lambda: self._database.execute(f"DESCRIBE {question}").fetchall())
         casts = ", ".join(
-            f"CAST({identifier(column)} AS {kind.replace(ZONED, 'TIMESTAMP')}) AS {identifier(column)}"
+            f"CAST({sql_identifier(column)} AS {kind.replace(ZONED_TIMESTAMP_TYPE, 'TIMESTAMP')}) AS {sql_identifier(column)}"
             for column, kind, *_ in columns
-            if ZONED in kind
+            if ZONED_TIMESTAMP_TYPE in kind
         )
         return f"SELECT * REPLACE ({casts}) {question}" if casts else question
 
-    def _wait(self, call: Callable[[], Result]) -> Result:
+    def _wait(self, call: Callable[[], DatabaseCallResult]) -> DatabaseCallResult:
         import duckdb
 
         try:
-            return patiently(self._database, call)
+            return call_interruptibly(self._database, call)
         except duckdb.Error as error:
-            if isinstance(error, duckdb.IOException) and any(os.strerror(code) in str(error) for code in NO_ROOM):
-                raise NoRoomError("no room left for the answer; make room and ask again") from None
+            if isinstance(error, duckdb.IOException) and any(
+                os.strerror(code) in str(error) for code in DISK_FULL_ERRNOS
+            ):
+                raise DiskFullError("no room left for the answer; make room and ask again") from None
             self._look_for_damage(str(error))
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
-            raise InputError(f"{sentence(error)}; {hint}{_TABLES_THERE}") from None
+            raise InputError(f"{error_line(error)}; {hint}{_TABLES_HINT}") from None
 
     def _look_for_damage(self, said: str) -> None:
         """Give up a copy that the database says it cannot read: it is as long as it was written, but not what was written."""
         for run in self._runs:
             if damaged := next((path for path in run.files if str(path) in said), None):
                 with suppress(OSError):
-                    (run.place / MANIFEST).unlink()
+                    (run.place / COPY_MANIFEST_FILE).unlink()
                 raise StoreError(f"{damaged}: the copy is damaged; ask again, and it is written anew")
 
 
-ZONED = "TIMESTAMP WITH TIME ZONE"
-AT_ONCE = 1000
+ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
+ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
 
 
 @contextmanager
-def runs_as_tables(
+def open_run_database(
     root: Path,
-    opinions: Opinions,
+    opinions: FactScorer,
     *,
     writing: Path | None = None,
     copies: Path | None = None,
     memory: str = "1GB",
-) -> Iterator[Archive]:
+) -> Iterator[RunDatabase]:
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
 
     A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
@@ -134,53 +143,55 @@ def runs_as_tables(
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-        database = stack.enter_context(opened(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
-        found, warnings = copied(root, opinions, scratch, copies)
+        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
+        found, warnings = copied_runs(root, opinions, scratch, copies)
         if not found:
-            raise InputError("; ".join(warnings) or no_runs(root))
-        described = msgspec.json.encode(_described(found)).decode()
+            raise InputError("; ".join(warnings) or no_runs_message(root))
+        described = msgspec.json.encode(_run_rows(found)).decode()
         database.execute("CREATE SCHEMA stored")
-        database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE}", {"runs": described})
-        facts = [_read(files, partitioned=told) for told in (True, False) if (files := _files(found, told=told))]
+        database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE_SQL}", {"runs": described})
+        facts = [
+            _facts_sql(files, partitioned=told) for told in (True, False) if (files := _parquet_files(found, told=told))
+        ]
         sources = {
             "$facts": " UNION ALL BY NAME ".join(facts),
-            "$cases": _listed(run.folder / "cases.jsonl" for run in found),
-            "$largest": str(max(USUAL, *(run.cases_size for run in found))),
+            "$cases": _quoted_paths(run.folder / "cases.jsonl" for run in found),
+            "$largest": str(max(USUAL_JOURNAL_LINE_BYTES, *(run.cases_size for run in found))),
         }
-        database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS))
+        database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS_SQL))
         # a run may be a link to a folder elsewhere
         places = [root.resolve(), scratch, *([copies.resolve()] if copies else [])]
         linked = [run.folder for run in found if not run.folder.is_relative_to(places[0])]
-        folders = ", ".join(quoted(str(folder)) for folder in dict.fromkeys([*places, *linked]))
+        folders = ", ".join(sql_string(str(folder)) for folder in dict.fromkeys([*places, *linked]))
         database.execute(f"SET allowed_directories = [{folders}]")
         if writing:
-            database.execute(f"SET allowed_paths = [{quoted(str(_place(writing)))}]")
+            database.execute(f"SET allowed_paths = [{sql_string(str(_resolved_output_path(writing)))}]")
         # every moment in the tables is UTC, and is compared with now() as such wherever we are
         database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
-        yield Archive(database, warnings, found)
+        yield RunDatabase(database, warnings, found)
 
 
-def _files(runs: Iterable[Copied], *, told: bool) -> list[Path]:
+def _parquet_files(runs: Iterable[CopiedRun], *, told: bool) -> list[Path]:
     """The files of copies whose paths tell their model and suite, or else the others."""
     return [
         run.place / path
         for run in runs
         for part, _, path in run.copy.files()
-        if told == (tells(part.model) and (part.suite == "" or tells(part.suite)))
+        if told == (is_name_in_path(part.model) and (part.suite == "" or is_name_in_path(part.suite)))
     ]
 
 
-def _read(files: Iterable[Path], *, partitioned: bool) -> str:
+def _facts_sql(files: Iterable[Path], *, partitioned: bool) -> str:
     """The facts in some files; where paths tell the model and the suite, only those are opened that are asked for."""
     if not partitioned:
-        return f"(FROM read_parquet([{_listed(files)}], hive_partitioning = false))"
+        return f"(FROM read_parquet([{_quoted_paths(files)}], hive_partitioning = false))"
     how = "hive_partitioning = true, hive_types = {model: VARCHAR, suite: VARCHAR}"
-    return f"(FROM read_parquet([{_listed(files)}], {how}) SELECT * REPLACE (coalesce(suite, '') AS suite))"
+    return f"(FROM read_parquet([{_quoted_paths(files)}], {how}) SELECT * REPLACE (coalesce(suite, '') AS suite))"
 
 
-def _described(runs: Iterable[Copied]) -> list[dict[str, Any]]:
+def _run_rows(runs: Iterable[CopiedRun]) -> list[dict[str, Any]]:
     """The rows of the table of runs."""
     return [
         {
@@ -202,7 +213,7 @@ def _described(runs: Iterable[Copied]) -> list[dict[str, Any]]:
     ]
 
 
-RUNS_TABLE = """
+RUNS_TABLE_SQL = """
 SELECT run.* FROM (
   SELECT unnest(from_json($runs, '[{
     "id": "VARCHAR", "folder": "VARCHAR", "started_at": "TIMESTAMP", "ended_at": "TIMESTAMP", "models": ["VARCHAR"],
@@ -210,7 +221,7 @@ SELECT run.* FROM (
     "eval_sets": [{"path": "VARCHAR", "digest": "VARCHAR"}], "versions": "JSON", "place": "VARCHAR"}]')) AS run)
 """
 
-VIEWS = """
+VIEWS_SQL = """
 CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
 CREATE VIEW stored.facts AS $facts;
 CREATE VIEW cases AS
@@ -262,13 +273,13 @@ CREATE VIEW failures AS
 """
 """The tables; of the facts of an attempt that count there is at most one of each kind."""
 
-_TABLES_THERE = "the tables are runs, cases, attempts, verdicts and failures"
+_TABLES_HINT = "the tables are runs, cases, attempts, verdicts and failures"
 
 
-def _place(path: Path) -> Path:
+def _resolved_output_path(path: Path) -> Path:
     """Where a file is or will be, by no other name."""
     return path.parent.resolve() / path.name
 
 
-def _listed(paths: Iterable[Path]) -> str:
-    return ", ".join(quoted(literal(path)) for path in paths)
+def _quoted_paths(paths: Iterable[Path]) -> str:
+    return ", ".join(sql_string(escape_glob(path)) for path in paths)

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from steelyard.errors import InputError, NoRoomError, printable
+from steelyard.errors import DiskFullError, InputError, printable
 
 
-class Replacement:
+class AtomicFiles:
     """Files that are written out of sight first and then take their places, each whole or not at all."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Replacement:
             self._fresh[path].replace(path)
             del self._fresh[path]
 
-    def __enter__(self) -> Replacement:
+    def __enter__(self) -> AtomicFiles:
         return self
 
     def __exit__(
@@ -53,7 +53,7 @@ class Replacement:
 
 
 @contextmanager
-def writing_into(folder: Path) -> Iterator[None]:
+def explain_write_errors(folder: Path) -> Iterator[None]:
     """Say in one sentence why a folder cannot be written."""
     try:
         yield
@@ -62,5 +62,5 @@ def writing_into(folder: Path) -> Iterator[None]:
         if isinstance(error, FileExistsError):
             raise InputError(f"{where}: not a folder; choose another place") from None
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise NoRoomError(f"{where}: no room left ({error.strerror}); make room and try again") from None
+            raise DiskFullError(f"{where}: no room left ({error.strerror}); make room and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None

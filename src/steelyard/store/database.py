@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
+def open_database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
     """An empty database without network that takes this much memory and then goes on in a folder."""
     import duckdb
 
@@ -33,7 +33,7 @@ def opened(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnect
     return database
 
 
-def patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
+def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
     """What a call to the database gives; a user who will not wait for it ends it."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -49,23 +49,23 @@ def patiently(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -
             raise
 
 
-def sentence(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """What the database says, on one line; it may quote what a model wrote."""
     said = str(error).partition("\n\nLINE ")[0]
     return " ".join("".join(letter if letter.isprintable() else " " for letter in said[:600]).split())
 
 
-def quoted(text: str) -> str:
+def sql_string(text: str) -> str:
     """A text within a statement."""
-    return "'" + utf8(text).replace("'", "''") + "'"
+    return "'" + require_utf8(text).replace("'", "''") + "'"
 
 
-def identifier(column: str) -> str:
+def sql_identifier(column: str) -> str:
     """The name of a column within a statement."""
-    return '"' + utf8(column).replace('"', '""') + '"'
+    return '"' + require_utf8(column).replace('"', '""') + '"'
 
 
-def utf8(text: str) -> str:
+def require_utf8(text: str) -> str:
     """The same text, if the database can be told it."""
     try:
         text.encode()
@@ -75,6 +75,6 @@ def utf8(text: str) -> str:
     return text
 
 
-def literal(path: Path) -> str:
+def escape_glob(path: Path) -> str:
     """A path that is not taken for a pattern."""
-    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", utf8(str(path)))
+    return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", require_utf8(str(path)))

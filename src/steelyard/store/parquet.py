@@ -19,27 +19,34 @@ import msgspec
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.store import (
-    HEADLINE,
-    LARGEST,
-    MANIFEST,
-    MOST_BYTES,
-    UNREADABLE,
-    USUAL,
-    Stored,
+    COPY_MANIFEST_FILE,
+    DECODE_ERRORS,
+    HEADLINE_FILE,
+    MAX_JOURNAL_LINE_BYTES,
+    MAX_RUN_FILE_BYTES,
+    USUAL_JOURNAL_LINE_BYTES,
+    StoredRun,
     content_digest,
     is_hidden,
     is_journal,
-    tool,
-    write_whole,
+    steelyard_version,
+    write_atomically,
 )
-from steelyard.store.database import literal, opened, patiently, quoted, sentence, utf8
-from steelyard.store.partitions import fitting, paths
+from steelyard.store.database import (
+    call_interruptibly,
+    error_line,
+    escape_glob,
+    open_database,
+    require_utf8,
+    sql_string,
+)
+from steelyard.store.partitions import partition_paths, truncated_segment
 
 if TYPE_CHECKING:
     import duckdb
 
 
-class Opinion(NamedTuple):
+class FactScore(NamedTuple):
     """What is to be made of one fact of a run."""
 
     counts: bool | None = None
@@ -48,20 +55,20 @@ class Opinion(NamedTuple):
     score: float | None = None
 
 
-Opinions = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[Opinion]]
+FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactScore]]
 """One opinion for every fact, in their order; facts are stored here, opinions are made elsewhere."""
 
-COPY = "attempts"
+COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
-BEFORE = "attempts.parquet"
+LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
-SHAPE = 3
+COPY_SCHEMA_VERSION = 3
 """Goes up when the columns of the copy change, so that older copies are written anew."""
-MOST_PARTS = 256
+MAX_COPY_PARTITIONS = 256
 """With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class CopyPartition(msgspec.Struct, frozen=True):
     """The facts of one model about the cases of one suite; without either, of all of them."""
 
     model: str | None
@@ -71,7 +78,7 @@ class Part(msgspec.Struct, frozen=True):
     """The sizes of its files."""
 
 
-class Copy(msgspec.Struct, frozen=True):
+class CopyManifest(msgspec.Struct, frozen=True):
     """What a copy holds, and what it is made of."""
 
     shape: int
@@ -79,21 +86,21 @@ class Copy(msgspec.Struct, frozen=True):
     """The version of the tool whose opinions are in it."""
     made_of: str
     run: str
-    parts: tuple[Part, ...]
+    parts: tuple[CopyPartition, ...]
 
-    def files(self) -> Iterator[tuple[Part, int, str]]:
+    def files(self) -> Iterator[tuple[CopyPartition, int, str]]:
         """Every file: which part it belongs to, its size, and its path; nobody but us decides on a path."""
-        folders = paths((part.model, part.suite) for part in self.parts)
+        folders = partition_paths((part.model, part.suite) for part in self.parts)
         for part in self.parts:
             for number, size in enumerate(part.bytes):
-                name = f"{fitting(self.run)}{f'-{number}' if number else ''}.parquet"
-                yield part, size, f"{COPY}/{folders[part.model, part.suite]}/{name}"
+                name = f"{truncated_segment(self.run)}{f'-{number}' if number else ''}.parquet"
+                yield part, size, f"{COPY_FOLDER}/{folders[part.model, part.suite]}/{name}"
 
 
-_copy_of = msgspec.json.Decoder(Copy)
+_copy_of = msgspec.json.Decoder(CopyManifest)
 
 
-def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None) -> Copy:
+def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = None) -> CopyManifest:
     """Write a run's facts as Parquet, for questions over many runs, into its folder or another; it can always be rebuilt.
 
     Each model's facts about each suite are files of their own, and their paths say which: whoever asks about one model
@@ -103,49 +110,49 @@ def copy_to_parquet(folder: Path, opinions: Opinions, target: Path | None = None
 
     target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
-    made_of = looked_at(folder).made_of
+    made_of = inspect_run(folder).made_of
     fresh: Path | None = None
     try:
         target.mkdir(parents=True, exist_ok=True)
         # other machines may be writing here as well
-        fresh = Path(tempfile.mkdtemp(prefix=f".{COPY}.", dir=target))
+        fresh = Path(tempfile.mkdtemp(prefix=f".{COPY_FOLDER}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
-        with tempfile.TemporaryDirectory() as scratch, opened(scratch, "512MB", threads=1) as database:
-            told = _told_by(Stored(folder), opinions, database, Path(scratch))
+        with tempfile.TemporaryDirectory() as scratch, open_database(scratch, "512MB", threads=1) as database:
+            told = _fact_queries(StoredRun(folder), opinions, database, Path(scratch))
             try:
-                written = _write(database, told, fresh, USUAL)
+                written = _write_partitions(database, told, fresh, USUAL_JOURNAL_LINE_BYTES)
             except duckdb.Error:
                 # twice the longest line is kept in memory: only a run that has such lines pays for it
-                written = _write(database, told, fresh, LARGEST)
+                written = _write_partitions(database, told, fresh, MAX_JOURNAL_LINE_BYTES)
         if written != told.size:
             raise StoreError(
                 f"{folder}: the Parquet copy could not be written: it holds {written} of {told.size} facts"
             )
         files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(told.pairs))]
         parts = [
-            Part(*pair, tuple(path.stat().st_size for path in each))
+            CopyPartition(*pair, tuple(path.stat().st_size for path in each))
             for pair, each in zip(told.pairs, files, strict=True)
         ]
-        copy = Copy(SHAPE, tool(), made_of, told.run, tuple(parts))
-        _put(target, copy, list(itertools.chain.from_iterable(files)))
+        copy = CopyManifest(COPY_SCHEMA_VERSION, steelyard_version(), made_of, told.run, tuple(parts))
+        _install_files(target, copy, list(itertools.chain.from_iterable(files)))
     except (duckdb.Error, OSError) as error:
-        raise StoreError(f"{folder}: the Parquet copy could not be written: {sentence(error)}") from None
+        raise StoreError(f"{folder}: the Parquet copy could not be written: {error_line(error)}") from None
     finally:
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
     return copy
 
 
-def _put(target: Path, copy: Copy, files: Sequence[Path]) -> None:
+def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> None:
     """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
     # whoever handed the run over may have put it there, and what it leads to is not ours to tidy
-    if (target / COPY).is_symlink():
-        raise StoreError(f"{target / COPY}: the Parquet copy is not written through a link; take it away")
-    (target / MANIFEST).unlink(missing_ok=True)
+    if (target / COPY_FOLDER).is_symlink():
+        raise StoreError(f"{target / COPY_FOLDER}: the Parquet copy is not written through a link; take it away")
+    (target / COPY_MANIFEST_FILE).unlink(missing_ok=True)
     with suppress(IsADirectoryError, PermissionError):
-        (target / BEFORE).unlink(missing_ok=True)
+        (target / LEGACY_COPY_FILE).unlink(missing_ok=True)
     there = {path: fresh for (_, _, path), fresh in zip(copy.files(), files, strict=True)}
-    for path in sorted((target / COPY).rglob("*"), reverse=True):
+    for path in sorted((target / COPY_FOLDER).rglob("*"), reverse=True):
         name = path.relative_to(target).as_posix()
         if path.is_symlink() or not path.is_dir():
             if name not in there:
@@ -155,14 +162,14 @@ def _put(target: Path, copy: Copy, files: Sequence[Path]) -> None:
     for name, fresh in there.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         fresh.replace(target / name)
-    write_whole(target / MANIFEST, msgspec.json.encode(copy) + b"\n")
+    write_atomically(target / COPY_MANIFEST_FILE, msgspec.json.encode(copy) + b"\n")
 
 
-def _write(database: duckdb.DuckDBPyConnection, told: _Facts, fresh: Path, largest: int) -> int:
+def _write_partitions(database: duckdb.DuckDBPyConnection, told: _FactQueries, fresh: Path, largest: int) -> int:
     """Write the files of a copy, each part in a folder of its number; how many rows they have."""
     shutil.rmtree(fresh)
     fresh.mkdir()
-    how = AS_PARQUET
+    how = PARQUET_COPY_OPTIONS
     if len(told.pairs) == 1:
         (fresh / "part=0").mkdir()
         columns, to = "* EXCLUDE (part)", fresh / "part=0" / "0.parquet"
@@ -170,20 +177,20 @@ def _write(database: duckdb.DuckDBPyConnection, told: _Facts, fresh: Path, large
         columns, to = "*", fresh / "parts"
         how += ", PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
         # else every part keeps so many rows that their replies are more than the memory
-        database.execute(f"SET partitioned_write_flush_threshold = {AHEAD}")
+        database.execute(f"SET partitioned_write_flush_threshold = {PARTITION_FLUSH_ROWS}")
     query = " UNION ALL ".join(told.queries).replace("$largest", str(largest))
-    copy = f"COPY (FROM ({query}) SELECT {columns}) TO {quoted(str(to))} ({how})"
-    said = patiently(database, lambda: database.execute(copy).fetchall())
+    copy = f"COPY (FROM ({query}) SELECT {columns}) TO {sql_string(str(to))} ({how})"
+    said = call_interruptibly(database, lambda: database.execute(copy).fetchall())
     for part in to.iterdir() if to.is_dir() else ():
         part.replace(fresh / part.name)
     return int(said[0][0])
 
 
-AS_PARQUET = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
-AHEAD = 20_000
+PARQUET_COPY_OPTIONS = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
+PARTITION_FLUSH_ROWS = 20_000
 """Rows that wait for their part before they are written."""
 
-FACTS = """
+FACTS_SQL = """
 SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", suite::VARCHAR AS suite, model, coalesce(tier, '') AS tier,
   number, counts,
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
@@ -211,7 +218,7 @@ WHERE kind IS NOT NULL AND there
 """The facts of a journal, one row each, in their order; what a run that goes on has added since has no opinion yet."""
 
 
-class _Facts(NamedTuple):
+class _FactQueries(NamedTuple):
     """The facts of a run as a database reads them."""
 
     run: str
@@ -223,7 +230,9 @@ class _Facts(NamedTuple):
     """How many there are."""
 
 
-def _told_by(stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnection, scratch: Path) -> _Facts:
+def _fact_queries(
+    stored: StoredRun, opinions: FactScorer, database: duckdb.DuckDBPyConnection, scratch: Path
+) -> _FactQueries:
     """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
     journals = stored.journals()
     counts = dict.fromkeys(journals, 0)
@@ -242,7 +251,7 @@ def _told_by(stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnec
     found = opinions(info, cases, told())
     pairs = list(numbers)
     of_suite = [suite or "" for _, suite in pairs]
-    if len(pairs) > MOST_PARTS or not pairs:
+    if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
         pairs = [(None, None)]
     nothing = scratch / "nothing.jsonl"
     nothing.touch()
@@ -252,17 +261,21 @@ def _told_by(stored: Stored, opinions: Opinions, database: duckdb.DuckDBPyConnec
         made = found[begin:end]
         told_of = places[begin : begin + len(made)]
         part = told_of if len(pairs) > 1 else [0] * len(made)
-        database.register(f"opinions_{place}", _columns(made, [of_suite[number] for number in told_of], part))
+        database.register(f"opinions_{place}", _score_columns(made, [of_suite[number] for number in told_of], part))
         damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
         # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
-        source = _undamaged(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
-        words = {"$run": quoted(info.id), "$journal": quoted(literal(source)), "$opinions": f"opinions_{place}"}
-        queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS))  # noqa: B023  used at once
+        source = _undamaged_lines(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
+        words = {
+            "$run": sql_string(info.id),
+            "$journal": sql_string(escape_glob(source)),
+            "$opinions": f"opinions_{place}",
+        }
+        queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS_SQL))  # noqa: B023  used at once
         begin = end
-    return _Facts(info.id, queries, pairs, begin)
+    return _FactQueries(info.id, queries, pairs, begin)
 
 
-def _columns(opinions: Sequence[Opinion], suites: list[str], parts: Sequence[int]) -> dict[str, Any]:
+def _score_columns(opinions: Sequence[FactScore], suites: list[str], parts: Sequence[int]) -> dict[str, Any]:
     """Opinions as DuckDB reads them fastest, with the suite and the part of each fact."""
     import numpy
 
@@ -280,7 +293,7 @@ def _columns(opinions: Sequence[Opinion], suites: list[str], parts: Sequence[int
     }
 
 
-def _undamaged(path: Path, damaged: set[int], count: int, target: Path) -> Path:
+def _undamaged_lines(path: Path, damaged: set[int], count: int, target: Path) -> Path:
     """A copy of the lines of a journal that can be read."""
     with path.open("rb") as lines, target.open("wb") as file:
         good = (line for number, line in enumerate(lines, 1) if number not in damaged)
@@ -288,7 +301,7 @@ def _undamaged(path: Path, damaged: set[int], count: int, target: Path) -> Path:
     return target
 
 
-class Copied(NamedTuple):
+class CopiedRun(NamedTuple):
     """A run with a copy of its present state."""
 
     folder: Path
@@ -298,22 +311,24 @@ class Copied(NamedTuple):
     cases_size: int
     place: Path
     """The folder that holds the copy."""
-    copy: Copy
+    copy: CopyManifest
 
     @property
     def files(self) -> list[Path]:
         return [self.place / path for _, _, path in self.copy.files()]
 
 
-def copied(root: Path, opinions: Opinions, scratch: Path, copies: Path | None = None) -> tuple[list[Copied], list[str]]:
+def copied_runs(
+    root: Path, opinions: FactScorer, scratch: Path, copies: Path | None = None
+) -> tuple[list[CopiedRun], list[str]]:
     """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
 
     A copy that a run's own folder does not take goes into `copies`, where it is looked for as well, else into `scratch`.
     """
-    found: dict[str, Copied] = {}
+    found: dict[str, CopiedRun] = {}
     warnings: list[str] = []
     elders: list[Path] = []
-    for folder, seen in _looks(root):
+    for folder, seen in _inspected_folders(root):
         try:
             if isinstance(seen, Exception):
                 raise seen
@@ -322,9 +337,9 @@ def copied(root: Path, opinions: Opinions, scratch: Path, copies: Path | None = 
             if seen.info.id in found:
                 warnings.append(f"{folder}: left out, because it holds the same run as {found[seen.info.id].shown}")
                 continue
-            run = _with_copy(folder, seen, opinions, scratch, copies)
+            run = _with_current_copy(folder, seen, opinions, scratch, copies)
             found[run.info.id] = run
-            if run.copy.tool != tool():
+            if run.copy.tool != steelyard_version():
                 elders.append(folder)
         except SteelyardError as error:
             warnings.append(f"left out: {error}")
@@ -343,17 +358,17 @@ def copied(root: Path, opinions: Opinions, scratch: Path, copies: Path | None = 
     return list(found.values()), warnings
 
 
-def _looks(root: Path) -> Iterator[tuple[Path, Looked | Exception | None]]:
+def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
     """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be looked at."""
     from concurrent.futures import ThreadPoolExecutor
 
     place = root.resolve()
 
-    def look(inside: tuple[Path, Path | None]) -> tuple[Path, Looked | Exception | None]:
+    def look(inside: tuple[Path, Path | None]) -> tuple[Path, RunInspection | Exception | None]:
         shown, folder = inside
         try:
             # a run may be a link to a folder elsewhere
-            return shown, looked_at(folder or shown.resolve())
+            return shown, inspect_run(folder or shown.resolve())
         except (FileNotFoundError, NotADirectoryError):
             return shown, None
         except OSError as error:
@@ -372,15 +387,15 @@ def _looks(root: Path) -> Iterator[tuple[Path, Looked | Exception | None]]:
     except OSError as error:
         raise StoreError(f"{root}: cannot be read: {error.strerror}") from None
     # on a mount that answers slowly there is nothing to do but to ask for many things at once
-    with ThreadPoolExecutor(LOOKING) as threads:
+    with ThreadPoolExecutor(INSPECTION_THREADS) as threads:
         yield from threads.map(look, [(root / name, None if is_link else place / name) for name, is_link in found])
 
 
-LOOKING = 32
+INSPECTION_THREADS = 32
 """Folders that are looked at at the same time."""
 
 
-class Looked(NamedTuple):
+class RunInspection(NamedTuple):
     """A run folder as it looks from outside, with what it says of itself."""
 
     folder: Path
@@ -388,60 +403,66 @@ class Looked(NamedTuple):
     made_of: str
     """As long as this stays the same, so would a copy: neither copying the folder nor another disk changes it."""
     cases_size: int
-    copy: Copy | None
+    copy: CopyManifest | None
     """The copy in the folder, whatever state it is of, if its files are all there."""
 
 
-def looked_at(folder: Path) -> Looked:
+def inspect_run(folder: Path) -> RunInspection:
     """A look at a run folder; a FileNotFoundError where it is none, an InputError where it cannot be read."""
     with os.scandir(folder) as inside:
         entries = {entry.name: entry for entry in inside}
     if "run.json" not in entries:
         raise FileNotFoundError
-    info, described = Stored(folder).described()
+    info, described = StoredRun(folder).described()
     if "cases.jsonl" not in entries:
         raise InputError(f"{folder / 'cases.jsonl'}: {os.strerror(errno.ENOENT)}")
     names = ["cases.jsonl", *sorted(name for name in entries if is_journal(name))]
     sizes = [(name, entries[name].stat().st_size) for name in names]
     made_of = msgspec.json.encode([content_digest(described), sizes]).decode()
-    copy = _copy_in(folder) if MANIFEST in entries else None
-    return Looked(folder, info, made_of, sizes[0][1], copy)
+    copy = _complete_copy(folder) if COPY_MANIFEST_FILE in entries else None
+    return RunInspection(folder, info, made_of, sizes[0][1], copy)
 
 
-def _copy_in(folder: Path) -> Copy | None:
+def _complete_copy(folder: Path) -> CopyManifest | None:
     """The copy that a folder holds; None where it has none, or one that is not whole."""
     try:
-        with (folder / MANIFEST).open("rb") as file:
-            copy = _copy_of.decode(file.read(MOST_BYTES[HEADLINE]))
-        if len(copy.parts) > MOST_PARTS or not all(part.bytes for part in copy.parts):
+        with (folder / COPY_MANIFEST_FILE).open("rb") as file:
+            copy = _copy_of.decode(file.read(MAX_RUN_FILE_BYTES[HEADLINE_FILE]))
+        if len(copy.parts) > MAX_COPY_PARTITIONS or not all(part.bytes for part in copy.parts):
             return None
         is_whole = all((folder / path).stat().st_size == size for _, size, path in copy.files())
-    except (OSError, ValueError, *UNREADABLE):
+    except (OSError, ValueError, *DECODE_ERRORS):
         return None
     return copy if is_whole else None
 
 
-def _with_copy(shown: Path, seen: Looked, opinions: Opinions, scratch: Path, copies: Path | None) -> Copied:
+def _with_current_copy(
+    shown: Path, seen: RunInspection, opinions: FactScorer, scratch: Path, copies: Path | None
+) -> CopiedRun:
     """A run with a copy of it as it is now: one that is there, or a new one."""
-    folder = Path(utf8(str(seen.folder)))
+    folder = Path(require_utf8(str(seen.folder)))
 
-    def is_present(copy: Copy | None) -> TypeGuard[Copy]:
-        return copy is not None and (copy.shape, copy.made_of, copy.run) == (SHAPE, seen.made_of, seen.info.id)
+    def is_present(copy: CopyManifest | None) -> TypeGuard[CopyManifest]:
+        return copy is not None and (copy.shape, copy.made_of, copy.run) == (
+            COPY_SCHEMA_VERSION,
+            seen.made_of,
+            seen.info.id,
+        )
 
-    def with_copy(place: Path, copy: Copy | None = None) -> Copied:
+    def with_copy(place: Path, copy: CopyManifest | None = None) -> CopiedRun:
         copy = copy or copy_to_parquet(folder, opinions, place)
-        return Copied(folder, shown, seen.info, seen.cases_size, place, copy)
+        return CopiedRun(folder, shown, seen.info, seen.cases_size, place, copy)
 
-    if is_present(seen.copy) and seen.copy.tool == tool():
+    if is_present(seen.copy) and seen.copy.tool == steelyard_version():
         return with_copy(folder, seen.copy)
     if os.access(folder, os.W_OK):
         # no room there, perhaps; a run that cannot be read fails again
         with suppress(StoreError):
             return with_copy(folder)
     if copies is not None:
-        place = copies.resolve() / fitting(seen.info.id)
-        kept = _copy_in(place)
-        return with_copy(place, kept if is_present(kept) and kept.tool == tool() else None)
+        place = copies.resolve() / truncated_segment(seen.info.id)
+        kept = _complete_copy(place)
+        return with_copy(place, kept if is_present(kept) and kept.tool == steelyard_version() else None)
     if is_present(seen.copy):
         return with_copy(folder, seen.copy)
-    return with_copy(scratch / fitting(seen.info.id))
+    return with_copy(scratch / truncated_segment(seen.info.id))

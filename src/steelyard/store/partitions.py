@@ -8,64 +8,64 @@ from functools import lru_cache
 from hashlib import blake2b
 from string import ascii_lowercase, ascii_uppercase, digits
 
-NOTHING = "__HIVE_DEFAULT_PARTITION__"
+HIVE_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """What stands in a path for no value at all; Hive began it, and Spark, DuckDB, Polars and Arrow know it."""
-LONGEST = 200
+MAX_PATH_SEGMENT_BYTES = 200
 """Bytes of an escaped name: with its key it is shorter than any file system asks for."""
-PLAIN = frozenset((ascii_lowercase + ascii_uppercase + digits + "-._").encode())
+SAFE_PATH_BYTES = frozenset((ascii_lowercase + ascii_uppercase + digits + "-._").encode())
 """Bytes that mean nothing anywhere."""
 
 
-def paths(pairs: Iterable[tuple[str | None, str | None]]) -> dict[tuple[str | None, str | None], str]:
+def partition_paths(pairs: Iterable[tuple[str | None, str | None]]) -> dict[tuple[str | None, str | None], str]:
     """For each model and suite of a run the folder of their facts; None for facts about several of them.
 
     Names that differ only in their capitals get folders that differ in more, because not every file system tells
     capitals from other letters.
 
-    >>> list(paths([("openai/gpt-5", "basics"), ("openai/GPT-5", "")]).values())
+    >>> list(partition_paths([("openai/gpt-5", "basics"), ("openai/GPT-5", "")]).values())
     ['model=openai%2Fgpt-5/suite=basics', 'model=openai%2F%47%50%54-5/suite=__HIVE_DEFAULT_PARTITION__']
     """
     known = list(dict.fromkeys(pairs))
-    models, suites = (_alike({pair[place] for pair in known}) for place in (0, 1))
+    models, suites = (_differing_only_in_case({pair[place] for pair in known}) for place in (0, 1))
     return {
         (model, suite): f"model={_segment(model, models)}/suite={_segment(suite, suites)}" for model, suite in known
     }
 
 
-def tells(name: str | None) -> bool:
+def is_name_in_path(name: str | None) -> bool:
     """Whether a path tells this name to whoever splits it: not where there is none, or one too long for a path."""
-    return bool(name) and len(escaped(name or "", capitals=False)) <= LONGEST
+    return bool(name) and len(escaped_segment(name or "", capitals=False)) <= MAX_PATH_SEGMENT_BYTES
 
 
 # runs share few names
 @lru_cache(maxsize=1 << 12)
-def escaped(name: str, *, capitals: bool = True) -> str:
+def escaped_segment(name: str, *, capitals: bool = True) -> str:
     """A name as a part of a path, with percent signs for all that could mean something there; as long as it takes.
 
-    >>> escaped("50% naïve"), escaped(".hidden"), escaped("NULL")
+    >>> escaped_segment("50% naïve"), escaped_segment(".hidden"), escaped_segment("NULL")
     ('50%25%20na%C3%AFve', '%2Ehidden', '%4EULL')
     """
-    kept = PLAIN if capitals else PLAIN - set(ascii_uppercase.encode())
+    kept = SAFE_PATH_BYTES if capitals else SAFE_PATH_BYTES - set(ascii_uppercase.encode())
     raw = name.encode(errors="surrogatepass")
     # a beginning that hides a file from some readers, and words that mean no value to others
-    first = name[:1] in "._" or name.upper() in ("NULL", NOTHING)
+    first = name[:1] in "._" or name.upper() in ("NULL", HIVE_NULL_PARTITION)
     return "".join(
         chr(byte) if byte in kept and (place or not first) else f"%{byte:02X}" for place, byte in enumerate(raw)
     )
 
 
-def fitting(name: str, *, capitals: bool = True) -> str:
+def truncated_segment(name: str, *, capitals: bool = True) -> str:
     """The same, cut where it is too long, with a digest of all of it at the end."""
-    whole = escaped(name, capitals=capitals)
-    if len(whole) <= LONGEST:
+    whole = escaped_segment(name, capitals=capitals)
+    if len(whole) <= MAX_PATH_SEGMENT_BYTES:
         return whole
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-    begin = whole[: LONGEST - len(digest) - 1]
+    begin = whole[: MAX_PATH_SEGMENT_BYTES - len(digest) - 1]
     # half an escape is none
     return f"{begin[: begin.rfind('%')] if '%' in begin[-2:] else begin}-{digest}"
 
 
-def _alike(names: Iterable[str | None]) -> set[str]:
+def _differing_only_in_case(names: Iterable[str | None]) -> set[str]:
     """The names that another one equals but for capitals."""
     told = [name for name in names if name]
     folded = Counter(name.lower() for name in told)
@@ -73,4 +73,4 @@ def _alike(names: Iterable[str | None]) -> set[str]:
 
 
 def _segment(name: str | None, alike: set[str]) -> str:
-    return fitting(name, capitals=name not in alike) if name else NOTHING
+    return truncated_segment(name, capitals=name not in alike) if name else HIVE_NULL_PARTITION

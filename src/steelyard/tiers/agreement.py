@@ -17,24 +17,24 @@ from msgspec.structs import replace
 from steelyard.analysis import estimates
 from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
-from steelyard.stats.agreement import Level, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
+from steelyard.stats.agreement import MeasurementLevel, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.intervals import standard_error, student_quantile, upper_tail
-from steelyard.tiers.rubrics import TOLERANCE, Judgment
+from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE, RubricScore
 
-FURTHER = 3
+OUTLIER_SPREAD_FACTOR = 3
 """A score is an outlier when it is this many times the panel's spread away from the others."""
-NORMAL = 1.4826
+MEDIAN_DISTANCE_TO_STANDARD_DEVIATION = 1.4826
 """The standard deviation of normal values in units of their median distance (Rousseeuw and Croux 1993)."""
-NEAR = 0.1
+MIN_OUTLIER_DISTANCE = 0.1
 """A score this close to the others is no outlier, however well the panel agrees elsewhere."""
-FEWEST = 3
+MIN_JUDGES_FOR_OUTLIERS = 3
 """Judges of one thing from which one of them can be told to be off: of two, nobody knows which."""
-DIGITS = 9
+SCORE_COMPARISON_DECIMALS = 9
 """Decimals up to which scores are compared, so that rounding is no disagreement."""
 
 
-class Identity(Record, frozen=True, kw_only=True, order=True):
+class AttemptIdentity(Record, frozen=True, kw_only=True, order=True):
     """What was judged; no part of it can be left out, or different things would be taken for one."""
 
     case: str
@@ -43,10 +43,10 @@ class Identity(Record, frozen=True, kw_only=True, order=True):
     number: int
 
 
-class Rating(Record, frozen=True, kw_only=True):
+class JudgeRating(Record, frozen=True, kw_only=True):
     """What one judge said of one thing, once."""
 
-    thing: Identity
+    thing: AttemptIdentity
     judge: str
     repeat: int = 1
     valid: bool = True
@@ -70,14 +70,14 @@ class Consensus(Record, frozen=True, kw_only=True):
     """How many had a score or a vote."""
 
 
-class Ruling(Record, frozen=True, kw_only=True):
+class PanelRuling(Record, frozen=True, kw_only=True):
     """What the panel says of one thing."""
 
-    thing: Identity
+    thing: AttemptIdentity
     consensus: Consensus
 
 
-class Agreement(Record, frozen=True, kw_only=True):
+class AgreementStatistics(Record, frozen=True, kw_only=True):
     """How far judges agree on the same things."""
 
     alpha: Estimate
@@ -119,44 +119,44 @@ class JudgeReport(Record, frozen=True, kw_only=True):
     """Why what is None cannot be said."""
 
 
-class Outlier(Record, frozen=True, kw_only=True):
+class JudgeOutlier(Record, frozen=True, kw_only=True):
     """A score that is far from what the other judges say of the same thing."""
 
-    thing: Identity
+    thing: AttemptIdentity
     judge: str
     score: float
     others: float
     """The consensus of the others, without those that are further off."""
 
 
-class Panel(Record, frozen=True, kw_only=True):
+class PanelAgreement(Record, frozen=True, kw_only=True):
     """What a panel of judges says, and how far it can be relied on."""
 
     ratings: int
     invalid: Estimate
     """The share that brought no usable judgment."""
-    rulings: tuple[Ruling, ...]
+    rulings: tuple[PanelRuling, ...]
     """One per thing that was judged, in order."""
     judges: tuple[JudgeReport, ...]
-    scores: Agreement
+    scores: AgreementStatistics
     """On the scores, as numbers."""
-    passes: Agreement
+    passes: AgreementStatistics
     """On pass or fail."""
-    categories: dict[str, Agreement]
+    categories: dict[str, AgreementStatistics]
     """On the scores of each category."""
     spread: float | None
     """How far a score usually lies from the consensus of the others: a robust standard deviation."""
-    outliers: tuple[Outlier, ...] | None
+    outliers: tuple[JudgeOutlier, ...] | None
     claims_off: int
     reasons: dict[str, str] = {}
     """Why what is None cannot be said."""
 
 
-def rating(thing: Identity, judge: str, repeat: int, judgment: Judgment | None) -> Rating:
+def judge_rating(thing: AttemptIdentity, judge: str, repeat: int, judgment: RubricScore | None) -> JudgeRating:
     """A judgment as a rating; None where no usable one came."""
     if judgment is None:
-        return Rating(thing=thing, judge=judge, repeat=repeat, valid=False)
-    return Rating(
+        return JudgeRating(thing=thing, judge=judge, repeat=repeat, valid=False)
+    return JudgeRating(
         thing=thing,
         judge=judge,
         repeat=repeat,
@@ -182,7 +182,7 @@ def consensus(scores: Iterable[float | None], passes: Iterable[bool | None] = ()
     )
 
 
-def panel(ratings: Iterable[Rating], *, seed: int) -> Panel:
+def panel_agreement(ratings: Iterable[JudgeRating], *, seed: int) -> PanelAgreement:
     """What the ratings of many judges on many things say together; their order does not matter.
 
     Agreement is as in `stats.agreement`, over one voice per judge and thing. An outlier is further from the consensus of
@@ -192,9 +192,9 @@ def panel(ratings: Iterable[Rating], *, seed: int) -> Panel:
     Croux 1993, "Alternatives to the median absolute deviation", Journal of the American Statistical Association 88,
     1273-1283.
     """
-    given = sorted(ratings, key=_place)
+    given = sorted(ratings, key=_rating_key)
     _check(given)
-    voices = _voices(given)
+    voices = _pooled_ratings(given)
     things = sorted({each.thing for each in given})
     judges = sorted({each.judge for each in given})
     scores = _table(voices, things, judges, lambda voice: voice.score)
@@ -202,12 +202,12 @@ def panel(ratings: Iterable[Rating], *, seed: int) -> Panel:
     names = sorted({name for each in given if each.valid for name in each.categories})
     categories = {name: _table(voices, things, judges, partial(_category, name)) for name in names}
     spread, outliers = _outliers(things, judges, scores)
-    few = f"no thing was scored by {FEWEST} judges or more, and of two nobody knows which is off"
-    return Panel(
+    few = f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and of two nobody knows which is off"
+    return PanelAgreement(
         ratings=len(given),
         invalid=estimates.share(sum(not each.valid for each in given), len(given)),
         rulings=tuple(
-            Ruling(thing=thing, consensus=consensus(_column(scores, place), _flags(_column(passes, place))))
+            PanelRuling(thing=thing, consensus=consensus(_column(scores, place), _flags(_column(passes, place))))
             for place, thing in enumerate(things)
         ),
         judges=tuple(
@@ -224,22 +224,22 @@ def panel(ratings: Iterable[Rating], *, seed: int) -> Panel:
     )
 
 
-Table = list[list[float | None]]
+RatingTable = list[list[float | None]]
 """One row per judge, one column per thing; None where a judge has nothing to say."""
 
 
-class _Voice(NamedTuple):
+class _PooledRating(NamedTuple):
     score: float | None
     passed: bool | None
     categories: Mapping[str, float | None]
 
 
-def _place(rating: Rating) -> tuple[Identity, str, int]:
+def _rating_key(rating: JudgeRating) -> tuple[AttemptIdentity, str, int]:
     return rating.thing, rating.judge, rating.repeat
 
 
-def _check(ratings: Sequence[Rating]) -> None:
-    for place, times in Counter(map(_place, ratings)).items():
+def _check(ratings: Sequence[JudgeRating]) -> None:
+    for place, times in Counter(map(_rating_key, ratings)).items():
         if times > 1:
             raise ValueError(f"{times} ratings have the same thing, judge and repeat: {place}")
     for each in ratings:
@@ -247,38 +247,38 @@ def _check(ratings: Sequence[Rating]) -> None:
             raise ValueError(f"a score is a finite number or None, got {each}")
 
 
-def _voices(ratings: Sequence[Rating]) -> dict[tuple[Identity, str], _Voice]:
+def _pooled_ratings(ratings: Sequence[JudgeRating]) -> dict[tuple[AttemptIdentity, str], _PooledRating]:
     """What each judge says of each thing, its repeats taken together."""
-    together: dict[tuple[Identity, str], list[Rating]] = {}
+    together: dict[tuple[AttemptIdentity, str], list[JudgeRating]] = {}
     for each in ratings:
         if each.valid:
             together.setdefault((each.thing, each.judge), []).append(each)
-    return {place: _voice(group) for place, group in together.items()}
+    return {place: _pooled_rating(group) for place, group in together.items()}
 
 
-def _voice(ratings: Sequence[Rating]) -> _Voice:
+def _pooled_rating(ratings: Sequence[JudgeRating]) -> _PooledRating:
     said = consensus((each.score for each in ratings), (each.passed for each in ratings))
     names = sorted({name for each in ratings for name in each.categories})
     categories = {name: consensus(each.categories.get(name) for each in ratings).score for name in names}
-    return _Voice(said.score, said.passed, categories)
+    return _PooledRating(said.score, said.passed, categories)
 
 
 def _table(
-    voices: Mapping[tuple[Identity, str], _Voice],
-    things: Sequence[Identity],
+    voices: Mapping[tuple[AttemptIdentity, str], _PooledRating],
+    things: Sequence[AttemptIdentity],
     judges: Sequence[str],
-    said: Callable[[_Voice], float | None],
-) -> Table:
+    said: Callable[[_PooledRating], float | None],
+) -> RatingTable:
     return [
         [None if (voice := voices.get((thing, judge))) is None else said(voice) for thing in things] for judge in judges
     ]
 
 
-def _category(name: str, voice: _Voice) -> float | None:
+def _category(name: str, voice: _PooledRating) -> float | None:
     return voice.categories.get(name)
 
 
-def _column(table: Table, place: int) -> list[float | None]:
+def _column(table: RatingTable, place: int) -> list[float | None]:
     return [row[place] for row in table]
 
 
@@ -293,8 +293,10 @@ def _mean(values: Sequence[float]) -> float | None:
     return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
 
 
-def _agreement(table: Table, level: Level, seed: int) -> Agreement:
-    rounded = [[None if value is None else round(float(value), DIGITS) for value in row] for row in table]
+def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> AgreementStatistics:
+    rounded = [
+        [None if value is None else round(float(value), SCORE_COMPARISON_DECIMALS) for value in row] for row in table
+    ]
     items = [rated for column in zip(*rounded, strict=True) if len(rated := _known(column)) > 1]
     alpha = krippendorff_alpha(rounded, level=level)
     interval = alpha_interval(rounded, level=level, seed=seed) if alpha is not None else None
@@ -306,7 +308,7 @@ def _agreement(table: Table, level: Level, seed: int) -> Agreement:
         reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
     elif interval is None:
         reasons["alpha.low"] = reasons["alpha.high"] = "there are fewer than 2 things that two judges rated"
-    return Agreement(
+    return AgreementStatistics(
         alpha=Estimate(
             value=alpha,
             low=interval.low if interval else None,
@@ -333,11 +335,11 @@ def _distance(values: Sequence[float]) -> float:
 
 def _report(
     judge: str,
-    ratings: Sequence[Rating],
-    things: Sequence[Identity],
+    ratings: Sequence[JudgeRating],
+    things: Sequence[AttemptIdentity],
     judges: Sequence[str],
-    scores: Table,
-    passes: Table,
+    scores: RatingTable,
+    passes: RatingTable,
 ) -> JudgeReport:
     own = judges.index(judge)
     reasons = {}
@@ -352,11 +354,11 @@ def _report(
         reasons["leniency"] = "no other judge scored what it scored"
     elif leniency.low is None:
         reasons["leniency.low"] = reasons["leniency.high"] = "it shares fewer than 2 cases with other judges"
-    spread, flips = _repeated(ratings)
+    spread, flips = _repeat_variation(ratings)
     for name, value in ("spread", spread), ("flips", flips):
         if value is None:
             reasons[name] = "it rated nothing twice"
-    decides = _decided(own, passes)
+    decides = _decisive_votes(own, passes)
     if decides is None:
         reasons["decides"] = "no other judge voted on what it voted on"
     return JudgeReport(
@@ -382,7 +384,7 @@ def _mean_score(scored: Sequence[tuple[str, float]], attempts: int) -> Estimate:
     return replace(found, value=_mean([score for _, score in scored]))
 
 
-def _leniency(own: int, things: Sequence[Identity], scores: Table) -> Estimate:
+def _leniency(own: int, things: Sequence[AttemptIdentity], scores: RatingTable) -> Estimate:
     """The mean of the judge's distances from the others, with Student's interval over cases like these."""
     shared = []
     for place, thing in enumerate(things):
@@ -399,10 +401,10 @@ def _leniency(own: int, things: Sequence[Identity], scores: Table) -> Estimate:
     return Estimate(value=value, low=value - reach, high=value + reach, cases=len(shared), attempts=len(shared))
 
 
-def _repeated(ratings: Sequence[Rating]) -> tuple[float | None, float | None]:
+def _repeat_variation(ratings: Sequence[JudgeRating]) -> tuple[float | None, float | None]:
     """How much the judge's scores of one thing vary, and how often its votes on one thing differ."""
-    scores: dict[Identity, list[float]] = {}
-    votes: dict[Identity, list[bool]] = {}
+    scores: dict[AttemptIdentity, list[float]] = {}
+    votes: dict[AttemptIdentity, list[bool]] = {}
     for each in ratings:
         if each.valid and each.score is not None:
             scores.setdefault(each.thing, []).append(each.score)
@@ -417,7 +419,7 @@ def _repeated(ratings: Sequence[Rating]) -> tuple[float | None, float | None]:
     return math.sqrt(math.fsum(squares) / freedom) if freedom else None, _mean(rates)
 
 
-def _decided(own: int, passes: Table) -> int | None:
+def _decisive_votes(own: int, passes: RatingTable) -> int | None:
     """How many majorities would be others without the judge; None where it never voted beside another."""
     is_one_of_several, decided = False, 0
     for place, vote in enumerate(passes[own]):
@@ -430,8 +432,8 @@ def _decided(own: int, passes: Table) -> int | None:
 
 
 def _outliers(
-    things: Sequence[Identity], judges: Sequence[str], scores: Table
-) -> tuple[float | None, tuple[Outlier, ...] | None]:
+    things: Sequence[AttemptIdentity], judges: Sequence[str], scores: RatingTable
+) -> tuple[float | None, tuple[JudgeOutlier, ...] | None]:
     """The panel's spread, and the scores that are too far from the others; None where too few judges scored anything."""
     rated = [
         {judge: score for judge, score in zip(judges, _column(scores, place), strict=True) if score is not None}
@@ -440,36 +442,40 @@ def _outliers(
     distances = [
         abs(score - others)
         for given in rated
-        if len(given) >= FEWEST
+        if len(given) >= MIN_JUDGES_FOR_OUTLIERS
         for judge, score in given.items()
-        if (others := _without(given, judge)) is not None
+        if (others := _consensus_of_others(given, judge)) is not None
     ]
     middle = percentile(distances, 0.5)
     if middle is None:
         return None, None
-    limit = max(FURTHER * NORMAL * middle, NEAR)
-    found = [outlier for thing, given in zip(things, rated, strict=True) for outlier in _far_from(thing, given, limit)]
-    return NORMAL * middle, tuple(found)
+    limit = max(OUTLIER_SPREAD_FACTOR * MEDIAN_DISTANCE_TO_STANDARD_DEVIATION * middle, MIN_OUTLIER_DISTANCE)
+    found = [
+        outlier
+        for thing, given in zip(things, rated, strict=True)
+        for outlier in _attempt_outliers(thing, given, limit)
+    ]
+    return MEDIAN_DISTANCE_TO_STANDARD_DEVIATION * middle, tuple(found)
 
 
-def _far_from(thing: Identity, given: Mapping[str, float], limit: float) -> list[Outlier]:
+def _attempt_outliers(thing: AttemptIdentity, given: Mapping[str, float], limit: float) -> list[JudgeOutlier]:
     """The outliers of one thing, furthest first; of equally far ones nobody knows which is off, so all are named."""
     left, found = dict(given), []
-    while len(left) >= FEWEST:
+    while len(left) >= MIN_JUDGES_FOR_OUTLIERS:
         away = {
             judge: (others, abs(score - others))
             for judge, score in left.items()
-            if (others := _without(left, judge)) is not None
+            if (others := _consensus_of_others(left, judge)) is not None
         }
         furthest = max(distance for _, distance in away.values())
-        if furthest <= limit + TOLERANCE:
+        if furthest <= limit + SCORE_THRESHOLD_TOLERANCE:
             break
         for judge, (others, distance) in away.items():
-            if distance >= furthest - TOLERANCE:
-                found.append(Outlier(thing=thing, judge=judge, score=left.pop(judge), others=others))
+            if distance >= furthest - SCORE_THRESHOLD_TOLERANCE:
+                found.append(JudgeOutlier(thing=thing, judge=judge, score=left.pop(judge), others=others))
     return found
 
 
-def _without(given: Mapping[str, float], judge: str) -> float | None:
+def _consensus_of_others(given: Mapping[str, float], judge: str) -> float | None:
     """The consensus of the others."""
     return consensus(score for other, score in given.items() if other != judge).score

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
-from steelyard.errors import InputError, nearest, printable, shown
+from steelyard.errors import InputError, did_you_mean, printable, short_quote
 from steelyard.records import Record
 from steelyard.reports.figures import counted, line
 from steelyard.stats.bootstrap import bootstrap
@@ -26,37 +26,37 @@ from steelyard.stats.descriptive import describe
 from steelyard.stats.intervals import Interval, standard_error, student_quantile
 from steelyard.stats.medians import median_interval, uplift_interval
 from steelyard.stats.multiplicity import holm
-from steelyard.stats.paired import Counts, difference_interval, stratified_worse
+from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
 from steelyard.tiers import formulas
-from steelyard.tiers.agreement import Panel
-from steelyard.tiers.judges import Opinion, judged
-from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADES, LOWEST, TOLERANCE
-from steelyard.tiers.runs import Criterion, Rating, RunIdentity, Source, TierRun
+from steelyard.tiers.agreement import PanelAgreement
+from steelyard.tiers.judges import RunConsensus, experiment_judgments
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
+from steelyard.tiers.runs import CriterionRating, RunIdentity, RunRating, RunSource, TierRun
 
-METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
+RUN_METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
 """What is known of every run, and described for every tier."""
-MOST_UNSCORED = 0.05
+MAX_UNSCORED_TIER_CASE_SHARE = 0.05
 """With a larger share of cases without an outcome nobody can tell how good a tier is."""
-FEW = 7
+MIN_CASES_FOR_MEDIAN_INTERVAL = 7
 """With fewer cases the interval of a median has no ends."""
-NAME = 80
+MAX_TIER_NAME_CHARACTERS = 80
 """Letters of a name in a sentence."""
-LISTED = 5
+MAX_LISTED_CASES = 5
 """Names in a sentence."""
-MOST_NAMED = 40
+MAX_LISTED_TIERS = 40
 """Names in a sentence about which of them was meant."""
 
-DISSENT = "the judges' majority says otherwise"
-OTHER_RATE = "the recorded impl_rate is not that of the judges"
-ABOVE_ONE = "impl_rate above 1"
-EXIT_CODE = "passed with a non-zero exit code"
+JUDGES_DISAGREE_FLAG = "the judges' majority says otherwise"
+IMPL_RATE_DIFFERS_FLAG = "the recorded impl_rate is not that of the judges"
+IMPL_RATE_ABOVE_ONE_FLAG = "impl_rate above 1"
+NONZERO_EXIT_CODE_FLAG = "passed with a non-zero exit code"
 
 PairBy = Literal["case", "experiment"]
 PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
 """What runs of different tiers must have in common to be compared."""
 
 
-class Described(Record, frozen=True, kw_only=True):
+class MetricStatistics(Record, frozen=True, kw_only=True):
     """The statistics of one metric over all runs of a tier; None where there is nothing to say."""
 
     median: float | None
@@ -71,7 +71,7 @@ class Described(Record, frozen=True, kw_only=True):
     """Those of them that are infinite, and so not written as a number."""
 
 
-class Grade(Record, frozen=True, kw_only=True):
+class TierGrade(Record, frozen=True, kw_only=True):
     """The letter of a median composite, and those that its interval allows."""
 
     letter: str | None
@@ -122,13 +122,13 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     unpriced: int = 0
     """Runs whose cost is not known; with any of them the tier has no figure of costs."""
     untimed: int = 0
-    statistics: dict[str, Described]
+    statistics: dict[str, MetricStatistics]
     pass_rate: Estimate
     impl_rate: Estimate
     composite: Estimate
     """The mean."""
     composite_median: Estimate
-    grade: Grade
+    grade: TierGrade
     cost_usd: float | None
     """What all its runs cost."""
     cost_of_pass: Estimate
@@ -138,7 +138,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None where that is not known."""
 
 
-class Comparison(Record, frozen=True, kw_only=True):
+class TierComparison(Record, frozen=True, kw_only=True):
     """A tier against another, on the cases that both ran; differences are tier - other."""
 
     model: str
@@ -163,8 +163,8 @@ class ModelAnalysis(Record, frozen=True, kw_only=True):
 
     model: str
     tiers: tuple[TierAnalysis, ...]
-    against_baseline: tuple[Comparison, ...]
-    ablation: tuple[Comparison, ...]
+    against_baseline: tuple[TierComparison, ...]
+    ablation: tuple[TierComparison, ...]
     """Every tier against the one before it: what was added, and what that bought and cost."""
     pass_rate_variance: float | None
     """Of the tiers' medians, as the two below."""
@@ -174,7 +174,7 @@ class ModelAnalysis(Record, frozen=True, kw_only=True):
     """Between the dearest and the cheapest median cost."""
 
 
-class Frontier(Record, frozen=True, kw_only=True):
+class CostFrontier(Record, frozen=True, kw_only=True):
     """The least that a pass costs over all tiers and models."""
 
     model: str
@@ -188,14 +188,14 @@ class Frontier(Record, frozen=True, kw_only=True):
     """Cases without a finite cost of pass."""
 
 
-class Analysis(Record, frozen=True, kw_only=True):
+class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     """An experiment in tiers, all of it."""
 
     models: tuple[ModelAnalysis, ...]
     tiers: tuple[str, ...]
     baseline: str
-    frontier: Frontier
-    panel: Panel | None
+    frontier: CostFrontier
+    panel: PanelAgreement | None
     """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
     judges_usd: float | None = None
     """What the judges cost, which is in no figure of the tiers; None where that is not known."""
@@ -209,20 +209,20 @@ class Analysis(Record, frozen=True, kw_only=True):
     """Pairs of tiers that were tested."""
     seed: int
     replicates: int
-    sources: tuple[Source, ...] = ()
+    sources: tuple[RunSource, ...] = ()
     warnings: tuple[str, ...] = ()
     conclusive: bool = True
     """False when more than 5% of the cases of some tier have no outcome."""
 
 
-Case = tuple[str, str]
+TierCaseKey = tuple[str, str]
 """What runs of different tiers have in common: the experiment and the case, or the experiment alone."""
 
 
-class _Run(NamedTuple):
+class _KeyedRun(NamedTuple):
     """One run with its case."""
 
-    case: Case
+    case: TierCaseKey
     figures: RunFigures
 
     def metric(self, name: str) -> float | None:
@@ -232,22 +232,22 @@ class _Run(NamedTuple):
         return min(value, 1.0) if name == "impl_rate" and value is not None else value
 
 
-Runs = Sequence[_Run]
+KeyedRuns = Sequence[_KeyedRun]
 
 
-def analysed(
+def analyse_tiers(
     runs: Iterable[TierRun],
-    ratings: Iterable[Rating] = (),
-    criteria: Iterable[Criterion] = (),
+    ratings: Iterable[RunRating] = (),
+    criteria: Iterable[CriterionRating] = (),
     *,
     weights: tuple[float, float] = (0.5, 0.5),
     baseline: str | None = None,
     order: Sequence[str] | None = None,
     pair_by: PairBy = "case",
-    sources: Iterable[Source] = (),
+    sources: Iterable[RunSource] = (),
     seed: int = 0,
     replicates: int = 2000,
-) -> Analysis:
+) -> ExperimentAnalysis:
     """All figures of an experiment, with intervals, tests and what a reader must know before trusting them.
 
     `baseline` names T0, else the first tier is it. Tiers come in the `order` given, else in natural order if all have
@@ -259,23 +259,25 @@ def analysed(
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
     given = list(runs)
-    said = judged(ratings, criteria, seed=seed)
+    said = experiment_judgments(ratings, criteria, seed=seed)
     agreed = said.opinions if said else {}
     _check(given, agreed)
-    names = _ordered([run.tier for run in given], baseline, order)
+    names = _ordered_tiers([run.tier for run in given], baseline, order)
     first = baseline or names[0]
     figures = [_figures(run, agreed.get(run.identity), weights) for run in given]
     rank = {name: place for place, name in enumerate(names)}
-    figures.sort(key=lambda each: (each.model, rank[each.tier], each.experiment, natural(each.case), each.number))
-    groups: dict[str, dict[str, list[_Run]]] = {}
+    figures.sort(
+        key=lambda each: (each.model, rank[each.tier], each.experiment, natural_sort_key(each.case), each.number)
+    )
+    groups: dict[str, dict[str, list[_KeyedRun]]] = {}
     for each in figures:
         case = each.experiment, "" if pair_by == "experiment" else each.case
-        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_Run(case, each))
+        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_KeyedRun(case, each))
     models = [
         _model(model, of_model, names, first, seed=seed, replicates=replicates) for model, of_model in groups.items()
     ]
     models = _with_holm(_with_front(models))
-    return Analysis(
+    return ExperimentAnalysis(
         models=tuple(models),
         tiers=tuple(names),
         baseline=first,
@@ -291,19 +293,24 @@ def analysed(
         sources=tuple(sources),
         warnings=(
             *_odd_runs(figures, agreed),
-            *(f"{line(model, NAME)} is a judge of its own runs" for model in (said.own if said else ())),
+            *(
+                f"{line(model, MAX_TIER_NAME_CHARACTERS)} is a judge of its own runs"
+                for model in (said.own if said else ())
+            ),
             *_warnings(figures, models, first, pair_by),
         ),
         conclusive=not any(
-            len(tier.unscored) > MOST_UNSCORED * tier.cases + TOLERANCE for model in models for tier in model.tiers
+            len(tier.unscored) > MAX_UNSCORED_TIER_CASE_SHARE * tier.cases + SCORE_THRESHOLD_TOLERANCE
+            for model in models
+            for tier in model.tiers
         ),
     )
 
 
-def natural(name: str) -> tuple[tuple[str, int, str], ...]:
+def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
     """A key by which names sort as people count.
 
-    >>> sorted(["T10", "T2", "T1"], key=natural)
+    >>> sorted(["T10", "T2", "T1"], key=natural_sort_key)
     ['T1', 'T2', 'T10']
     """
     # by length first, because Python refuses to make a number of very many digits
@@ -313,27 +320,29 @@ def natural(name: str) -> tuple[tuple[str, int, str], ...]:
     return (*counted_up, (name, 0, ""))
 
 
-def _ordered(names: Iterable[str], baseline: str | None, order: Sequence[str] | None) -> list[str]:
+def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[str] | None) -> list[str]:
     """The tiers, the baseline first unless it has its place."""
     there = list(dict.fromkeys(names))
     if baseline is not None and baseline not in there:
         raise InputError(
-            f"no tier {shown(baseline)} to be the baseline ({nearest(baseline, [printable(name[:NAME]) for name in there[:MOST_NAMED]])})"
+            f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, [printable(name[:MAX_TIER_NAME_CHARACTERS]) for name in there[:MAX_LISTED_TIERS]])})"
         )
     if order is not None:
         if sorted(order) != sorted(there):
-            known, got = (", ".join(map(shown, names[:MOST_NAMED])) for names in (sorted(there), list(order)))
+            known, got = (
+                ", ".join(map(short_quote, names[:MAX_LISTED_TIERS])) for names in (sorted(there), list(order))
+            )
             raise InputError(f"an order of tiers names each of them once: {known}; got {got}")
         return list(order)
     plain = [name for name in there if not re.search("[0-9]", name)]
     if not set(plain) - {baseline}:
-        there.sort(key=natural)
+        there.sort(key=natural_sort_key)
     if baseline in plain:
         there.sort(key=lambda name: name != baseline)
     return there
 
 
-def _figures(run: TierRun, said: Opinion | None, weights: tuple[float, float]) -> RunFigures:
+def _figures(run: TierRun, said: RunConsensus | None, weights: tuple[float, float]) -> RunFigures:
     """The metrics of one run, given what its judges say."""
     flags = []
     passed, by = run.passed, "record"
@@ -341,16 +350,16 @@ def _figures(run: TierRun, said: Opinion | None, weights: tuple[float, float]) -
         if passed is None:
             passed, by = said.passed, "judges"
         elif passed != said.passed:
-            flags.append(DISSENT)
+            flags.append(JUDGES_DISAGREE_FLAG)
     rate, recorded = run.impl_rate, None
     if said is not None and said.rate is not None:
         rate, recorded = said.rate, run.impl_rate
-        if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + TOLERANCE:
-            flags.append(OTHER_RATE)
-    if rate is not None and rate > 1 + TOLERANCE:
-        flags.append(ABOVE_ONE)
+        if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + SCORE_THRESHOLD_TOLERANCE:
+            flags.append(IMPL_RATE_DIFFERS_FLAG)
+    if rate is not None and rate > 1 + SCORE_THRESHOLD_TOLERANCE:
+        flags.append(IMPL_RATE_ABOVE_ONE_FLAG)
     if passed and run.exit_code:
-        flags.append(EXIT_CODE)
+        flags.append(NONZERO_EXIT_CODE_FLAG)
     pass_rate = None if passed is None else formulas.pass_rate(passed)
     composite = None
     if pass_rate is not None and rate is not None:
@@ -377,7 +386,7 @@ def _figures(run: TierRun, said: Opinion | None, weights: tuple[float, float]) -
 
 
 def _model(
-    model: str, groups: Mapping[str, Runs], names: Sequence[str], first: str, *, seed: int, replicates: int
+    model: str, groups: Mapping[str, KeyedRuns], names: Sequence[str], first: str, *, seed: int, replicates: int
 ) -> ModelAnalysis:
     """The tiers of one model, not yet compared with those of others."""
     there = [name for name in names if name in groups]
@@ -399,28 +408,28 @@ def _model(
             _comparison(model, name, first, groups) for name in there if first in groups and name != first
         ),
         ablation=tuple(_comparison(model, name, before, groups) for before, name in pairwise(there)),
-        pass_rate_variance=_between(formulas.cross_tier_variance, medians["pass_rate"], found),
-        composite_variance=_between(formulas.cross_tier_variance, medians["composite"], found),
-        cost_variance=_between(formulas.cross_tier_variance, medians["cost_usd"], found),
-        cost_delta=_between(formulas.cost_delta, medians["cost_usd"], found),
+        pass_rate_variance=_across_tiers(formulas.cross_tier_variance, medians["pass_rate"], found),
+        composite_variance=_across_tiers(formulas.cross_tier_variance, medians["composite"], found),
+        cost_variance=_across_tiers(formulas.cross_tier_variance, medians["cost_usd"], found),
+        cost_delta=_across_tiers(formulas.cost_delta, medians["cost_usd"], found),
     )
 
 
-def _between(
+def _across_tiers(
     of: Callable[[Sequence[float]], float | None], medians: Sequence[float], found: Sequence[TierAnalysis]
 ) -> float | None:
     # what some tiers lack cannot be told of all
     return of(medians) if len(medians) == len(found) else None
 
 
-def _tier(name: str, runs: Runs) -> TierAnalysis:
+def _tier(name: str, runs: KeyedRuns) -> TierAnalysis:
     """One tier, not yet compared with others."""
     cases = dict.fromkeys(run.case for run in runs)
     outcomes = _by_case(runs, "pass_rate")
     unpriced = sum(run.figures.cost_usd is None for run in runs)
     composites = _by_case(runs, "composite")
     unit = "case" if len(cases) > 1 else "run"
-    middle = _middle(composites, unit)
+    middle = _median_estimate(composites, unit)
     return TierAnalysis(
         tier=name,
         cases=len(cases),
@@ -431,7 +440,7 @@ def _tier(name: str, runs: Runs) -> TierAnalysis:
         unrated=sum(run.figures.impl_rate is None for run in runs),
         unpriced=unpriced,
         untimed=sum(run.figures.duration_seconds is None for run in runs),
-        statistics={metric: _described(metric, runs, unpriced) for metric in METRICS},
+        statistics={metric: _metric_statistics(metric, runs, unpriced) for metric in RUN_METRICS},
         pass_rate=_pooled(outcomes, unit),
         impl_rate=_pooled(_by_case(runs, "impl_rate"), unit),
         composite=_pooled(composites, unit),
@@ -444,9 +453,9 @@ def _tier(name: str, runs: Runs) -> TierAnalysis:
     )
 
 
-def _by_case(runs: Runs, metric: str) -> dict[Case, list[float]]:
+def _by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
     """The known values of each case that has any, sorted by name, so that the order of the runs does not matter."""
-    found: dict[Case, list[float]] = {}
+    found: dict[TierCaseKey, list[float]] = {}
     for run in runs:
         value = run.metric(metric)
         if value is not None:
@@ -454,17 +463,17 @@ def _by_case(runs: Runs, metric: str) -> dict[Case, list[float]]:
     return {case: found[case] for case in sorted(found)}
 
 
-def _described(metric: str, runs: Runs, unpriced: int) -> Described:
+def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricStatistics:
     costs = metric in ("cost_usd", "cost_of_pass")
     # an impl_rate above 1 is described as it is
     values = [run.figures.impl_rate if metric == "impl_rate" else run.metric(metric) for run in runs]
     found = describe([] if costs and unpriced else [value for value in values if value is not None])
     told = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
     infinite = tuple(name for name, value in told.items() if value == math.inf)
-    return Described(**told | dict.fromkeys(infinite), count=found.count, infinite=infinite)
+    return MetricStatistics(**told | dict.fromkeys(infinite), count=found.count, infinite=infinite)
 
 
-def _pooled(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
+def _pooled(cases: Mapping[TierCaseKey, Sequence[float]], unit: str) -> Estimate:
     """The mean over all runs, each in [0, 1]."""
     values = [value for of_case in cases.values() for value in of_case]
     if unit == "run":
@@ -479,7 +488,7 @@ def _pooled(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
     return replace(found, cases=len(cases), attempts=len(values))
 
 
-def _middle(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
+def _median_estimate(cases: Mapping[TierCaseKey, Sequence[float]], unit: str) -> Estimate:
     """The median over all runs."""
     values = [value for of_case in cases.values() for value in of_case]
     interval = median_interval([[value] for value in values] if unit == "run" else list(cases.values()))
@@ -492,19 +501,19 @@ def _middle(cases: Mapping[Case, Sequence[float]], unit: str) -> Estimate:
     )
 
 
-def _grade(middle: Estimate) -> Grade:
+def _grade(middle: Estimate) -> TierGrade:
     letter = formulas.grade(middle.value)
     if middle.low is None or middle.high is None:
-        return Grade(letter=letter)
-    letters = [*GRADES, LOWEST]
+        return TierGrade(letter=letter)
+    letters = [*GRADE_THRESHOLDS, LOWEST_GRADE]
     best, worst = letters.index(formulas.grade(middle.high) or "A"), letters.index(formulas.grade(middle.low) or "F")
-    return Grade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
+    return TierGrade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
 
 
-def _price(runs: Runs, unit: str) -> Estimate:
+def _price(runs: KeyedRuns, unit: str) -> Estimate:
     """What a pass costs, from the runs of which it is known whether they passed."""
     known = [run for run in runs if run.figures.passed is not None]
-    units: dict[tuple[Case, int], list[_Run]] = {}
+    units: dict[tuple[TierCaseKey, int], list[_KeyedRun]] = {}
     for place, run in enumerate(known):
         units.setdefault((run.case, place if unit == "run" else 0), []).append(run)
     listed = [units[key] for key in sorted(units)]
@@ -516,7 +525,7 @@ def _price(runs: Runs, unit: str) -> Estimate:
     return replace(found, cases=len({run.case for run in known}))
 
 
-def _uplift(before: Runs, after: Runs, *, seed: int, replicates: int) -> Estimate:
+def _uplift(before: KeyedRuns, after: KeyedRuns, *, seed: int, replicates: int) -> Estimate:
     sides = [_by_case(side, "composite") for side in (before, after)]
     values = [[value for of_case in side.values() for value in of_case] for side in sides]
     value = formulas.uplift(*(describe(each).median for each in reversed(values)))
@@ -535,12 +544,12 @@ def _uplift(before: Runs, after: Runs, *, seed: int, replicates: int) -> Estimat
     )
 
 
-def _comparison(model: str, tier: str, other: str, groups: Mapping[str, Runs]) -> Comparison:
+def _comparison(model: str, tier: str, other: str, groups: Mapping[str, KeyedRuns]) -> TierComparison:
     """A tier against another, before the number of comparisons is known."""
     here, there = ({run.case for run in groups[name]} for name in (tier, other))
     after, before = (_by_case(groups[name], "pass_rate") for name in (tier, other))
     shared = [case for case in after if case in before]
-    return Comparison(
+    return TierComparison(
         model=model,
         tier=tier,
         other=other,
@@ -557,13 +566,15 @@ def _comparison(model: str, tier: str, other: str, groups: Mapping[str, Runs]) -
 
 def _two_sided(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
     """Twice the smaller of both exact one-sided p-values."""
-    counts = [Counts(len(before), int(sum(before)), len(after), int(sum(after))) for before, after in cases]
+    counts = [PairedCaseCounts(len(before), int(sum(before)), len(after), int(sum(after))) for before, after in cases]
     worse = stratified_worse(counts)
-    better = stratified_worse(Counts(*each[2:], *each[:2]) for each in counts)
+    better = stratified_worse(PairedCaseCounts(*each[2:], *each[:2]) for each in counts)
     return min(1.0, 2 * min(worse, better))
 
 
-def _difference(before: Mapping[Case, Sequence[float]], after: Mapping[Case, Sequence[float]]) -> Estimate:
+def _difference(
+    before: Mapping[TierCaseKey, Sequence[float]], after: Mapping[TierCaseKey, Sequence[float]]
+) -> Estimate:
     """The mean over shared cases of how much the mean of the runs differs."""
     shared = [case for case in after if case in before]
     if not shared:
@@ -571,10 +582,10 @@ def _difference(before: Mapping[Case, Sequence[float]], after: Mapping[Case, Seq
     old, new = ([math.fsum(side[case]) / len(side[case]) for case in shared] for side in (before, after))
     sizes = [len(side[case]) for side in (before, after) for case in shared]
     interval = difference_interval(old, new, attempts=len(sizes) / math.fsum(1 / size for size in sizes))
-    return _estimated([now - then for then, now in zip(old, new, strict=True)], interval, sum(sizes))
+    return _difference_estimate([now - then for then, now in zip(old, new, strict=True)], interval, sum(sizes))
 
 
-def _cost_difference(before: Runs, after: Runs) -> Estimate:
+def _cost_difference(before: KeyedRuns, after: KeyedRuns) -> Estimate:
     """The mean over shared cases of how much a run's cost differs, with Student's interval; None where any is unknown."""
     if any(run.figures.cost_usd is None for run in (*before, *after)):
         return Estimate(value=None)
@@ -588,10 +599,10 @@ def _cost_difference(before: Runs, after: Runs) -> Estimate:
     if error is not None:
         middle, half = math.fsum(differences) / len(shared), student_quantile(len(shared) - 1, 0.975) * error
         interval = Interval(middle - half, middle + half)
-    return _estimated(differences, interval, sum(len(side[case]) for side in (old, new) for case in shared))
+    return _difference_estimate(differences, interval, sum(len(side[case]) for side in (old, new) for case in shared))
 
 
-def _estimated(differences: Sequence[float], interval: Interval | None, attempts: int) -> Estimate:
+def _difference_estimate(differences: Sequence[float], interval: Interval | None, attempts: int) -> Estimate:
     return Estimate(
         value=math.fsum(differences) / len(differences),
         low=interval.low if interval else None,
@@ -611,7 +622,7 @@ def _tested(models: Sequence[ModelAnalysis]) -> dict[tuple[str, frozenset[str]],
     }
 
 
-def _pair(each: Comparison) -> tuple[str, frozenset[str]]:
+def _pair(each: TierComparison) -> tuple[str, frozenset[str]]:
     return each.model, frozenset((each.tier, each.other))
 
 
@@ -620,7 +631,7 @@ def _with_holm(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
     tested = _tested(models)
     adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
 
-    def told(each: Comparison) -> Comparison:
+    def told(each: TierComparison) -> TierComparison:
         return replace(each, p_adjusted=adjusted.get(_pair(each)))
 
     return [
@@ -636,7 +647,7 @@ def _with_holm(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
 def _with_front(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
     """The same with those tiers marked that no other beats in mean cost and mean composite at once; ties are kept."""
     best: dict[float, float] = {}
-    for price, quality in filter(None, (_place(tier) for model in models for tier in model.tiers)):
+    for price, quality in filter(None, (_cost_and_quality(tier) for model in models for tier in model.tiers)):
         best[price] = max(quality, best.get(price, quality))
     front = set()
     reached = -math.inf
@@ -646,7 +657,7 @@ def _with_front(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
             front.add((price, reached))
 
     def is_on_front(tier: TierAnalysis) -> bool | None:
-        place = _place(tier)
+        place = _cost_and_quality(tier)
         return None if place is None else place in front
 
     return [
@@ -655,20 +666,22 @@ def _with_front(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
     ]
 
 
-def _place(tier: TierAnalysis) -> tuple[float, float] | None:
+def _cost_and_quality(tier: TierAnalysis) -> tuple[float, float] | None:
     """Mean cost and mean composite, rounded so that the order in which runs were added up makes no difference."""
     price, quality = tier.statistics["cost_usd"].mean, tier.composite.value
     return None if price is None or quality is None else (round(price, 12), round(quality, 12))
 
 
-def _frontier(groups: Mapping[str, Mapping[str, Runs]], models: Sequence[ModelAnalysis], seed: int) -> Frontier:
+def _frontier(
+    groups: Mapping[str, Mapping[str, KeyedRuns]], models: Sequence[ModelAnalysis], seed: int
+) -> CostFrontier:
     """The cheapest tier, and the cheapest way to do each case."""
     priced = [(tier.cost_of_pass, model.model, tier.tier) for model in models for tier in model.tiers]
     least = formulas.frontier(price.value for price, _, _ in priced)
     nothing = Estimate(value=None, infinite=any(price.infinite for price, _, _ in priced)), "", ""
     # of several that are equally cheap the first is named
     cheapest = next((each for each in priced if least is not None and each[0].value == least), nothing)
-    prices: dict[Case, list[float]] = {}
+    prices: dict[TierCaseKey, list[float]] = {}
     for of_model in groups.values():
         for runs in of_model.values():
             if all(run.figures.cost_usd is not None for run in runs):
@@ -677,19 +690,19 @@ def _frontier(groups: Mapping[str, Mapping[str, Runs]], models: Sequence[ModelAn
     found = [min(prices[case]) for case in sorted(prices)]
     finite = [price for price in found if not math.isinf(price)]
     interval = bootstrap(finite, seed=seed) if finite else None
-    return Frontier(
+    return CostFrontier(
         model=cheapest[1],
         tier=cheapest[2],
         cost_of_pass=cheapest[0],
-        case_mean=_estimated(finite, interval, 0) if finite else Estimate(value=None),
+        case_mean=_difference_estimate(finite, interval, 0) if finite else Estimate(value=None),
         cases=len(found),
         unsolved=len(found) - len(finite),
     )
 
 
-def _prices(runs: Runs) -> dict[Case, float]:
+def _prices(runs: KeyedRuns) -> dict[TierCaseKey, float]:
     """What a pass of each case costs, of those of which it is known whether they passed."""
-    known: dict[Case, list[RunFigures]] = {}
+    known: dict[TierCaseKey, list[RunFigures]] = {}
     for run in runs:
         if run.figures.passed is not None:
             known.setdefault(run.case, []).append(run.figures)
@@ -721,22 +734,22 @@ def _warnings(runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first
     several = len(models) > 1
     for model in models:
         for tier in model.tiers:
-            name = line(f"{model.model}, {tier.tier}" if several else tier.tier, NAME)
-            yield from (f"{name}: {told}" for told in _missing(tier))
-    few = [tier for model in models for tier in model.tiers if tier.cases < FEW]
+            name = line(f"{model.model}, {tier.tier}" if several else tier.tier, MAX_TIER_NAME_CHARACTERS)
+            yield from (f"{name}: {told}" for told in _missing_data_warnings(tier))
+    few = [tier for model in models for tier in model.tiers if tier.cases < MIN_CASES_FOR_MEDIAN_INTERVAL]
     if any(tier.unit == "run" for tier in few):
         yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
     if any(tier.unit == "case" for tier in few):
-        yield f"fewer than {FEW} cases cannot bound a median: a grade over so few could be any other"
+        yield f"fewer than {MIN_CASES_FOR_MEDIAN_INTERVAL} cases cannot bound a median: a grade over so few could be any other"
     for model in models:
         partly = [each for each in model.against_baseline if each.tier_only or each.other_only]
         if partly:
             shares = ", ".join(
-                f"{line(each.tier, NAME)} {each.cases:,} of {each.cases + each.tier_only + each.other_only:,}"
+                f"{line(each.tier, MAX_TIER_NAME_CHARACTERS)} {each.cases:,} of {each.cases + each.tier_only + each.other_only:,}"
                 for each in partly
             )
-            of = f"{line(model.model, NAME)}: " if several else ""
-            yield f"{of}comparisons with {line(first, NAME)} rest on the cases that both tiers ran: {shares}"
+            of = f"{line(model.model, MAX_TIER_NAME_CHARACTERS)}: " if several else ""
+            yield f"{of}comparisons with {line(first, MAX_TIER_NAME_CHARACTERS)} rest on the cases that both tiers ran: {shares}"
     if pair_by == "case" and _has_variants(runs):
         yield (
             "tiers share their experiments and few of their cases: where the experiment is the task, and a case a "
@@ -744,15 +757,15 @@ def _warnings(runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first
         )
 
 
-def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, Opinion]) -> Iterator[str]:
+def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus]) -> Iterator[str]:
     flagged = Counter(flag for run in runs for flag in run.flags)
     all_runs = counted(len(runs), "run")
     by_judges = sum(run.passed_by == "judges" for run in runs)
     if by_judges:
         yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
-    if flagged[DISSENT]:
-        yield f"{flagged[DISSENT]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
-    if flagged[OTHER_RATE]:
+    if flagged[JUDGES_DISAGREE_FLAG]:
+        yield f"{flagged[JUDGES_DISAGREE_FLAG]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
+    if flagged[IMPL_RATE_DIFFERS_FLAG]:
         recorded = [run for run in runs if run.recorded_impl_rate is not None]
         middles = (agreed[_identity(run)].middle for run in recorded)
         is_median = all(
@@ -760,23 +773,23 @@ def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, Opinion])
             for run, middle in zip(recorded, middles, strict=True)
         )
         yield (
-            f"{flagged[OTHER_RATE]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
+            f"{flagged[IMPL_RATE_DIFFERS_FLAG]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
             f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
         )
-    if flagged[ABOVE_ONE]:
+    if flagged[IMPL_RATE_ABOVE_ONE_FLAG]:
         most = max(run.impl_rate or 0.0 for run in runs)
-        yield f"{flagged[ABOVE_ONE]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
-    if flagged[EXIT_CODE]:
-        yield f"{flagged[EXIT_CODE]:,} of {all_runs} passed although their program ended with a non-zero exit code"
+        yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
+    if flagged[NONZERO_EXIT_CODE_FLAG]:
+        yield f"{flagged[NONZERO_EXIT_CODE_FLAG]:,} of {all_runs} passed although their program ended with a non-zero exit code"
 
 
-def _missing(tier: TierAnalysis) -> Iterator[str]:
+def _missing_data_warnings(tier: TierAnalysis) -> Iterator[str]:
     all_runs = counted(tier.runs, "run")
     if tier.unjudged:
         yield f"{tier.unjudged:,} of {all_runs} neither passed nor failed and are in no rate"
     if tier.unscored:
-        more = f" and {len(tier.unscored) - LISTED} more" if len(tier.unscored) > LISTED else ""
-        listed = ", ".join(line(case, NAME) for case in tier.unscored[:LISTED])
+        more = f" and {len(tier.unscored) - MAX_LISTED_CASES} more" if len(tier.unscored) > MAX_LISTED_CASES else ""
+        listed = ", ".join(line(case, MAX_TIER_NAME_CHARACTERS) for case in tier.unscored[:MAX_LISTED_CASES])
         yield f"{len(tier.unscored):,} of {counted(tier.cases, 'case')} have no outcome ({listed}{more})"
     if tier.unrated:
         yield f"{tier.unrated:,} of {all_runs} have no impl_rate and are in no composite"
@@ -787,7 +800,7 @@ def _missing(tier: TierAnalysis) -> Iterator[str]:
 def _has_variants(runs: Sequence[RunFigures]) -> bool:
     """Whether tiers share all their experiments, and fewer than half of their cases."""
     experiments: dict[tuple[str, str], set[str]] = {}
-    cases: dict[tuple[str, str], set[Case]] = {}
+    cases: dict[tuple[str, str], set[TierCaseKey]] = {}
     for run in runs:
         experiments.setdefault((run.model, run.tier), set()).add(run.experiment)
         cases.setdefault((run.model, run.tier), set()).add((run.experiment, run.case))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from steelyard.stats import descriptive
-from steelyard.tiers.rubrics import GRADES, LOWEST, TOLERANCE
+from steelyard.tiers.rubrics import GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
 
 
 def pass_rate(passed: bool) -> float:
@@ -74,7 +74,10 @@ def grade(score: float | None) -> str | None:
     """
     if score is None:
         return None
-    return next((letter for letter, least in GRADES.items() if score >= least - TOLERANCE), LOWEST)
+    return next(
+        (letter for letter, least in GRADE_THRESHOLDS.items() if score >= least - SCORE_THRESHOLD_TOLERANCE),
+        LOWEST_GRADE,
+    )
 
 
 def uplift(tier: float | None, t0: float | None) -> float | None:

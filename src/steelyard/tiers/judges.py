@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from steelyard.stats.descriptive import percentile
 from steelyard.tiers import agreement
-from steelyard.tiers.agreement import Panel, consensus, panel
-from steelyard.tiers.rubrics import CLAIM_TOLERANCE, TOLERANCE
+from steelyard.tiers.agreement import PanelAgreement, consensus, panel_agreement
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE, SCORE_THRESHOLD_TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity
+    from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+SHIFT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-class Opinion(NamedTuple):
+class RunConsensus(NamedTuple):
     """What a panel makes of one run."""
 
     rate: float | None
@@ -33,18 +33,20 @@ class Opinion(NamedTuple):
     """What more than half of its judges say."""
 
 
-class Judged(NamedTuple):
+class ExperimentJudgments(NamedTuple):
     """What the judges of an experiment make of it."""
 
-    opinions: dict[RunIdentity, Opinion]
-    panel: Panel
+    opinions: dict[RunIdentity, RunConsensus]
+    panel: PanelAgreement
     shifts: dict[str, tuple[float, ...]]
     """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
     own: tuple[str, ...]
     """Models that are judges of their own runs."""
 
 
-def judged(ratings: Iterable[Rating], criteria: Iterable[Criterion], *, seed: int) -> Judged | None:
+def experiment_judgments(
+    ratings: Iterable[RunRating], criteria: Iterable[CriterionRating], *, seed: int
+) -> ExperimentJudgments | None:
     """What judges say of every run and how far they agree; None where there are none.
 
     A judge's share is recomputed where there are criteria, as points given over points to give: the weighted mean of the
@@ -54,36 +56,40 @@ def judged(ratings: Iterable[Rating], criteria: Iterable[Criterion], *, seed: in
     found = _ratings(ratings, criteria)
     if not found:
         return None
-    runs = {_thing(run): run for run in found}
-    whole = panel((each for of_run in found.values() for each in of_run), seed=seed)
-    voices = {run: _voices(of_run) for run, of_run in found.items()}
+    runs = {_attempt_identity(run): run for run in found}
+    whole = panel_agreement((each for of_run in found.values() for each in of_run), seed=seed)
+    voices = {run: _scores_by_judge(of_run) for run, of_run in found.items()}
     opinions = {}
     for ruling in whole.rulings:
         run, said = runs[ruling.thing], ruling.consensus
         rates = list(voices[run].values())
-        opinions[run] = Opinion(said.score, median(rates) if rates else None, said.passed)
+        opinions[run] = RunConsensus(said.score, median(rates) if rates else None, said.passed)
     outliers = whole.outliers and tuple(
         replace(each, thing=replace(each.thing, case="/".join(_case(runs[each.thing])))) for each in whole.outliers
     )
     own = {run.model for run, of_run in found.items() if any(each.judge == run.model for each in of_run)}
-    return Judged(opinions, replace(whole, rulings=(), outliers=outliers), _shifts(voices), tuple(sorted(own)))
+    return ExperimentJudgments(
+        opinions, replace(whole, rulings=(), outliers=outliers), _shifts(voices), tuple(sorted(own))
+    )
 
 
-def _ratings(ratings: Iterable[Rating], criteria: Iterable[Criterion]) -> dict[RunIdentity, list[agreement.Rating]]:
+def _ratings(
+    ratings: Iterable[RunRating], criteria: Iterable[CriterionRating]
+) -> dict[RunIdentity, list[agreement.JudgeRating]]:
     """Every rating as a panel knows it, by run."""
-    given: dict[tuple[RunIdentity, Judge], dict[str, tuple[float, float]]] = {}
+    given: dict[tuple[RunIdentity, JudgeIdentity], dict[str, tuple[float, float]]] = {}
     for each in criteria:
         points = given.setdefault((each.run, each.judge), {})
         if each.achieved is not None and each.max is not None:
             points[each.criterion] = each.achieved, each.max
-    found: dict[RunIdentity, list[agreement.Rating]] = {}
+    found: dict[RunIdentity, list[agreement.JudgeRating]] = {}
     for rating in ratings:
         claim = rating.score if rating.impl_rate is None else rating.impl_rate
         points = given.pop((rating.run, rating.judge), {})
         counted = _share(points.values())
         found.setdefault(rating.run, []).append(
-            agreement.Rating(
-                thing=_thing(rating.run),
+            agreement.JudgeRating(
+                thing=_attempt_identity(rating.run),
                 judge=rating.judge.model,
                 repeat=rating.judge.number,
                 valid=rating.valid,
@@ -92,13 +98,13 @@ def _ratings(ratings: Iterable[Rating], criteria: Iterable[Criterion]) -> dict[R
                 categories=_shares(points),
                 claim_off=claim is not None
                 and counted is not None
-                and abs(claim - counted) > CLAIM_TOLERANCE + TOLERANCE,
+                and abs(claim - counted) > CLAIM_TOLERANCE + SCORE_THRESHOLD_TOLERANCE,
             )
         )
     for (run, judge), points in given.items():
         found.setdefault(run, []).append(
-            agreement.Rating(
-                thing=_thing(run),
+            agreement.JudgeRating(
+                thing=_attempt_identity(run),
                 judge=judge.model,
                 repeat=judge.number,
                 score=_share(points.values()),
@@ -108,10 +114,10 @@ def _ratings(ratings: Iterable[Rating], criteria: Iterable[Criterion]) -> dict[R
     return found
 
 
-def _thing(run: RunIdentity) -> agreement.Identity:
+def _attempt_identity(run: RunIdentity) -> agreement.AttemptIdentity:
     # both names in one text that no other two names give
     case = msgspec.json.encode(_case(run)).decode()
-    return agreement.Identity(case=case, model=run.model, tier=run.tier, number=run.number)
+    return agreement.AttemptIdentity(case=case, model=run.model, tier=run.tier, number=run.number)
 
 
 def _case(run: RunIdentity) -> tuple[str, str]:
@@ -127,7 +133,7 @@ def _share(points: Collection[tuple[float, float]]) -> float | None:
     return math.fsum(achieved for achieved, _ in points) / most if most else None
 
 
-def _voices(ratings: Iterable[agreement.Rating]) -> dict[str, float]:
+def _scores_by_judge(ratings: Iterable[agreement.JudgeRating]) -> dict[str, float]:
     """The share that each judge gives a run."""
     together: dict[str, list[float | None]] = {}
     for each in ratings:
@@ -144,6 +150,6 @@ def _shifts(voices: Mapping[RunIdentity, Mapping[str, float]]) -> dict[str, tupl
             if others is not None:
                 found.setdefault(judge, []).append(score - others)
     return {
-        judge: tuple(value for share in QUANTILES if (value := percentile(found[judge], share)) is not None)
+        judge: tuple(value for share in SHIFT_QUANTILES if (value := percentile(found[judge], share)) is not None)
         for judge in sorted(found)
     }

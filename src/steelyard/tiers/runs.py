@@ -20,7 +20,7 @@ class RunIdentity(NamedTuple):
         return f"{self.experiment}, {self.model}, {self.tier}, {self.case}, run {self.number}"
 
 
-class Judge(NamedTuple):
+class JudgeIdentity(NamedTuple):
     """One of the judges of a run: a model, and which of its askings."""
 
     model: str
@@ -58,11 +58,11 @@ class TierRun(Record, frozen=True, kw_only=True):
         return RunIdentity(self.experiment, self.model, self.tier, self.case, self.number)
 
 
-class Rating(Record, frozen=True, kw_only=True):
+class RunRating(Record, frozen=True, kw_only=True):
     """What one judge said of one run."""
 
     run: RunIdentity
-    judge: Judge
+    judge: JudgeIdentity
     score: float | None = None
     """The total that the judge claims."""
     impl_rate: float | None = None
@@ -73,11 +73,11 @@ class Rating(Record, frozen=True, kw_only=True):
     """False for an answer that could not be used: it is counted, and in no mean."""
 
 
-class Criterion(Record, frozen=True, kw_only=True):
+class CriterionRating(Record, frozen=True, kw_only=True):
     """What one judge said of one run in one respect."""
 
     run: RunIdentity
-    judge: Judge
+    judge: JudgeIdentity
     criterion: str
     score: float | None = None
     achieved: float | None = None
@@ -86,7 +86,7 @@ class Criterion(Record, frozen=True, kw_only=True):
     """Points that there were to give."""
 
 
-class Source(Record, frozen=True, kw_only=True):
+class RunSource(Record, frozen=True, kw_only=True):
     """Where runs came from: a file or a run folder, and a digest of what it held."""
 
     name: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
 
 
-class Function:
+class FunctionVerifier:
     """Hands the reply, as text, to a function; the reply itself is never run here."""
 
     version = "function 1"
@@ -31,13 +31,13 @@ class Function:
         _function(case.verify.python, case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
-        return await judged_by(case.verify.python, case, answer.text)
+        return await verify_with_function(case.verify.python, case, answer.text)
 
     async def close(self) -> None:
         """Nothing is kept."""
 
 
-async def judged_by(path: str, case: Case, text: str) -> Finding:
+async def verify_with_function(path: str, case: Case, text: str) -> Finding:
     """What the function at `file.py:name` says of a reply: a bool, a number in [0, 1], or {pass, score, reason}."""
     check = _function(path, case)
     try:
@@ -83,19 +83,19 @@ def check_unchanged(case: Case) -> None:
         )
 
 
-def _function(path: str, case: Case) -> plugins.Function:
+def _function(path: str, case: Case) -> plugins.UserFunction:
     if case.verify.source:
-        return _imported(path, case.verify.source)
+        return _load_function(path, case.verify.source)
     try:
         status = Path(path.rpartition(":")[0]).stat()
     except OSError as error:
         raise VerifierError(f"{path}: {error.strerror}") from None
-    return _imported(path, f"{status.st_mtime_ns} {status.st_size}")
+    return _load_function(path, f"{status.st_mtime_ns} {status.st_size}")
 
 
 @cache
-def _imported(path: str, version: str) -> plugins.Function:  # noqa: ARG001  a changed file is another function
+def _load_function(path: str, version: str) -> plugins.UserFunction:  # noqa: ARG001  a changed file is another function
     try:
-        return plugins.function(path)
+        return plugins.load_function(path)
     except InputError as error:
         raise VerifierError(str(error)) from error

@@ -11,39 +11,39 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
-from steelyard.analysis.summary import Results
+from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown
-from steelyard.reports.figures import escaped_json, named
+from steelyard.reports.figures import escaped_json, model_label
 from steelyard.reports.results import result
 from steelyard.viewer import api_records, openapi
-from steelyard.viewer.query_params import LONGEST, Asked, Refused
+from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import eval_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.analysis.summary import Headline, Tried
-    from steelyard.viewer.run_cache import Shelf
-    from steelyard.viewer.run_list import Listed
-    from steelyard.viewer.run_view import Opened, Row
+    from steelyard.analysis.summary import AttemptText, ModelHeadline
+    from steelyard.viewer.run_cache import RunCache
+    from steelyard.viewer.run_list import ListedRun
+    from steelyard.viewer.run_view import AttemptRow, RunView
 
-USUAL, MOST = 50, 200
+DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
 """Entries on a page unless more are asked for, and at the most."""
-FULL = 4 << 20
+MAX_PAGE_REPLY_CHARACTERS = 4 << 20
 """Characters of replies after which a page ends early: no request may fill the memory."""
-SEARCHED = 20
+RUNS_SEARCHED_PER_PAGE = 20
 """Runs that are looked through for one page about a case."""
-PLACE = r"[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}"
+ATTEMPT_CURSOR_PATTERN = r"[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}"
 """The cursor of attempts: after which case, seat and number."""
-COUNT = r"[0-9]{1,9}"
+OFFSET_CURSOR_PATTERN = r"[0-9]{1,9}"
 """The cursor of a comparison: after how many changes."""
 
 
-def routes(shelf: Shelf) -> dict[str, Callable[[Asked, dict[str, str]], Response]]:
+def routes(shelf: RunCache) -> dict[str, Callable[[QueryParameters, dict[str, str]], Response]]:
     """What answers which address."""
     return {
         "/healthz": lambda asked, _: health(asked),
-        "/openapi.json": lambda asked, _: described(asked),
+        "/openapi.json": lambda asked, _: api_description(asked),
         "/api/v1/runs": lambda asked, _: runs(shelf, asked),
         "/api/v1/runs/{name}": lambda asked, parts: run(shelf, parts["name"], asked),
         "/api/v1/runs/{name}/summary": lambda asked, parts: summary(shelf, parts["name"], asked),
@@ -56,19 +56,19 @@ def routes(shelf: Shelf) -> dict[str, Callable[[Asked, dict[str, str]], Response
     }
 
 
-def health(asked: Asked) -> Response:
+def health(asked: QueryParameters) -> Response:
     """That the server is there."""
     asked.check(())
-    return _json(api_records.Health(status="ok", version=version("steelyard")))
+    return _json(api_records.ServerHealth(status="ok", version=version("steelyard")))
 
 
-def described(asked: Asked) -> Response:
+def api_description(asked: QueryParameters) -> Response:
     """The API's own description."""
     asked.check(())
     return _json(openapi.document())
 
 
-def runs(shelf: Shelf, asked: Asked) -> Response:
+def runs(shelf: RunCache, asked: QueryParameters) -> Response:
     """The runs, the newest first."""
     asked.check(("limit", "cursor", "model_id", "eval_set", "state"))
     limit = _limit(asked)
@@ -77,7 +77,7 @@ def runs(shelf: Shelf, asked: Asked) -> Response:
     wanted = [
         one
         for one in shelf.listing().runs
-        if (not model or model in [named(each.model, each.tier) for each in one.models])
+        if (not model or model in [model_label(each.model, each.tier) for each in one.models])
         and (not eval_set or eval_set in eval_sets(one))
         and (not state or one.state == state)
     ]
@@ -92,20 +92,20 @@ def runs(shelf: Shelf, asked: Asked) -> Response:
     )
 
 
-def run(shelf: Shelf, name: str, asked: Asked) -> Response:
+def run(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """One run with what it was asked to do."""
     asked.check(())
     opened = shelf.run(name)
     listed = next((one for one in shelf.listing().runs if one.name == name), None)
     if listed is None:
-        raise Refused(404, f'no run "{name[:100]}" here')
+        raise ViewerRequestError(404, f'no run "{name[:100]}" here')
     info = opened.info
     entry = msgspec.structs.asdict(_entry(listed))
     return _json(
         api_records.RunDetail(
             **entry
             | {
-                "suite_stats": tuple(_stats(opened)) or entry["suite_stats"],
+                "suite_stats": tuple(_suite_stats(opened)) or entry["suite_stats"],
                 "ended_at": info.ended_at,
                 "samples": info.samples,
                 "k": info.k,
@@ -121,11 +121,11 @@ def run(shelf: Shelf, name: str, asked: Asked) -> Response:
     )
 
 
-def _entry(run: Listed) -> api_records.RunEntry:
+def _entry(run: ListedRun) -> api_records.RunEntry:
     whole = " + ".join(eval_sets(run))
     return api_records.RunEntry(
         run_id=run.name,
-        model_id=", ".join(named(one.model, one.tier) for one in run.models),
+        model_id=", ".join(model_label(one.model, one.tier) for one in run.models),
         timestamp_utc=run.started_at,
         state=run.state,
         problem=run.problem,
@@ -135,7 +135,7 @@ def _entry(run: Listed) -> api_records.RunEntry:
         suite_stats=tuple(
             api_records.SuiteStats(
                 suite_id=whole,
-                model_id=named(one.model, one.tier),
+                model_id=model_label(one.model, one.tier),
                 total_cases=one.attempts + one.missing,
                 pass_count=one.correct,
                 fail_count=one.attempts - one.correct,
@@ -146,9 +146,9 @@ def _entry(run: Listed) -> api_records.RunEntry:
     )
 
 
-def _figures(one: Headline) -> api_records.ModelFigures:
+def _figures(one: ModelHeadline) -> api_records.ModelFigures:
     return api_records.ModelFigures(
-        model_id=named(one.model, one.tier),
+        model_id=model_label(one.model, one.tier),
         model=one.model,
         tier=one.tier,
         attempts=one.attempts,
@@ -160,7 +160,7 @@ def _figures(one: Headline) -> api_records.ModelFigures:
     )
 
 
-def _stats(opened: Opened) -> Iterator[api_records.SuiteStats]:
+def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
     """How each suite came out under each model; nothing where no case belongs to a suite."""
     counts: dict[tuple[str, int], Counter[str]] = {}
     for row in opened.rows:
@@ -170,7 +170,7 @@ def _stats(opened: Opened) -> Iterator[api_records.SuiteStats]:
     for (suite, seat), count in sorted(counts.items()):
         yield api_records.SuiteStats(
             suite_id=suite,
-            model_id=named(*opened.seats[seat]),
+            model_id=model_label(*opened.seats[seat]),
             total_cases=count.total(),
             pass_count=count["correct"],
             fail_count=count["wrong"],
@@ -178,13 +178,13 @@ def _stats(opened: Opened) -> Iterator[api_records.SuiteStats]:
         )
 
 
-def summary(shelf: Shelf, name: str, asked: Asked) -> Response:
+def summary(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """What a run adds up to."""
     asked.check(())
     return _json(shelf.run(name).summary())
 
 
-def results(shelf: Shelf, name: str, asked: Asked) -> Response:
+def results(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """The judged attempts with their replies, as results are exchanged between tools."""
     asked.check(("limit", "cursor", "case_id", "model_id"))
     opened, limit = shelf.run(name), _limit(asked)
@@ -192,9 +192,9 @@ def results(shelf: Shelf, name: str, asked: Asked) -> Response:
     items: list[api_records.RunResult] = []
     size = 0
     for row in wanted:
-        if len(items) == limit or size > FULL:
+        if len(items) == limit or size > MAX_PAGE_REPLY_CHARACTERS:
             break
-        found = result(name, _tried(opened, row))
+        found = result(name, _attempt_of_row(opened, row))
         if found is not None:
             one = msgspec.convert(found, api_records.RunResult)
             items.append(one)
@@ -205,7 +205,7 @@ def results(shelf: Shelf, name: str, asked: Asked) -> Response:
     )
 
 
-def attempts(shelf: Shelf, name: str, asked: Asked) -> Response:
+def attempts(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """All attempts, without their texts."""
     asked.check(("limit", "cursor", "case_id", "model_id", "outcome"))
     opened, limit = shelf.run(name), _limit(asked)
@@ -213,29 +213,29 @@ def attempts(shelf: Shelf, name: str, asked: Asked) -> Response:
     wanted = [row for row in _rows(opened, asked) if not outcome or row.outcome == outcome]
     return _json(
         api_records.AttemptsPage(
-            items=tuple(api_records.AttemptEntry(**_told(opened, row)) for row in wanted[:limit]),
+            items=tuple(api_records.AttemptEntry(**_attempt_fields(opened, row)) for row in wanted[:limit]),
             next_cursor=_cursor(wanted[limit - 1]) if len(wanted) > limit else None,
             total=len(opened.rows),
         )
     )
 
 
-def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
+def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """One attempt with all that is known about it."""
     asked.check(("case_id", "model_id", "attempt"))
     opened = shelf.run(name)
     for needed in ("case_id", "model_id"):
         if not asked.is_given(needed):
-            raise Refused(400, f'name the attempt: "{needed}" is missing')
+            raise ViewerRequestError(400, f'name the attempt: "{needed}" is missing')
     number = asked.whole("attempt", 1, least=1, most=1_000_000)
     rows = [row for row in _rows(opened, asked) if row.number == number]
     if not rows:
-        raise Refused(404, "this run has no such attempt")
-    tried = _tried(opened, rows[0])
+        raise ViewerRequestError(404, "this run has no such attempt")
+    tried = _attempt_of_row(opened, rows[0])
     reply, verdict, failure = tried.reply, tried.verdict, tried.failure
     return _json(
         api_records.AttemptDetail(
-            **_told(opened, rows[0]),
+            **_attempt_fields(opened, rows[0]),
             messages=tried.case.messages,
             answer=reply.answer if reply else None,
             verifier=verdict.verifier if verdict else "",
@@ -243,7 +243,7 @@ def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
             failure_stage=failure.stage if failure else "",
             failure=failure.message if failure else "",
             judgments=tuple(
-                api_records.Judged(
+                api_records.JudgmentEntry(
                     judge=one.judge,
                     repeat=one.repeat,
                     score=one.judgment.score if one.judgment else None,
@@ -256,30 +256,30 @@ def attempt(shelf: Shelf, name: str, asked: Asked) -> Response:
     )
 
 
-def report(shelf: Shelf, name: str, asked: Asked) -> Response:
+def report(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     """The summary of a run as Markdown."""
     asked.check(())
     opened = shelf.run(name)
     # the tables of this report need no texts of attempts
-    whole = Results(info=opened.info, cases=opened.cases, attempts=(), summary=opened.summary())
+    whole = RunResults(info=opened.info, cases=opened.cases, attempts=(), summary=opened.summary())
     return Response(markdown.report(whole), media_type="text/markdown; charset=utf-8")
 
 
-def case(shelf: Shelf, case_id: str, asked: Asked) -> Response:
+def case(shelf: RunCache, case_id: str, asked: QueryParameters) -> Response:
     """A case, and how it came out in the runs that have it, the newest first."""
     asked.check(("cursor", "run_id"))
-    if len(case_id) > LONGEST:
-        raise Refused(400, f"the id of a case has at most {LONGEST} characters here")
+    if len(case_id) > MAX_QUERY_VALUE_CHARACTERS:
+        raise ViewerRequestError(400, f"the id of a case has at most {MAX_QUERY_VALUE_CHARACTERS} characters here")
     only = asked.text("run_id")
     listed = [one for one in shelf.listing().runs if one.state != "broken" and (not only or one.name == only)]
     started, _, name = asked.text("cursor").partition("|")
     if asked.text("cursor"):
         listed = [one for one in listed if (one.started_at, one.name) < (started, name)]
     found, newest = [], None
-    for one in listed[:SEARCHED]:
+    for one in listed[:RUNS_SEARCHED_PER_PAGE]:
         try:
             opened = shelf.run(one.name)
-        except Refused:
+        except ViewerRequestError:
             # it was removed, or broke, since it was listed
             continue
         places = [place for place, each in enumerate(opened.cases) if each.id == case_id]
@@ -287,37 +287,37 @@ def case(shelf: Shelf, case_id: str, asked: Asked) -> Response:
             newest = newest or opened.cases[places[0]]
             cells = shelf.table(opened).cells[places[0]]
             counts = tuple(
-                api_records.CaseCounts(
-                    model_id=named(*seat), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
+                api_records.CaseModelCounts(
+                    model_id=model_label(*seat), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
                 )
                 for seat, cell in zip(opened.seats, cells, strict=True)
             )
             found.append(api_records.CaseInRun(run_id=one.name, timestamp_utc=one.started_at, models=counts))
-    is_more = len(listed) > SEARCHED
+    is_more = len(listed) > RUNS_SEARCHED_PER_PAGE
     if not found and not is_more and not asked.text("cursor"):
-        raise Refused(404, "no run here has such a case")
-    last = listed[SEARCHED - 1] if is_more else None
+        raise ViewerRequestError(404, "no run here has such a case")
+    last = listed[RUNS_SEARCHED_PER_PAGE - 1] if is_more else None
     return _json(
         api_records.CaseDetail(
             case_id=case_id,
             case=newest,
             runs=tuple(found),
-            searched=min(len(listed), SEARCHED),
+            searched=min(len(listed), RUNS_SEARCHED_PER_PAGE),
             next_cursor=f"{last.started_at}|{last.name}" if last else None,
         )
     )
 
 
-def compare(shelf: Shelf, asked: Asked) -> Response:
+def compare(shelf: RunCache, asked: QueryParameters) -> Response:
     """What a gate says of two runs or models, and every case, culprits first."""
     asked.check(("baseline", "current", "alpha", "margin", "limit", "cursor"))
     for needed in ("baseline", "current"):
         if not asked.text(needed):
-            raise Refused(400, f'name two runs: "{needed}" is missing')
+            raise ViewerRequestError(400, f'name two runs: "{needed}" is missing')
     limit = _limit(asked)
     sides = [shelf.side(asked.text(name)) for name in ("baseline", "current")]
     compared = shelf.compared(*sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
-    start = int(_given_cursor(asked, COUNT) or 0)
+    start = int(_given_cursor(asked, OFFSET_CURSOR_PATTERN) or 0)
     pairing, decision = compared.gated.pairing, compared.gated.decision
     return _json(
         api_records.ComparisonPage(
@@ -349,47 +349,47 @@ def compare(shelf: Shelf, asked: Asked) -> Response:
     )
 
 
-def _limit(asked: Asked) -> int:
-    return asked.whole("limit", USUAL, least=1, most=MOST)
+def _limit(asked: QueryParameters) -> int:
+    return asked.whole("limit", DEFAULT_PAGE_ENTRIES, least=1, most=MAX_PAGE_ENTRIES)
 
 
-def _given_cursor(asked: Asked, pattern: str) -> str:
+def _given_cursor(asked: QueryParameters, pattern: str) -> str:
     given = asked.text("cursor")
     if asked.is_given("cursor") and not re.fullmatch(pattern, given, re.ASCII):
-        raise Refused(400, '"cursor" is what an earlier page gave as next_cursor')
+        raise ViewerRequestError(400, '"cursor" is what an earlier page gave as next_cursor')
     return given
 
 
-def _cursor(row: Row) -> str:
+def _cursor(row: AttemptRow) -> str:
     return f"{row.case}.{row.seat}.{row.number}"
 
 
-def _rows(opened: Opened, asked: Asked) -> Sequence[Row]:
+def _rows(opened: RunView, asked: QueryParameters) -> Sequence[AttemptRow]:
     """The rows after the cursor that are of the case and the model that are asked for."""
-    given = _given_cursor(asked, PLACE)
+    given = _given_cursor(asked, ATTEMPT_CURSOR_PATTERN)
     after = tuple(map(int, given.split("."))) if given else (-1,)
-    rows: Sequence[Row] = [row for row in opened.rows if row[:3] > after] if given else opened.rows
+    rows: Sequence[AttemptRow] = [row for row in opened.rows if row[:3] > after] if given else opened.rows
     if asked.is_given("case_id"):
         places = {place for place, each in enumerate(opened.cases) if each.id == asked.text("case_id")}
         rows = [row for row in rows if row.case in places]
     if asked.is_given("model_id"):
-        seats = {place for place, seat in enumerate(opened.seats) if named(*seat) == asked.text("model_id")}
+        seats = {place for place, seat in enumerate(opened.seats) if model_label(*seat) == asked.text("model_id")}
         rows = [row for row in rows if row.seat in seats]
     return rows
 
 
-def _tried(opened: Opened, row: Row) -> Tried:
+def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
     seat = opened.seats[row.seat]
     tried = opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
     if tried is None:
-        raise Refused(409, "an attempt of this run can no longer be read; ask again")
+        raise ViewerRequestError(409, "an attempt of this run can no longer be read; ask again")
     return tried
 
 
-def _told(opened: Opened, row: Row) -> dict[str, Any]:
+def _attempt_fields(opened: RunView, row: AttemptRow) -> dict[str, Any]:
     return {
         "case_id": opened.cases[row.case].id,
-        "model_id": named(*opened.seats[row.seat]),
+        "model_id": model_label(*opened.seats[row.seat]),
         "attempt": row.number,
         "outcome": row.outcome,
         "score": row.score,

@@ -9,11 +9,11 @@ from steelyard.comparison.gate import Decision
 from steelyard.records import Answer, Case, Finding, Message, Record
 
 
-class Answered(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ApiRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     """An answer says everything, also what is nothing."""
 
 
-class Trouble(Answered, frozen=True, kw_only=True):
+class ApiError(ApiRecord, frozen=True, kw_only=True):
     """What is wrong with a request."""
 
     code: int
@@ -21,13 +21,13 @@ class Trouble(Answered, frozen=True, kw_only=True):
     message: str
 
 
-class Envelope(Answered, frozen=True, kw_only=True):
+class ErrorEnvelope(ApiRecord, frozen=True, kw_only=True):
     """Every error."""
 
-    error: Trouble
+    error: ApiError
 
 
-class Health(Answered, frozen=True, kw_only=True):
+class ServerHealth(ApiRecord, frozen=True, kw_only=True):
     """That the server is there."""
 
     status: str
@@ -35,7 +35,7 @@ class Health(Answered, frozen=True, kw_only=True):
     """Of steelyard."""
 
 
-class SuiteStats(Answered, frozen=True, kw_only=True):
+class SuiteStats(ApiRecord, frozen=True, kw_only=True):
     """How the results of one suite came out under one model; several attempts at a case are several results."""
 
     suite_id: str
@@ -49,7 +49,7 @@ class SuiteStats(Answered, frozen=True, kw_only=True):
     """Results that are missing because a step of ours broke; they are no failures of the model."""
 
 
-class ModelFigures(Answered, frozen=True, kw_only=True):
+class ModelFigures(ApiRecord, frozen=True, kw_only=True):
     """One model of a run."""
 
     model_id: str
@@ -65,7 +65,7 @@ class ModelFigures(Answered, frozen=True, kw_only=True):
     cost_usd: float | None
 
 
-class RunEntry(Answered, frozen=True, kw_only=True):
+class RunEntry(ApiRecord, frozen=True, kw_only=True):
     """A run in the list."""
 
     run_id: str
@@ -101,7 +101,7 @@ class RunDetail(RunEntry, frozen=True, kw_only=True):
     """What could not be read of it."""
 
 
-class RunsPage(Answered, frozen=True, kw_only=True):
+class RunsPage(ApiRecord, frozen=True, kw_only=True):
     """Some of the runs, the newest first."""
 
     items: tuple[RunEntry, ...]
@@ -110,21 +110,21 @@ class RunsPage(Answered, frozen=True, kw_only=True):
     total: int
 
 
-class Classification(Answered, frozen=True, kw_only=True):
+class Classification(ApiRecord, frozen=True, kw_only=True):
     """What a result was classified as."""
 
     primary: str
     details: dict[str, Any]
 
 
-class Scores(Answered, frozen=True, kw_only=True):
+class ResultScores(ApiRecord, frozen=True, kw_only=True):
     """What a result scores."""
 
     accuracy: int
     """1 for a pass, 0 for all else."""
 
 
-class RunResult(Answered, frozen=True, kw_only=True):
+class RunResult(ApiRecord, frozen=True, kw_only=True):
     """One judged attempt, as results are exchanged between tools."""
 
     case_id: str
@@ -136,19 +136,19 @@ class RunResult(Answered, frozen=True, kw_only=True):
     raw_response: str | None
     error: str | None
     classification: Classification
-    scores: Scores
+    scores: ResultScores
     finish_reason: str = "stop"
     """Why the model stopped."""
 
 
-class ResultsPage(Answered, frozen=True, kw_only=True):
+class ResultsPage(ApiRecord, frozen=True, kw_only=True):
     """Some of the judged attempts: cases in order, then models, then numbers."""
 
     items: tuple[RunResult, ...]
     next_cursor: str | None
 
 
-class AttemptEntry(Answered, frozen=True, kw_only=True):
+class AttemptEntry(ApiRecord, frozen=True, kw_only=True):
     """One attempt without its texts."""
 
     case_id: str
@@ -167,7 +167,7 @@ class AttemptEntry(Answered, frozen=True, kw_only=True):
     timestamp_utc: str
 
 
-class AttemptsPage(Answered, frozen=True, kw_only=True):
+class AttemptsPage(ApiRecord, frozen=True, kw_only=True):
     """Some of the attempts: cases in order, then models, then numbers."""
 
     items: tuple[AttemptEntry, ...]
@@ -175,7 +175,7 @@ class AttemptsPage(Answered, frozen=True, kw_only=True):
     total: int
 
 
-class Judged(Answered, frozen=True, kw_only=True):
+class JudgmentEntry(ApiRecord, frozen=True, kw_only=True):
     """What one judge said of an attempt."""
 
     judge: str
@@ -196,10 +196,10 @@ class AttemptDetail(AttemptEntry, frozen=True, kw_only=True):
     found: Finding | None
     failure_stage: str
     failure: str
-    judgments: tuple[Judged, ...]
+    judgments: tuple[JudgmentEntry, ...]
 
 
-class CaseCounts(Answered, frozen=True, kw_only=True):
+class CaseModelCounts(ApiRecord, frozen=True, kw_only=True):
     """How one model did at a case."""
 
     model_id: str
@@ -208,15 +208,15 @@ class CaseCounts(Answered, frozen=True, kw_only=True):
     missing: int
 
 
-class CaseInRun(Answered, frozen=True, kw_only=True):
+class CaseInRun(ApiRecord, frozen=True, kw_only=True):
     """How a case came out in one run."""
 
     run_id: str
     timestamp_utc: str
-    models: tuple[CaseCounts, ...]
+    models: tuple[CaseModelCounts, ...]
 
 
-class CaseDetail(Answered, frozen=True, kw_only=True):
+class CaseDetail(ApiRecord, frozen=True, kw_only=True):
     """A case as its newest run asked it, and how it came out."""
 
     case_id: str
@@ -228,7 +228,7 @@ class CaseDetail(Answered, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-class CaseChange(Answered, frozen=True, kw_only=True):
+class CaseChange(ApiRecord, frozen=True, kw_only=True):
     """One case under one model, before and after."""
 
     case_id: str
@@ -243,7 +243,7 @@ class CaseChange(Answered, frozen=True, kw_only=True):
     p: float | None
 
 
-class ComparisonPage(Answered, frozen=True, kw_only=True):
+class ComparisonPage(ApiRecord, frozen=True, kw_only=True):
     """What a gate says of two runs or models, and some of the cases, culprits first."""
 
     baseline: str

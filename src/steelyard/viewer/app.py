@@ -15,9 +15,9 @@ from starlette.routing import Route
 from steelyard.errors import SteelyardError
 from steelyard.reports.figures import counted, plain
 from steelyard.viewer import api, pages
-from steelyard.viewer.guard import Guard, told
-from steelyard.viewer.query_params import Asked, Refused
-from steelyard.viewer.run_cache import Shelf
+from steelyard.viewer.guard import AccessGuard, error_response
+from steelyard.viewer.query_params import QueryParameters, ViewerRequestError
+from steelyard.viewer.run_cache import RunCache
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -25,35 +25,37 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from steelyard.viewer.run_list import Library
+    from steelyard.viewer.run_list import RunCatalog
 
-AT_ONCE = 8
+MAX_CONCURRENT_REQUESTS = 8
 """Requests that are worked on at the same time; each may hold some megabytes."""
-PATIENCE = 1.0
+RUN_READ_TIMEOUT_SECONDS = 1.0
 """Seconds after which a reader is told that a run is being read."""
-FOREVER = "public, max-age=31536000, immutable"
+IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
-def application(library: Library, *, port: int, key: str = "", patience: float = PATIENCE) -> ASGIApp:
+def application(
+    library: RunCatalog, *, port: int, key: str = "", patience: float = RUN_READ_TIMEOUT_SECONDS
+) -> ASGIApp:
     """The viewer of some runs, for a server that listens on this port of the loopback interface."""
-    shelf = Shelf(library)
+    shelf = RunCache(library)
 
-    def page(path: str, make: Callable[[Asked, dict[str, str]], str]) -> Route:
-        return Route(path, _answering(lambda asked, parts: HTMLResponse(make(asked, parts))), methods=["GET"])
+    def page(path: str, make: Callable[[QueryParameters, dict[str, str]], str]) -> Route:
+        return Route(path, _endpoint_for(lambda asked, parts: HTMLResponse(make(asked, parts))), methods=["GET"])
 
-    def about(path: str, make: Callable[[str, Asked], str]) -> Route:
+    def about(path: str, make: Callable[[str, QueryParameters], str]) -> Route:
         """A page about one run, or another one until that run has been read."""
 
-        def answer(asked: Asked, parts: dict[str, str]) -> Response:
+        def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
             name = parts["name"]
             if not shelf.is_read(name, patience):
-                return HTMLResponse(pages.reading(name), status_code=202, headers={"refresh": "1"})
+                return HTMLResponse(pages.loading_page(name), status_code=202, headers={"refresh": "1"})
             return HTMLResponse(make(name, asked))
 
-        return Route(path, _answering(answer), methods=["GET"])
+        return Route(path, _endpoint_for(answer), methods=["GET"])
 
-    def data(path: str, make: Callable[[Asked, dict[str, str]], Response]) -> Route:
-        return Route(path, _answering(make), methods=["GET"])
+    def data(path: str, make: Callable[[QueryParameters, dict[str, str]], Response]) -> Route:
+        return Route(path, _endpoint_for(make), methods=["GET"])
 
     routes = [
         page("/", lambda asked, _: pages.runs(shelf, asked)),
@@ -67,49 +69,49 @@ def application(library: Library, *, port: int, key: str = "", patience: float =
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
         *(data(path, make) for path, make in api.routes(shelf).items()),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: _nowhere}, lifespan=_lifespan)
-    return Guard(app, port=port, key=key)
+    app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
+    return AccessGuard(app, port=port, key=key)
 
 
 @asynccontextmanager
 async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     import anyio.to_thread
 
-    anyio.to_thread.current_default_thread_limiter().total_tokens = AT_ONCE
+    anyio.to_thread.current_default_thread_limiter().total_tokens = MAX_CONCURRENT_REQUESTS
     # while the browser opens, and nobody waits for it when the viewer ends
     threading.Thread(target=pages.prepare, daemon=True).start()
     yield
 
 
-def _answering(make: Callable[[Asked, dict[str, str]], Response]) -> Callable[[Request], Response]:
+def _endpoint_for(make: Callable[[QueryParameters, dict[str, str]], Response]) -> Callable[[Request], Response]:
     """An endpoint that runs in a thread, and whose errors are sentences."""
 
     def endpoint(request: Request) -> Response:
         try:
-            return make(Asked(request.scope["query_string"].decode("latin-1")), request.path_params)
-        except Refused as refused:
-            return told(request.scope, refused.status, refused.message)
+            return make(QueryParameters(request.scope["query_string"].decode("latin-1")), request.path_params)
+        except ViewerRequestError as refused:
+            return error_response(request.scope, refused.status, refused.message)
         except SteelyardError as error:
-            return told(request.scope, 409, str(error))
+            return error_response(request.scope, 409, str(error))
         except Exception:  # noqa: BLE001  a reader gets a page, and whoever started the viewer the reason
             print(plain(traceback.format_exc()), file=sys.stderr)
-            return told(request.scope, 500, "this page could not be made; where the viewer runs it says why")
+            return error_response(request.scope, 500, "this page could not be made; where the viewer runs it says why")
 
     return endpoint
 
 
-async def _nowhere(request: Request, _: Exception) -> Response:
-    return told(request.scope, 404, "nothing is here")
+async def _not_found(request: Request, _: Exception) -> Response:
+    return error_response(request.scope, 404, "nothing is here")
 
 
 def _static(name: str) -> Response:
-    if name not in pages.statics():
-        raise Refused(404, "nothing is here")
-    content, kind = pages.statics()[name]
-    return Response(content, media_type=kind, headers={"cache-control": FOREVER})
+    if name not in pages.static_files():
+        raise ViewerRequestError(404, "nothing is here")
+    content, kind = pages.static_files()[name]
+    return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
 
 
-def _pulse(shelf: Shelf, name: str) -> Response:
+def _pulse(shelf: RunCache, name: str) -> Response:
     """Whether a run has grown: little enough to be asked for every few seconds."""
     opened = shelf.run(name)
     judged = [row.outcome for row in opened.rows if row.outcome != "missing"]
@@ -117,7 +119,7 @@ def _pulse(shelf: Shelf, name: str) -> Response:
     return JSONResponse({"version": opened.version, "growing": opened.is_growing, "headline": headline})
 
 
-def _pulse_of_all(shelf: Shelf) -> Response:
+def _pulse_of_all(shelf: RunCache) -> Response:
     listing = shelf.listing()
     growing = sum(run.state == "growing" for run in listing.runs)
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"

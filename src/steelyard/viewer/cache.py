@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Value]):
+class SingleFlightCache(Generic[Value]):
     """The values that were asked for last, by key; at most so many."""
 
     def __init__(self, most: int) -> None:

@@ -11,17 +11,17 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from steelyard.viewer import pages
-from steelyard.viewer.query_params import address
+from steelyard.viewer.query_params import url_path
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LONGEST = 16 << 10
+MAX_URL_BYTES = 16 << 10
 """Bytes of an address, and of what it asks for."""
-OPEN = ("/healthz",)
+KEYLESS_PATHS = ("/healthz",)
 """What needs no key."""
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -37,7 +37,7 @@ HEADERS = {
 """With every response, unless it has its own."""
 
 
-class Guard:
+class AccessGuard:
     """Stands before the application, and sees to the headers of all that leaves it."""
 
     def __init__(self, app: ASGIApp, *, port: int, key: str = "") -> None:
@@ -57,7 +57,11 @@ class Guard:
             if message["type"] == "http.response.start":
                 headers = message.setdefault("headers", [])
                 own = {name.lower() for name, _ in headers}
-                headers += [(name.encode(), HEADERS[name].encode()) for name in HEADERS if name.encode() not in own]
+                headers += [
+                    (name.encode(), SECURITY_HEADERS[name].encode())
+                    for name in SECURITY_HEADERS
+                    if name.encode() not in own
+                ]
             await send(message)
 
         refusal = self._refusal(scope)
@@ -68,38 +72,38 @@ class Guard:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if headers.get("host", "").lower() not in self._hosts:
             # a page elsewhere can let its own name lead here; its script would then read what is shown here
-            return told(scope, 421, "this viewer answers only to 127.0.0.1 and localhost")
+            return error_response(scope, 421, "this viewer answers only to 127.0.0.1 and localhost")
         if scope["method"] not in ("GET", "HEAD"):
-            refused = told(scope, 405, "this viewer only reads: GET and HEAD are all it knows")
+            refused = error_response(scope, 405, "this viewer only reads: GET and HEAD are all it knows")
             refused.headers["allow"] = "GET, HEAD"
             return refused
-        if len(scope.get("raw_path", b"")) > LONGEST or len(scope["query_string"]) > LONGEST:
-            return told(scope, 414, f"an address has at most {LONGEST} characters")
+        if len(scope.get("raw_path", b"")) > MAX_URL_BYTES or len(scope["query_string"]) > MAX_URL_BYTES:
+            return error_response(scope, 414, f"an address has at most {MAX_URL_BYTES} characters")
         if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
-            return told(scope, 403, "other sites may link to these pages, and nothing else")
+            return error_response(scope, 403, "other sites may link to these pages, and nothing else")
         return self._lock(scope, headers) if self._key else None
 
     def _lock(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         path: str = scope["path"]
-        if path in OPEN or path.startswith("/static/"):
+        if path in KEYLESS_PATHS or path.startswith("/static/"):
             return None
         if "x-api-key" in headers:
             if _is_same(headers["x-api-key"].encode("latin-1"), self._key):
                 return None
-            return told(scope, 401, "the key in X-API-Key is not the one")
+            return error_response(scope, 401, "the key in X-API-Key is not the one")
         if _is_same(_cookie(headers.get("cookie", ""), self._cookie).encode(), self._ticket):
             return None
-        if is_program(scope):
-            return told(scope, 401, "this viewer has a key: send it as X-API-Key")
+        if is_api_request(scope):
+            return error_response(scope, 401, "this viewer has a key: send it as X-API-Key")
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if _is_same(dict(pairs).get("key", "").encode(), self._key):
             # the key must not stay in the address, where others read it
             asked = urlencode([(name, value) for name, value in pairs if name != "key"])
-            where = address(path.strip("/").split("/")) + (f"?{asked}" if asked else "")
+            where = url_path(path.strip("/").split("/")) + (f"?{asked}" if asked else "")
             response = RedirectResponse(where, status_code=303)
             response.set_cookie(self._cookie, self._ticket.decode(), httponly=True, samesite="strict", path="/")
             return response
-        return HTMLResponse(pages.locked(), status_code=401)
+        return HTMLResponse(pages.login_page(), status_code=401)
 
     @property
     def _ticket(self) -> bytes:
@@ -107,17 +111,17 @@ class Guard:
         return hmac.new(self._key, b"steelyard viewer", hashlib.sha256).hexdigest().encode()
 
 
-def is_program(scope: Scope) -> bool:
+def is_api_request(scope: Scope) -> bool:
     """Whether JSON is wanted rather than a page."""
     path: str = scope["path"]
     return path.startswith("/api/") or path in ("/api", "/healthz", "/openapi.json") or path.endswith("/pulse")
 
 
-def told(scope: Scope, status: int, message: str) -> Response:
+def error_response(scope: Scope, status: int, message: str) -> Response:
     """Why there is no answer: the envelope for programs, a page for people."""
-    if is_program(scope):
+    if is_api_request(scope):
         return JSONResponse({"error": {"code": status, "message": message}}, status_code=status)
-    return HTMLResponse(pages.trouble(status, message), status_code=status)
+    return HTMLResponse(pages.error_page(status, message), status_code=status)
 
 
 def _is_same(given: bytes, key: bytes) -> bool:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from steelyard.records import Case
-    from steelyard.viewer.run_view import Row
+    from steelyard.viewer.run_view import AttemptRow
 
-SORTS = {
+MATRIX_SORTS = {
     "order": "as in the eval set",
     "hardest": "hardest first",
     "easiest": "easiest first",
@@ -27,20 +27,20 @@ SORTS = {
     "name": "by name",
 }
 """The orders there are, and what a reader calls them."""
-OUTCOMES = {
+OUTCOME_FILTERS = {
     "correct": "some correct",
     "wrong": "some wrong",
     "missing": "some missing",
     "mixed": "correct and wrong",
 }
 """What a case can have attempts of."""
-SIZES = (25, 50, 100, 200)
+PAGE_SIZES = (25, 50, 100, 200)
 """Cases on a page."""
-ALIKE = 1e-9
+SHARE_TOLERANCE = 1e-9
 """Shares that differ by no more than this are the same."""
 
 
-class Cell(NamedTuple):
+class MatrixCell(NamedTuple):
     """The attempts of one model at one case."""
 
     attempts: int
@@ -69,7 +69,7 @@ class Cell(NamedTuple):
         return "full" if self.correct == self.attempts else "part"
 
 
-class Query(Record, frozen=True, kw_only=True):
+class MatrixQuery(Record, frozen=True, kw_only=True):
     """What a reader asks of the matrix; as it stands in an address."""
 
     text: str = ""
@@ -91,7 +91,7 @@ class Query(Record, frozen=True, kw_only=True):
         return bool(self.text or self.outcome or self.label or self.tag or self.suite or self.different)
 
 
-class Page(NamedTuple):
+class PageSlice(NamedTuple):
     """Some of the cases that were found."""
 
     cases: tuple[int, ...]
@@ -105,10 +105,10 @@ class Page(NamedTuple):
     """The place of the first on this page among those found, from 1; 0 when nothing was found."""
 
 
-class Table:
+class CaseMatrix:
     """The matrix of a run, added up once and asked many times."""
 
-    def __init__(self, cases: Sequence[Case], seats: int, rows: Sequence[Row]) -> None:
+    def __init__(self, cases: Sequence[Case], seats: int, rows: Sequence[AttemptRow]) -> None:
         self.cases = cases
         self.seats = seats
         self.rows = rows
@@ -118,7 +118,7 @@ class Table:
         self.tags = Counter(tag for case in cases for tag in dict.fromkeys(case.tags))
         self.suites = Counter(case.suite for case in cases if case.suite)
 
-    def found(self, query: Query, said: Collection[int] = ()) -> list[int]:
+    def found(self, query: MatrixQuery, said: Collection[int] = ()) -> list[int]:
         """The places of the cases that are asked for, in the order that is asked for.
 
         `said` are places of rows whose replies hold the text.
@@ -130,20 +130,20 @@ class Table:
         # sorting is stable: what is equal stays as the eval set has it
         return sorted(wanted, key=lambda place: self._rank(place, query.sort, seats))
 
-    def is_shown(self, row: Row, query: Query) -> bool:
+    def is_shown(self, row: AttemptRow, query: MatrixQuery) -> bool:
         """Whether an attempt is one of those that are asked for."""
         if query.label and row.label != query.label:
             return False
         return query.outcome in ("", "mixed") or row.outcome == query.outcome
 
-    def _is_wanted(self, place: int, query: Query, seats: Sequence[int], said: Collection[int]) -> bool:
+    def _is_wanted(self, place: int, query: MatrixQuery, seats: Sequence[int], said: Collection[int]) -> bool:
         case, cells = self.cases[place], self.cells[place]
         shown = [cells[seat] for seat in seats]
         if query.tag and query.tag not in case.tags:
             return False
         if query.suite and query.suite != case.suite:
             return False
-        if query.different and not gap(shown) > ALIKE:
+        if query.different and not share_gap(shown) > SHARE_TOLERANCE:
             return False
         if query.outcome == "mixed" and not _is_mixed(shown):
             return False
@@ -162,38 +162,38 @@ class Table:
     def _rank(self, place: int, sort: str, seats: Sequence[int]) -> tuple[float | str | int, ...]:
         cells = [self.cells[place][seat] for seat in seats]
         if sort == "name":
-            return natural(self.cases[place].id)
-        return RANKS[sort](cells)
+            return natural_order_key(self.cases[place].id)
+        return SORT_KEYS[sort](cells)
 
 
-def page(found: Sequence[int], number: int, size: int) -> Page:
+def page_slice(found: Sequence[int], number: int, size: int) -> PageSlice:
     """One page of what was found; a number beyond the last page gives the last one."""
     pages = max(1, math.ceil(len(found) / size))
     number = min(max(number, 1), pages)
     start = (number - 1) * size
     cases = tuple(found[start : start + size])
-    return Page(cases, number, pages, len(found), start + 1 if cases else 0)
+    return PageSlice(cases, number, pages, len(found), start + 1 if cases else 0)
 
 
-def gap(cells: Sequence[Cell]) -> float:
+def share_gap(cells: Sequence[MatrixCell]) -> float:
     """How far the best of some models is from the worst at a case; 0 where fewer than two were judged."""
     shares = _shares(cells)
     return max(shares) - min(shares) if len(shares) > 1 else 0.0
 
 
-def natural(name: str) -> tuple[str | int, ...]:
+def natural_order_key(name: str) -> tuple[str | int, ...]:
     """A key by which `case-9` comes before `case-10`; text and numbers take turns, so that they never meet.
 
-    >>> sorted(["b10", "B9", "a"], key=natural)
+    >>> sorted(["b10", "B9", "a"], key=natural_order_key)
     ['a', 'B9', 'b10']
     """
     pieces = re.split(r"([0-9]{1,18})", name.casefold())
     return tuple(int(piece) if place % 2 else piece for place, piece in enumerate(pieces))
 
 
-def _cells(cases: int, seats: int, rows: Sequence[Row]) -> tuple[tuple[Cell, ...], ...]:
+def _cells(cases: int, seats: int, rows: Sequence[AttemptRow]) -> tuple[tuple[MatrixCell, ...], ...]:
     """What the rows add up to; those of a cell stand together."""
-    nothing = Cell(0, 0, 0, None, None, range(0))
+    nothing = MatrixCell(0, 0, 0, None, None, range(0))
     found = [[nothing] * seats for _ in range(cases)]
     start = 0
     for (case, seat), group in groupby(rows, key=attrgetter("case", "seat")):
@@ -203,12 +203,12 @@ def _cells(cases: int, seats: int, rows: Sequence[Row]) -> tuple[tuple[Cell, ...
     return tuple(map(tuple, found))
 
 
-def _cell(rows: Sequence[Row], places: range) -> Cell:
+def _cell(rows: Sequence[AttemptRow], places: range) -> MatrixCell:
     outcomes = [row.outcome for row in rows]
     missing = outcomes.count("missing")
     costs = [row.cost_usd for row in rows if row.outcome != "missing"]
     waits = [row.latency for row in rows if row.latency is not None]
-    return Cell(
+    return MatrixCell(
         attempts=len(rows) - missing,
         correct=outcomes.count("correct"),
         missing=missing,
@@ -218,7 +218,7 @@ def _cell(rows: Sequence[Row], places: range) -> Cell:
     )
 
 
-def _is_mixed(cells: Sequence[Cell]) -> bool:
+def _is_mixed(cells: Sequence[MatrixCell]) -> bool:
     return any(cell.state == "part" for cell in cells)
 
 
@@ -229,35 +229,35 @@ def _words(case: Case) -> Iterator[str]:
         yield message.content
 
 
-def _shares(cells: Sequence[Cell]) -> list[float]:
+def _shares(cells: Sequence[MatrixCell]) -> list[float]:
     return [cell.share for cell in cells if cell.share is not None]
 
 
-def _hardest(cells: Sequence[Cell]) -> tuple[float, ...]:
+def _hardest(cells: Sequence[MatrixCell]) -> tuple[float, ...]:
     """By the model that does best: what a weak one cannot do says little about a case. What nobody judged comes last."""
     shares = _shares(cells)
     return (max(shares), math.fsum(shares) / len(shares)) if shares else (math.inf, math.inf)
 
 
-def _easiest(cells: Sequence[Cell]) -> tuple[float, ...]:
+def _easiest(cells: Sequence[MatrixCell]) -> tuple[float, ...]:
     shares = _shares(cells)
     return (-min(shares), -math.fsum(shares) / len(shares)) if shares else (math.inf, math.inf)
 
 
-def _dearest(cells: Sequence[Cell]) -> tuple[float, ...]:
+def _dearest(cells: Sequence[MatrixCell]) -> tuple[float, ...]:
     costs = [cell.cost_usd for cell in cells if cell.cost_usd is not None]
     return (-math.fsum(costs),) if costs else (math.inf,)
 
 
-def _slowest(cells: Sequence[Cell]) -> tuple[float, ...]:
+def _slowest(cells: Sequence[MatrixCell]) -> tuple[float, ...]:
     waits = [cell.latency for cell in cells if cell.latency is not None]
     return (-max(waits),) if waits else (math.inf,)
 
 
-RANKS: dict[str, Callable[[Sequence[Cell]], tuple[float, ...]]] = {
+SORT_KEYS: dict[str, Callable[[Sequence[MatrixCell]], tuple[float, ...]]] = {
     "hardest": _hardest,
     "easiest": _easiest,
-    "different": lambda cells: (-gap(cells),),
+    "different": lambda cells: (-share_gap(cells),),
     "cost": _dearest,
     "latency": _slowest,
 }

@@ -12,85 +12,111 @@ from steelyard import records
 from steelyard.analysis import estimates, suite_scores, summary
 from steelyard.analysis.summary import Summary
 from steelyard.comparison import gate
-from steelyard.evalsets.schema import explained
+from steelyard.evalsets.schema import field_descriptions
 from steelyard.viewer import api_records
-from steelyard.viewer.query_params import LONGEST
+from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS
 
-JSON, MARKDOWN = "application/json", "text/markdown"
-MODULES = (records, estimates, suite_scores, summary, gate, api_records)
+JSON_MEDIA_TYPE, MARKDOWN_MEDIA_TYPE = "application/json", "text/markdown"
+DESCRIBED_MODULES = (records, estimates, suite_scores, summary, gate, api_records)
 """Where the records that are answered with are explained."""
 
-LIMIT = {
+LIMIT_PARAMETER = {
     "name": "limit",
     "in": "query",
     "description": "Entries on the page.",
     "schema": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
 }
-SHARE = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
+SHARE_SCHEMA = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
 
 
-def _text(name: str, about: str, *, where: str = "query", required: bool = False, **more: Any) -> dict[str, Any]:
-    schema = {"type": "string", "maxLength": LONGEST} | ({"minLength": 1} if required else {}) | more
+def _text_parameter(
+    name: str, about: str, *, where: str = "query", required: bool = False, **more: Any
+) -> dict[str, Any]:
+    schema = {"type": "string", "maxLength": MAX_QUERY_VALUE_CHARACTERS} | ({"minLength": 1} if required else {}) | more
     return {"name": name, "in": where, "description": about, "required": required, "schema": schema}
 
 
-def _cursor(pattern: str = "") -> dict[str, Any]:
+def _cursor_parameter(pattern: str = "") -> dict[str, Any]:
     more: dict[str, Any] = {"pattern": pattern} if pattern else {}
-    return _text("cursor", "What the page before gave as `next_cursor`.", **more)
+    return _text_parameter("cursor", "What the page before gave as `next_cursor`.", **more)
 
 
-RUN = _text("run_id", "The name of the run's folder.", where="path", required=True)
-CASE_ID = _text("case_id", "Only attempts at this case.")
-MODEL_ID = _text("model_id", "Only this model, as `model_id` names it.")
-PLACE = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
-STATE = {
+RUN_ID_PARAMETER = _text_parameter("run_id", "The name of the run's folder.", where="path", required=True)
+CASE_ID_PARAMETER = _text_parameter("case_id", "Only attempts at this case.")
+MODEL_ID_PARAMETER = _text_parameter("model_id", "Only this model, as `model_id` names it.")
+ATTEMPT_CURSOR_SCHEMA_PATTERN = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
+STATE_PARAMETER = {
     "name": "state",
     "in": "query",
     "description": "Only runs in this state.",
     "schema": {"enum": ["", "done", "growing", "stopped", "broken"]},
 }
-OUTCOME = {
+OUTCOME_PARAMETER = {
     "name": "outcome",
     "in": "query",
     "description": "Only attempts that came out so.",
     "schema": {"enum": ["", "correct", "wrong", "missing"]},
 }
 
-PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
-    "/healthz": ("health", "That the server is there; needs no key.", [], api_records.Health),
+API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
+    "/healthz": ("health", "That the server is there; needs no key.", [], api_records.ServerHealth),
     "/openapi.json": ("description", "This description.", [], None),
     "/api/v1/runs": (
         "runs",
         "The runs, the newest first.",
-        [LIMIT, _cursor(), MODEL_ID, _text("eval_set", "Only runs of this eval set."), STATE],
+        [
+            LIMIT_PARAMETER,
+            _cursor_parameter(),
+            MODEL_ID_PARAMETER,
+            _text_parameter("eval_set", "Only runs of this eval set."),
+            STATE_PARAMETER,
+        ],
         api_records.RunsPage,
     ),
-    "/api/v1/runs/{run_id}": ("run", "One run with what it was asked to do.", [RUN], api_records.RunDetail),
+    "/api/v1/runs/{run_id}": (
+        "run",
+        "One run with what it was asked to do.",
+        [RUN_ID_PARAMETER],
+        api_records.RunDetail,
+    ),
     "/api/v1/runs/{run_id}/summary": (
         "summary",
         "What a run adds up to, per model and per case, each number with its interval.",
-        [RUN],
+        [RUN_ID_PARAMETER],
         Summary,
     ),
     "/api/v1/runs/{run_id}/cases": (
         "results",
         "The judged attempts with their replies. A page ends early where the replies are long.",
-        [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID],
+        [
+            RUN_ID_PARAMETER,
+            LIMIT_PARAMETER,
+            _cursor_parameter(ATTEMPT_CURSOR_SCHEMA_PATTERN),
+            CASE_ID_PARAMETER,
+            MODEL_ID_PARAMETER,
+        ],
         api_records.ResultsPage,
     ),
     "/api/v1/runs/{run_id}/attempts": (
         "attempts",
         "All attempts, also those that are missing, without their texts.",
-        [RUN, LIMIT, _cursor(PLACE), CASE_ID, MODEL_ID, OUTCOME],
+        [
+            RUN_ID_PARAMETER,
+            LIMIT_PARAMETER,
+            _cursor_parameter(ATTEMPT_CURSOR_SCHEMA_PATTERN),
+            CASE_ID_PARAMETER,
+            MODEL_ID_PARAMETER,
+            OUTCOME_PARAMETER,
+        ],
         api_records.AttemptsPage,
     ),
     "/api/v1/runs/{run_id}/attempt": (
         "attempt",
         "One attempt with all that is known about it.",
         [
-            RUN,
-            _text("case_id", "The case.", required=True),
-            _text("model_id", "The model, as `model_id` names it.", required=True),
+            RUN_ID_PARAMETER,
+            _text_parameter("case_id", "The case.", required=True),
+            _text_parameter("model_id", "The model, as `model_id` names it.", required=True),
             {
                 "name": "attempt",
                 "in": "query",
@@ -100,14 +126,14 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
         ],
         api_records.AttemptDetail,
     ),
-    "/api/v1/runs/{run_id}/report.md": ("report", "The summary of a run as Markdown.", [RUN], str),
+    "/api/v1/runs/{run_id}/report.md": ("report", "The summary of a run as Markdown.", [RUN_ID_PARAMETER], str),
     "/api/v1/cases/{case_id}": (
         "case",
         "A case as its newest run asked it, and how it came out in each run that has it. A slash in its id may stay.",
         [
-            _text("case_id", "The id of the case.", where="path", required=True),
-            _text("run_id", "Only this run."),
-            _cursor(),
+            _text_parameter("case_id", "The id of the case.", where="path", required=True),
+            _text_parameter("run_id", "Only this run."),
+            _cursor_parameter(),
         ],
         api_records.CaseDetail,
     ),
@@ -115,12 +141,22 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
         "compare",
         "What a gate says of two runs or models, and every case, culprits first. Asking is no look: it spends no error rate.",
         [
-            _text("baseline", "`RUN` or `RUN@MODEL`: what it was.", required=True),
-            _text("current", "`RUN` or `RUN@MODEL`: what it is now.", required=True),
-            {"name": "alpha", "in": "query", "description": "How often nothing may raise an alarm.", "schema": SHARE},
-            {"name": "margin", "in": "query", "description": "A mean drop below this may pass.", "schema": SHARE},
-            LIMIT,
-            _cursor("^[0-9]{1,9}$"),
+            _text_parameter("baseline", "`RUN` or `RUN@MODEL`: what it was.", required=True),
+            _text_parameter("current", "`RUN` or `RUN@MODEL`: what it is now.", required=True),
+            {
+                "name": "alpha",
+                "in": "query",
+                "description": "How often nothing may raise an alarm.",
+                "schema": SHARE_SCHEMA,
+            },
+            {
+                "name": "margin",
+                "in": "query",
+                "description": "A mean drop below this may pass.",
+                "schema": SHARE_SCHEMA,
+            },
+            LIMIT_PARAMETER,
+            _cursor_parameter("^[0-9]{1,9}$"),
         ],
         api_records.ComparisonPage,
     ),
@@ -130,9 +166,9 @@ PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
 @cache
 def document() -> dict[str, Any]:
     """The whole description."""
-    kinds = [kind for _, _, _, kind in PATHS.values() if kind not in (None, str)]
+    kinds = [kind for _, _, _, kind in API_PATHS.values() if kind not in (None, str)]
     schemas, components = msgspec.json.schema_components(
-        [*kinds, api_records.Envelope], ref_template="#/components/schemas/{name}"
+        [*kinds, api_records.ErrorEnvelope], ref_template="#/components/schemas/{name}"
     )
     *found, envelope = schemas
     _explain(components)
@@ -149,7 +185,7 @@ def document() -> dict[str, Any]:
         "security": [{}, {"key": []}],
         "paths": {
             path: {"get": _operation(name, about, parameters, by_kind.get(kind) if kind else None, kind)}
-            for path, (name, about, parameters, kind) in PATHS.items()
+            for path, (name, about, parameters, kind) in API_PATHS.items()
         },
         "components": {
             "schemas": components,
@@ -158,7 +194,7 @@ def document() -> dict[str, Any]:
                 "trouble": {
                     "description": "What is wrong: 400 a value that cannot be, 401 no key or a wrong one, 404 no such thing, "
                     "405 another method than GET and HEAD, 414 too long, 421 another host, 409 a run that cannot be read, or two that cannot be compared.",
-                    "content": {JSON: {"schema": envelope}},
+                    "content": {JSON_MEDIA_TYPE: {"schema": envelope}},
                 }
             },
         },
@@ -167,7 +203,7 @@ def document() -> dict[str, Any]:
 
 def _explain(components: dict[str, Any]) -> None:
     """Say of each field what the string beneath it says."""
-    told = {name: fields for module in MODULES for name, fields in explained(module).items()}
+    told = {name: fields for module in DESCRIBED_MODULES for name, fields in field_descriptions(module).items()}
     # a class that extends another has the fields of both
     told["RunDetail"] = told["RunEntry"] | told["RunDetail"]
     told["AttemptDetail"] = told["AttemptEntry"] | told["AttemptDetail"]
@@ -180,7 +216,11 @@ def _explain(components: dict[str, Any]) -> None:
 def _operation(
     name: str, about: str, parameters: list[dict[str, Any]], schema: dict[str, Any] | None, kind: type | None
 ) -> dict[str, Any]:
-    content = {MARKDOWN: {"schema": {"type": "string"}}} if kind is str else {JSON: {"schema": schema or {}}}
+    content = (
+        {MARKDOWN_MEDIA_TYPE: {"schema": {"type": "string"}}}
+        if kind is str
+        else {JSON_MEDIA_TYPE: {"schema": schema or {}}}
+    )
     return {
         "operationId": name,
         "summary": about,

@@ -12,47 +12,47 @@ import jinja2
 from markupsafe import Markup, escape
 
 from steelyard.analysis.estimates import Estimate, difference, share
-from steelyard.analysis.suites import CLASSES
+from steelyard.analysis.suites import RESPONSE_CLASSES
 from steelyard.reports import figures as reports
 from steelyard.reports import html
-from steelyard.reports.gate import WORDS, reasons
-from steelyard.reports.tiers import tables
+from steelyard.reports.gate import VERDICT_WORDS, reasons
+from steelyard.reports.tiers import tier_tables
 from steelyard.viewer import sparklines, text_diff
-from steelyard.viewer.compare_runs import SAME, STATES
-from steelyard.viewer.matrix import OUTCOMES, SIZES, SORTS, Query, page
-from steelyard.viewer.query_params import Asked, Refused, address
-from steelyard.viewer.run_cache import eval_sets, histories, nearby
+from steelyard.viewer.compare_runs import CASE_CHANGE_STATES, SAME
+from steelyard.viewer.matrix import MATRIX_SORTS, OUTCOME_FILTERS, PAGE_SIZES, MatrixQuery, page_slice
+from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
+from steelyard.viewer.run_cache import displayed_path, eval_sets, run_histories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from steelyard.analysis.suite_scores import SuiteScore
-    from steelyard.analysis.summary import Headline, ModelSummary, Summary, Tried
+    from steelyard.analysis.summary import AttemptText, ModelHeadline, ModelSummary, Summary
     from steelyard.comparison.sides import Trials
     from steelyard.records import Case
-    from steelyard.tiers.rubrics import Heard
-    from steelyard.viewer.compare_runs import Changed, Compared
-    from steelyard.viewer.matrix import Cell, Table
-    from steelyard.viewer.run_cache import Earlier, Shelf, Side
-    from steelyard.viewer.run_list import Listed
-    from steelyard.viewer.run_view import Opened, Row
+    from steelyard.tiers.rubrics import JudgingResult
+    from steelyard.viewer.compare_runs import ComparedCase, SideComparison
+    from steelyard.viewer.matrix import CaseMatrix, MatrixCell
+    from steelyard.viewer.run_cache import EarlierRun, RunCache, RunViewSide
+    from steelyard.viewer.run_list import ListedRun
+    from steelyard.viewer.run_view import AttemptRow, RunView
 
-RUNS_ON_A_PAGE = 50
-TRENDS = 6
+RUNS_PER_PAGE = 50
+MAX_TREND_CARDS = 6
 """Trends that are drawn; the list is for finding runs."""
-POINTS = 24
+MAX_TREND_RUNS = 24
 """Runs that a trend goes back."""
-CHOICES = 100
+MAX_COMPARISON_CHOICES = 100
 """Runs that can be chosen for a comparison without typing; any other is reached from the list."""
-NEAR = 60
+MAX_NEARBY_ATTEMPTS = 60
 """Attempts that are within reach of the one that is being read."""
-MOST_LABELS = 200
+MAX_FILTER_WORDS = 200
 """Words that a filter offers."""
-SHOWN = 200_000
+MAX_SHOWN_TEXT_CHARACTERS = 200_000
 """Characters of one text on a page: of longer ones the beginning and the end are shown, and the API gives all of it."""
 
 
-class Address:
+class PageUrl:
     """Where a reader is, and what the address would be with something else in it."""
 
     def __init__(self, path: Sequence[str], values: Mapping[str, Any]) -> None:
@@ -60,7 +60,7 @@ class Address:
         self.values = values
 
     def __call__(self, _mark: str = "", **changes: Any) -> str:
-        return address(self._path, {**self.values, **changes}, _mark)
+        return url_path(self._path, {**self.values, **changes}, _mark)
 
     def numbered(self, number: int) -> str:
         """Where another attempt of the same cell is read."""
@@ -71,9 +71,9 @@ class ModelRow(NamedTuple):
     """One model of a run in the list."""
 
     name: str
-    headline: Headline
-    scale: sparklines.Scale | None
-    earlier: Earlier | None
+    headline: ModelHeadline
+    scale: sparklines.IntervalScale | None
+    earlier: EarlierRun | None
     change: Estimate | None
     """Of pass@1 since the run before it of the same eval set."""
 
@@ -81,7 +81,7 @@ class ModelRow(NamedTuple):
 class RunRow(NamedTuple):
     """One run in the list."""
 
-    listed: Listed
+    listed: ListedRun
     eval_sets: tuple[str, ...]
     models: tuple[ModelRow, ...]
 
@@ -91,27 +91,27 @@ class TrendCard(NamedTuple):
 
     eval_set: str
     model: str
-    drawing: sparklines.Trend
-    points: tuple[Earlier, ...]
+    drawing: sparklines.TrendLine
+    points: tuple[EarlierRun, ...]
     change: Estimate | None
     """Since the run before the last."""
 
 
-def runs(shelf: Shelf, asked: Asked) -> str:
+def runs(shelf: RunCache, asked: QueryParameters) -> str:
     """The list of runs: filtered, with how the same eval set went over time."""
     text, model = asked.text("q").strip(), asked.text("model")
     eval_set, state = asked.text("eval_set"), asked.choice("state", ("done", "growing", "stopped", "broken"))
     listing = shelf.listing()
-    past = histories(listing.runs)
+    past = run_histories(listing.runs)
     wanted = [
         run
         for run in listing.runs
         if (not state or run.state == state)
         and (not eval_set or eval_set in eval_sets(run))
-        and (not model or any(model == reports.named(one.model, one.tier) for one in run.models))
+        and (not model or any(model == reports.model_label(one.model, one.tier) for one in run.models))
         and (not text or text.casefold() in _listed_words(run))
     ]
-    here = page(range(len(wanted)), asked.whole("page", 1, least=1, most=10_000), RUNS_ON_A_PAGE)
+    here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=10_000), RUNS_PER_PAGE)
     trends = [
         TrendCard(
             " + ".join(sets),
@@ -121,7 +121,9 @@ def runs(shelf: Shelf, asked: Asked) -> str:
             _change(points[-2], points[-1].headline),
         )
         for (sets, name), whole in sorted(past.items(), key=lambda item: item[1][-1].run.started_at, reverse=True)
-        if len(points := whole[-POINTS:]) > 1 and (not eval_set or eval_set in sets) and (not model or model == name)
+        if len(points := whole[-MAX_TREND_RUNS:]) > 1
+        and (not eval_set or eval_set in sets)
+        and (not model or model == name)
     ]
     values = {"q": text, "model": model, "eval_set": eval_set, "state": state}
     return _rendered(
@@ -133,28 +135,28 @@ def runs(shelf: Shelf, asked: Asked) -> str:
         total=len(listing.runs),
         rows=[_run_row(wanted[place], past) for place in here.cases],
         page=here,
-        here=Address([], values),
+        here=PageUrl([], values),
         values=values,
-        trends=trends[:TRENDS],
-        models=sorted({reports.named(one.model, one.tier) for run in listing.runs for one in run.models}),
+        trends=trends[:MAX_TREND_CARDS],
+        models=sorted({reports.model_label(one.model, one.tier) for run in listing.runs for one in run.models}),
         eval_sets=sorted({name for run in listing.runs for name in eval_sets(run)}),
         states=sorted({run.state for run in listing.runs}),
     )
 
 
-def _listed_words(run: Listed) -> str:
-    models = [reports.named(one.model, one.tier) for one in run.models]
+def _listed_words(run: ListedRun) -> str:
+    models = [reports.model_label(one.model, one.tier) for one in run.models]
     return "\n".join([run.name, run.started_at, *eval_sets(run), *models]).casefold()
 
 
-def _pass_at_1(point: Earlier) -> Estimate:
+def _pass_at_1(point: EarlierRun) -> Estimate:
     return point.headline.pass_at_1 or Estimate(value=None)
 
 
-def _run_row(run: Listed, past: Mapping[tuple[tuple[str, ...], str], Sequence[Earlier]]) -> RunRow:
+def _run_row(run: ListedRun, past: Mapping[tuple[tuple[str, ...], str], Sequence[EarlierRun]]) -> RunRow:
     rows = []
     for headline in run.models:
-        name = reports.named(headline.model, headline.tier)
+        name = reports.model_label(headline.model, headline.tier)
         points = past.get((eval_sets(run), name), ())
         places = [place for place, point in enumerate(points) if point.run.name == run.name]
         earlier = points[places[0] - 1] if places and places[0] else None
@@ -162,7 +164,7 @@ def _run_row(run: Listed, past: Mapping[tuple[tuple[str, ...], str], Sequence[Ea
     return RunRow(run, eval_sets(run), tuple(rows))
 
 
-def _change(earlier: Earlier | None, headline: Headline) -> Estimate | None:
+def _change(earlier: EarlierRun | None, headline: ModelHeadline) -> Estimate | None:
     before = earlier.headline.pass_at_1 if earlier else None
     return difference(before, headline.pass_at_1) if before and headline.pass_at_1 else None
 
@@ -170,8 +172,8 @@ def _change(earlier: Earlier | None, headline: Headline) -> Estimate | None:
 class CellView(NamedTuple):
     """A cell as it is drawn."""
 
-    cell: Cell
-    bars: sparklines.Bars
+    cell: MatrixCell
+    bars: sparklines.OutcomeBars
     label: str
     """The most frequent kind of failure."""
     reason: str
@@ -180,64 +182,64 @@ class CellView(NamedTuple):
     tier: str
 
 
-class LineView(NamedTuple):
+class CaseRowView(NamedTuple):
     """One case in the matrix."""
 
     case: Case
     cells: tuple[CellView, ...]
 
 
-class Sibling(NamedTuple):
+class SiblingCell(NamedTuple):
     """The same case under another model."""
 
     name: str
     model: str
     tier: str
-    cell: Cell
+    cell: MatrixCell
     is_here: bool
 
 
-class Reading(NamedTuple):
+class ReadingPane(NamedTuple):
     """One attempt in the reading pane, and what lies around it."""
 
     case: Case
     name: str
-    row: Row
-    tried: Tried
-    heard: Sequence[Heard]
-    cell: Cell
+    row: AttemptRow
+    tried: AttemptText
+    heard: Sequence[JudgingResult]
+    cell: MatrixCell
     rate: Estimate
-    attempts: tuple[Row, ...]
+    attempts: tuple[AttemptRow, ...]
     """Those of this cell, the nearest where there are many."""
     more: int
     """How many there are besides."""
-    siblings: tuple[Sibling, ...]
+    siblings: tuple[SiblingCell, ...]
     previous: int | None
     next: int | None
 
 
-def run(shelf: Shelf, name: str, asked: Asked) -> str:
+def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
     """A run: headline numbers, the matrix as it is asked for, and the attempt that is being read."""
     opened = shelf.run(name)
     table = shelf.table(opened)
-    names = [reports.named(seat.model, seat.tier) for seat in opened.seats]
+    names = [reports.model_label(seat.model, seat.tier) for seat in opened.seats]
     only = tuple(place for place, one in enumerate(names) if one in asked.texts("only"))
-    query = Query(
+    query = MatrixQuery(
         text=asked.text("q").strip(),
-        outcome=asked.choice("outcome", OUTCOMES),
+        outcome=asked.choice("outcome", OUTCOME_FILTERS),
         label=asked.text("label"),
         tag=asked.text("tag"),
         suite=asked.text("suite"),
         seats=only,
         different=asked.flag("different"),
-        sort=asked.choice("sort", SORTS, "order"),
+        sort=asked.choice("sort", MATRIX_SORTS, "order"),
     )
     in_replies = asked.flag("replies")
-    size = asked.whole("size", SIZES[1], least=1, most=SIZES[-1])
+    size = asked.whole("size", PAGE_SIZES[1], least=1, most=PAGE_SIZES[-1])
     said = shelf.said(opened, query.text) if query.text and in_replies else frozenset()
-    here = page(table.found(query, said), asked.whole("page", 1, least=1, most=1_000_000), size)
+    here = page_slice(table.found(query, said), asked.whole("page", 1, least=1, most=1_000_000), size)
     shown = only or tuple(range(len(names)))
-    reading = _reading(opened, table, query, asked)
+    reading = _reading_pane(opened, table, query, asked)
     summary = shelf.summary(opened)
     values = {
         "q": query.text,
@@ -249,7 +251,7 @@ def run(shelf: Shelf, name: str, asked: Asked) -> str:
         "only": [names[place] for place in only],
         "different": "1" if query.different else "",
         "sort": "" if query.sort == "order" else query.sort,
-        "size": "" if size == SIZES[1] else size,
+        "size": "" if size == PAGE_SIZES[1] else size,
         "page": "" if here.number == 1 else here.number,
         "case": reading.case.id if reading else "",
         "model": reading.tried.model if reading else "",
@@ -258,30 +260,30 @@ def run(shelf: Shelf, name: str, asked: Asked) -> str:
     }
     return _rendered(
         "run.html.j2",
-        **_about(shelf, opened, "matrix"),
-        **_headline(summary),
+        **_run_page_context(shelf, opened, "matrix"),
+        **_headline_context(summary),
         query=query,
         in_replies=in_replies,
         page=here,
         size=size,
-        sizes=sorted({*SIZES, size}),
-        sorts=SORTS,
-        outcomes=OUTCOMES,
-        labels=table.labels.most_common(MOST_LABELS),
-        tags=table.tags.most_common(MOST_LABELS),
-        suites=sorted(table.suites.items())[:MOST_LABELS],
+        sizes=sorted({*PAGE_SIZES, size}),
+        sorts=MATRIX_SORTS,
+        outcomes=OUTCOME_FILTERS,
+        labels=table.labels.most_common(MAX_FILTER_WORDS),
+        tags=table.tags.most_common(MAX_FILTER_WORDS),
+        suites=sorted(table.suites.items())[:MAX_FILTER_WORDS],
         names=names,
         only=only,
         columns=[names[place] for place in shown],
         lines=[_line(opened, table, place, shown) for place in here.cases],
         reading=reading,
         progress=_progress(opened, table),
-        here=Address(["runs", name], values),
+        here=PageUrl(["runs", name], values),
         values=values,
     )
 
 
-def _line(opened: Opened, table: Table, place: int, seats: Sequence[int]) -> LineView:
+def _line(opened: RunView, table: CaseMatrix, place: int, seats: Sequence[int]) -> CaseRowView:
     cells = []
     for seat in seats:
         cell = table.cells[place][seat]
@@ -294,10 +296,10 @@ def _line(opened: Opened, table: Table, place: int, seats: Sequence[int]) -> Lin
         drawn = sparklines.bars([row.outcome for row in rows])
         reason = said.removeprefix(f"{most}: ")
         cells.append(CellView(cell, drawn, most, reason, opened.seats[seat].model, opened.seats[seat].tier))
-    return LineView(opened.cases[place], tuple(cells))
+    return CaseRowView(opened.cases[place], tuple(cells))
 
 
-def _reading(opened: Opened, table: Table, query: Query, asked: Asked) -> Reading | None:
+def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked: QueryParameters) -> ReadingPane | None:
     """The attempt that the address names; where it names none, nothing is read."""
     if not asked.text("case"):
         return None
@@ -305,19 +307,21 @@ def _reading(opened: Opened, table: Table, query: Query, asked: Asked) -> Readin
     cases = [place for place, case in enumerate(opened.cases) if case.id == case_id]
     seats = [place for place, seat in enumerate(opened.seats) if (seat.model, seat.tier) == (model, tier)]
     if not cases or not seats:
-        raise Refused(404, f'no attempts of "{reports.line(model, 80)}" at "{reports.line(case_id, 80)}" in this run')
+        raise ViewerRequestError(
+            404, f'no attempts of "{reports.line(model, 80)}" at "{reports.line(case_id, 80)}" in this run'
+        )
     cell = table.cells[cases[0]][seats[0]]
     rows = [table.rows[place] for place in cell.places]
     number = asked.whole("number", 0, least=1, most=1_000_000)
     chosen = [row for row in rows if row.number == number] if number else _worth_reading(rows, table, query)
     tried = opened.attempt(case_id, model, tier, chosen[0].number) if chosen else None
     if tried is None:
-        raise Refused(404, f'no such attempt at "{reports.line(case_id, 80)}" in this run')
+        raise ViewerRequestError(404, f'no such attempt at "{reports.line(case_id, 80)}" in this run')
     at = rows.index(chosen[0])
-    near = rows[max(0, min(at - NEAR // 2, len(rows) - NEAR)) :][:NEAR]
-    return Reading(
+    near = rows[max(0, min(at - MAX_NEARBY_ATTEMPTS // 2, len(rows) - MAX_NEARBY_ATTEMPTS)) :][:MAX_NEARBY_ATTEMPTS]
+    return ReadingPane(
         case=tried.case,
-        name=reports.named(model, tier),
+        name=reports.model_label(model, tier),
         row=chosen[0],
         tried=tried,
         heard=opened.heard(tried),
@@ -326,7 +330,7 @@ def _reading(opened: Opened, table: Table, query: Query, asked: Asked) -> Readin
         attempts=tuple(near),
         more=len(rows) - len(near),
         siblings=tuple(
-            Sibling(reports.named(*seat), *seat, table.cells[cases[0]][place], place == seats[0])
+            SiblingCell(reports.model_label(*seat), *seat, table.cells[cases[0]][place], place == seats[0])
             for place, seat in enumerate(opened.seats)
         ),
         previous=rows[at - 1].number if at else None,
@@ -334,22 +338,22 @@ def _reading(opened: Opened, table: Table, query: Query, asked: Asked) -> Readin
     )
 
 
-def _worth_reading(rows: Sequence[Row], table: Table, query: Query) -> list[Row]:
+def _worth_reading(rows: Sequence[AttemptRow], table: CaseMatrix, query: MatrixQuery) -> list[AttemptRow]:
     """The attempts of a cell, what was asked for and failed first."""
     return sorted(rows, key=lambda row: (not table.is_shown(row, query), row.outcome == "correct", row.number))
 
 
-def _about(shelf: Shelf, opened: Opened, where: str) -> dict[str, Any]:
+def _run_page_context(shelf: RunCache, opened: RunView, where: str) -> dict[str, Any]:
     """What the head of every page about a run needs."""
     listing = shelf.listing()
     listed = next((one for one in listing.runs if one.name == opened.name), None)
     earlier = None
     if listed is not None:
-        past = histories(listing.runs)
+        past = run_histories(listing.runs)
         earlier = next((row.earlier for row in _run_row(listed, past).models if row.earlier), None)
     return {
         "opened": opened,
-        "folder": nearby(opened.folder),
+        "folder": displayed_path(opened.folder),
         "info": opened.info,
         "where": where,
         "state": "growing" if opened.is_growing else listed.state if listed else "done",
@@ -357,7 +361,7 @@ def _about(shelf: Shelf, opened: Opened, where: str) -> dict[str, Any]:
         "earlier": earlier,
         "has_suites": any(case.suite for case in opened.cases),
         "has_tiers": bool(opened.info.experiment or opened.info.panel) or len(opened.seats) > 1,
-        "pulse": address(["runs", opened.name, "pulse"]),
+        "pulse": url_path(["runs", opened.name, "pulse"]),
         "version": opened.version,
     }
 
@@ -367,86 +371,86 @@ class HeadlineRow(NamedTuple):
 
     name: str
     model: ModelSummary
-    scale: sparklines.Scale | None
+    scale: sparklines.IntervalScale | None
     first: tuple[int, Estimate] | None
     """pass@k at the smallest k."""
     others: tuple[tuple[int, Estimate], ...]
 
 
-def _headline(summary: Summary) -> dict[str, Any]:
+def _headline_context(summary: Summary) -> dict[str, Any]:
     rows = []
     for model in summary.models:
         sizes = sorted(model.pass_at.items())
         first = sizes[0] if sizes else None
-        name = reports.named(model.model, model.tier)
+        name = reports.model_label(model.model, model.tier)
         rows.append(HeadlineRow(name, model, sparklines.scale(first[1]) if first else None, first, tuple(sizes[1:])))
-    every = reports.figures(summary.models)
+    every = reports.metric_rows(summary.models)
     return {
         "summary": summary,
         "headline": rows,
         "figures": every,
         "footnotes": reports.footnotes(every),
-        "verified": reports.verified(summary.models),
-        "concerns": reports.concerns(summary.models),
+        "verified": reports.verification_text(summary.models),
+        "concerns": reports.flagged_attempts(summary.models),
     }
 
 
-class Progress(NamedTuple):
+class ViewedRunProgress(NamedTuple):
     """How far a run is."""
 
     done: int
     planned: int
 
 
-def _progress(opened: Opened, table: Table) -> Progress | None:
+def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
     """How many attempts are judged of those that were planned; None where nobody knows how many are."""
     if opened.info.samples is None:
         return None
     planned = opened.info.samples * len(opened.cases) * len(opened.seats)
     done = sum(cell.attempts for cells in table.cells for cell in cells)
-    return Progress(done, max(planned, done)) if planned else None
+    return ViewedRunProgress(done, max(planned, done)) if planned else None
 
 
-def attempt(shelf: Shelf, name: str, asked: Asked) -> str:
+def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> str:
     """Everything about one attempt."""
     opened = shelf.run(name)
     table = shelf.table(opened)
-    reading = _reading(opened, table, Query(), asked)
+    reading = _reading_pane(opened, table, MatrixQuery(), asked)
     if reading is None:
-        raise Refused(404, "name an attempt: ?case=CASE&model=MODEL&number=1")
+        raise ViewerRequestError(404, "name an attempt: ?case=CASE&model=MODEL&number=1")
     place = table.rows.index(reading.row, reading.cell.places.start)
     return _rendered(
         "attempt_page.html.j2",
-        **_about(shelf, opened, "attempt"),
+        **_run_page_context(shelf, opened, "attempt"),
         reading=reading,
-        before=_step(opened, place, -1),
-        after=_step(opened, place, 1),
+        before=_attempt_link(opened, place, -1),
+        after=_attempt_link(opened, place, 1),
         next_wrong=_next_wrong(opened, place),
     )
 
 
-class Step(NamedTuple):
+class AttemptLink(NamedTuple):
     """Another attempt of the run."""
 
     href: str
     told: str
 
 
-def _step(opened: Opened, place: int, by: int) -> Step | None:
+def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
     place += by
     if not 0 <= place < len(opened.rows):
         return None
     row = opened.rows[place]
     case, seat = opened.cases[row.case], opened.seats[row.seat]
     values: dict[str, str | int] = {"case": case.id, "model": seat.model, "tier": seat.tier, "number": row.number}
-    told = f"{reports.line(case.id, 60)}, {reports.line(reports.named(*seat), 60)}, attempt {row.number}"
-    return Step(address(["runs", opened.name, "attempt"], values), told)
+    told = f"{reports.line(case.id, 60)}, {reports.line(reports.model_label(*seat), 60)}, attempt {row.number}"
+    return AttemptLink(url_path(["runs", opened.name, "attempt"], values), told)
 
 
-def _next_wrong(opened: Opened, place: int) -> Step | None:
+def _next_wrong(opened: RunView, place: int) -> AttemptLink | None:
     for further in range(place + 1, len(opened.rows)):
         if opened.rows[further].outcome == "wrong":
-            return _step(opened, further, 0)
+            return _attempt_link(opened, further, 0)
     return None
 
 
@@ -458,26 +462,26 @@ class SideChoice(NamedTuple):
     models: tuple[str, ...]
 
 
-class Beside(NamedTuple):
+class SideBySideAttempts(NamedTuple):
     """An attempt of each side at one case, beside each other."""
 
-    change: Changed
-    left: Tried | None
-    right: Tried | None
-    left_rows: tuple[Row, ...]
-    right_rows: tuple[Row, ...]
-    pairs: Sequence[text_diff.Pair] | None
+    change: ComparedCase
+    left: AttemptText | None
+    right: AttemptText | None
+    left_rows: tuple[AttemptRow, ...]
+    right_rows: tuple[AttemptRow, ...]
+    pairs: Sequence[text_diff.TextDiffRow] | None
     """None where the texts are too long to be compared."""
     what: str
     """`reply` or `code`."""
 
 
-def compare(shelf: Shelf, asked: Asked) -> str:
+def compare(shelf: RunCache, asked: QueryParameters) -> str:
     """Two runs, or two models: the gate's verdict, then case by case, culprits first, and two replies side by side."""
     listing = shelf.listing()
     names, hint = _sides(listing.runs, asked)
     alpha, margin = asked.share("alpha", 0.05), asked.share("margin", 0.05)
-    state = asked.choice("state", ("all", "changed", *STATES), "changed")
+    state = asked.choice("state", ("all", "changed", *CASE_CHANGE_STATES), "changed")
     what = asked.choice("what", ("reply", "code"), "reply")
     values = {
         "baseline": names[0],
@@ -487,16 +491,16 @@ def compare(shelf: Shelf, asked: Asked) -> str:
         "state": "" if state == "changed" else state,
         "what": "" if what == "reply" else what,
     }
-    choices = [_choice(one) for one in listing.runs[:CHOICES] if one.state != "broken" and one.models]
+    choices = [_choice(one) for one in listing.runs[:MAX_COMPARISON_CHOICES] if one.state != "broken" and one.models]
     context: dict[str, Any] = {
         "choices": choices,
         "known": {side for one in choices for side in (one.name, *(f"{one.name}@{model}" for model in one.models))},
         "hint": hint,
         "values": values,
-        "here": Address(["compare"], values),
+        "here": PageUrl(["compare"], values),
         "state": state,
         "what": what,
-        "states": STATES,
+        "states": CASE_CHANGE_STATES,
         "compared": None,
     }
     if not all(names):
@@ -508,14 +512,14 @@ def compare(shelf: Shelf, asked: Asked) -> str:
         for one in found.changes
         if state == "all" or one.state == state or (state == "changed" and one.state != SAME)
     ]
-    here = page(range(len(wanted)), asked.whole("page", 1, least=1, most=1_000_000), SIZES[1])
+    here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=1_000_000), PAGE_SIZES[1])
     values["page"] = "" if here.number == 1 else str(here.number)
-    beside = _beside(shelf, found, (baseline, current), asked, what)
+    beside = _side_by_side_attempts(shelf, found, (baseline, current), asked, what)
     if beside is not None:
         values |= {"case": beside.change.case, "of": beside.change.model}
         values |= {"left": str(beside.left.number)} if beside.left else {}
         values |= {"right": str(beside.right.number)} if beside.right else {}
-    counts = {one: sum(change.state == one for change in found.changes) for one in STATES}
+    counts = {one: sum(change.state == one for change in found.changes) for one in CASE_CHANGE_STATES}
     return _rendered(
         "compare.html.j2",
         **context
@@ -523,7 +527,7 @@ def compare(shelf: Shelf, asked: Asked) -> str:
             "compared": found,
             "decision": found.gated.decision,
             "told": [(model, list(reasons(model, found.gated.decision))) for model in found.gated.decision.models],
-            "words": WORDS,
+            "words": VERDICT_WORDS,
             "warnings": found.gated.warnings,
             "pairing": found.gated.pairing,
             "baseline": baseline,
@@ -538,7 +542,7 @@ def compare(shelf: Shelf, asked: Asked) -> str:
     )
 
 
-def _sides(runs: Sequence[Listed], asked: Asked) -> tuple[tuple[str, str], str]:
+def _sides(runs: Sequence[ListedRun], asked: QueryParameters) -> tuple[tuple[str, str], str]:
     """The two sides that are named, or ticked in the list; and what to do where that are not two."""
     ticked = [one.name for one in reversed(runs) if one.name in asked.texts("run")]
     if len(ticked) == 2:
@@ -560,12 +564,14 @@ def _means(cases: Sequence[tuple[Trials, Trials]]) -> tuple[float, float] | None
     return before, math.fsum(new.passes / new.attempts for _, new in judged) / len(judged)
 
 
-def _choice(run: Listed) -> SideChoice:
-    models = tuple(reports.named(one.model, one.tier) for one in run.models)
+def _choice(run: ListedRun) -> SideChoice:
+    models = tuple(reports.model_label(one.model, one.tier) for one in run.models)
     return SideChoice(run.name, run.started_at, models if len(models) > 1 else ())
 
 
-def _beside(shelf: Shelf, found: Compared, sides: tuple[Side, Side], asked: Asked, what: str) -> Beside | None:
+def _side_by_side_attempts(
+    shelf: RunCache, found: SideComparison, sides: tuple[RunViewSide, RunViewSide], asked: QueryParameters, what: str
+) -> SideBySideAttempts | None:
     case, of = asked.text("case"), asked.text("of")
     change = next((one for one in found.changes if one.case == case and (not of or one.model == of)), None)
     if change is None:
@@ -577,15 +583,15 @@ def _beside(shelf: Shelf, found: Compared, sides: tuple[Side, Side], asked: Aske
     # what was right before and is wrong now is what a reader looks for, or the other way round
     wanted = ("correct", "wrong") if change.delta <= 0 else ("wrong", "correct")
     tried = [
-        _chosen(side.opened, of_case, asked.whole(which, 0, least=1, most=1_000_000), outcome)
+        _chosen_attempt(side.opened, of_case, asked.whole(which, 0, least=1, most=1_000_000), outcome)
         for side, of_case, which, outcome in zip(sides, rows, ("left", "right"), wanted, strict=True)
     ]
     left, right = (_text(one, what) for one in tried)
     pairs = text_diff.side_by_side(left, right) if text_diff.is_comparable(left, right) else None
-    return Beside(change, tried[0], tried[1], tuple(rows[0]), tuple(rows[1]), pairs, what)
+    return SideBySideAttempts(change, tried[0], tried[1], tuple(rows[0]), tuple(rows[1]), pairs, what)
 
 
-def _attempts(shelf: Shelf, opened: Opened, case_id: str, name: str) -> list[Row]:
+def _attempts(shelf: RunCache, opened: RunView, case_id: str, name: str) -> list[AttemptRow]:
     """The attempts of one model at one case, each by its name."""
     cells = shelf.table(opened).cells
     return [
@@ -593,12 +599,12 @@ def _attempts(shelf: Shelf, opened: Opened, case_id: str, name: str) -> list[Row
         for place, case in enumerate(opened.cases)
         if case.id == case_id
         for seat, cell in zip(opened.seats, cells[place], strict=True)
-        if reports.named(*seat) == name
+        if reports.model_label(*seat) == name
         for number in cell.places
     ]
 
 
-def _chosen(opened: Opened, rows: Sequence[Row], number: int, outcome: str) -> Tried | None:
+def _chosen_attempt(opened: RunView, rows: Sequence[AttemptRow], number: int, outcome: str) -> AttemptText | None:
     ranked = sorted(rows, key=lambda row: (row.number != number, row.outcome != outcome, row.number))
     if not ranked:
         return None
@@ -606,7 +612,7 @@ def _chosen(opened: Opened, rows: Sequence[Row], number: int, outcome: str) -> T
     return opened.attempt(opened.cases[ranked[0].case].id, seat.model, seat.tier, ranked[0].number)
 
 
-def _text(tried: Tried | None, what: str) -> str:
+def _text(tried: AttemptText | None, what: str) -> str:
     if tried is None:
         return ""
     if what == "code" and tried.verdict is not None and tried.verdict.found.code is not None:
@@ -614,7 +620,7 @@ def _text(tried: Tried | None, what: str) -> str:
     return reports.plain(tried.reply.answer.text) if tried.reply else ""
 
 
-class ClassPiece(NamedTuple):
+class ClassBarSegment(NamedTuple):
     """The responses of one class in a suite, as a piece of a bar."""
 
     name: str
@@ -624,12 +630,12 @@ class ClassPiece(NamedTuple):
     width: float
 
 
-class SuiteRow(NamedTuple):
+class SuiteScoreRow(NamedTuple):
     """One suite under one model."""
 
     score: SuiteScore
-    scale: sparklines.Scale | None
-    pieces: tuple[ClassPiece, ...]
+    scale: sparklines.IntervalScale | None
+    pieces: tuple[ClassBarSegment, ...]
 
 
 class SuiteView(NamedTuple):
@@ -637,11 +643,11 @@ class SuiteView(NamedTuple):
 
     name: str
     overall: str
-    rows: tuple[SuiteRow, ...]
+    rows: tuple[SuiteScoreRow, ...]
     beneath: tuple[tuple[str, str], ...]
 
 
-def suites(shelf: Shelf, name: str) -> str:
+def suites(shelf: RunCache, name: str) -> str:
     """What the suites of a run score, and of which classes their responses are."""
     opened = shelf.run(name)
     models = [model for model in shelf.summary(opened).models if model.suites]
@@ -650,50 +656,50 @@ def suites(shelf: Shelf, name: str) -> str:
         if model.suites is not None:
             rows = tuple(_suite_row(score) for score in model.suites.suites)
             views.append(SuiteView(table.model, reports.rate(model.suites.overall), rows, table.beneath))
-    return _rendered("suites.html.j2", **_about(shelf, opened, "suites"), tables=views)
+    return _rendered("suites.html.j2", **_run_page_context(shelf, opened, "suites"), tables=views)
 
 
-def _suite_row(score: SuiteScore) -> SuiteRow:
+def _suite_row(score: SuiteScore) -> SuiteScoreRow:
     total = sum(score.classes.values())
     pieces, x = [], 0.0
     for name, count in score.classes.items():
         width = 100 * count / total
-        tone = name if name in CLASSES else "other"
-        pieces.append(ClassPiece(name, count, tone, round(x, 2), round(width, 2)))
+        tone = name if name in RESPONSE_CLASSES else "other"
+        pieces.append(ClassBarSegment(name, count, tone, round(x, 2), round(width, 2)))
         x += width
-    return SuiteRow(score, sparklines.scale(score.score), tuple(pieces))
+    return SuiteScoreRow(score, sparklines.scale(score.score), tuple(pieces))
 
 
-def tiers(shelf: Shelf, name: str) -> str:
+def tiers(shelf: RunCache, name: str) -> str:
     """What the tiers of a run achieve and cost, as tables and charts."""
     opened = shelf.run(name)
     analysis = shelf.analysis(opened)
     return _rendered(
         "tiers.html.j2",
-        **_about(shelf, opened, "tiers"),
+        **_run_page_context(shelf, opened, "tiers"),
         analysis=analysis,
-        tables=tables(analysis),
+        tables=tier_tables(analysis),
         charts=shelf.charts(opened),
     )
 
 
-def trouble(status: int, message: str) -> str:
+def error_page(status: int, message: str) -> str:
     """A page that says what is wrong, and the way back."""
     return _rendered("trouble.html.j2", status=status, message=message)
 
 
-def reading(name: str) -> str:
+def loading_page(name: str) -> str:
     """The page of a run while it is read for the first time."""
     return _rendered("being_read.html.j2", name=name)
 
 
-def locked() -> str:
+def login_page() -> str:
     """The page that asks for the key."""
     return _rendered("locked.html.j2")
 
 
 @cache
-def statics() -> dict[str, tuple[bytes, str]]:
+def static_files() -> dict[str, tuple[bytes, str]]:
     """The files that pages refer to, by name, each with its type."""
     viewer, shared = files("steelyard.viewer") / "static", files("steelyard.reports")
     return {
@@ -707,7 +713,7 @@ def statics() -> dict[str, tuple[bytes, str]]:
 @cache
 def _static(name: str) -> str:
     """The address of a static file, another one for another content."""
-    content, _ = statics()[name]
+    content, _ = static_files()[name]
     return f"/static/{name}?v={hashlib.blake2b(content, digest_size=6).hexdigest()}"
 
 
@@ -726,12 +732,12 @@ def _signed(value: float) -> str:
     return f"{round(value * 100, 1) + 0.0:+.1f}"
 
 
-def _moved(change: Estimate) -> str:
+def _direction(change: Estimate) -> str:
     """Which way something went, `even` where that may be chance."""
     return "up" if (change.low or 0) > 0 else "down" if (change.high or 0) < 0 else "even"
 
 
-def _moment(text: str) -> str:
+def _readable_timestamp(text: str) -> str:
     """A moment as people read it; whatever else stands there is left as it is."""
     return reports.line(text, 40).replace("T", " ")[:16] if len(text) >= 16 and text[10] == "T" else reports.line(text)
 
@@ -742,8 +748,8 @@ def _environment() -> jinja2.Environment:
     filters: dict[str, Callable[..., Any]] = {
         "breakable": _breakable,
         "counted_option": _counted_option,
-        "moment": _moment,
-        "moved": _moved,
+        "moment": _readable_timestamp,
+        "moved": _direction,
         "pair": lambda value: (value, reports.line(value, 60)),
         "points": reports.points,
         "rate": reports.rate,
@@ -751,7 +757,12 @@ def _environment() -> jinja2.Environment:
         "signed": _signed,
     }
     environment.filters |= filters
-    environment.globals |= {"address": address, "named": reports.named, "shown": SHOWN, "static": _static}
+    environment.globals |= {
+        "address": url_path,
+        "named": reports.model_label,
+        "shown": MAX_SHOWN_TEXT_CHARACTERS,
+        "static": _static,
+    }
     return environment
 
 

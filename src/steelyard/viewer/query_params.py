@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from steelyard.errors import nearest, shown
+from steelyard.errors import did_you_mean, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-LONGEST = 400
+MAX_QUERY_VALUE_CHARACTERS = 400
 """Characters of a value."""
-MOST = 60
+MAX_QUERY_VALUES = 60
 """Values in one address."""
 
 
-class Refused(Exception):
+class ViewerRequestError(Exception):
     """A request that gets no answer but this sentence."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -26,29 +26,33 @@ class Refused(Exception):
         self.message = message
 
 
-class Asked:
+class QueryParameters:
     """The values of an address."""
 
     def __init__(self, query: str) -> None:
         try:
-            pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST, errors="strict")
+            pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_QUERY_VALUES, errors="strict")
         except UnicodeDecodeError:
-            raise Refused(400, "the address is not UTF-8") from None
+            raise ViewerRequestError(400, "the address is not UTF-8") from None
         except ValueError:
-            raise Refused(400, f"an address has at most {MOST} values") from None
+            raise ViewerRequestError(400, f"an address has at most {MAX_QUERY_VALUES} values") from None
         self._values: dict[str, list[str]] = {}
         for name, value in pairs:
-            if len(name) > LONGEST or len(value) > LONGEST:
-                raise Refused(400, f"a value in an address has at most {LONGEST} characters")
+            if len(name) > MAX_QUERY_VALUE_CHARACTERS or len(value) > MAX_QUERY_VALUE_CHARACTERS:
+                raise ViewerRequestError(
+                    400, f"a value in an address has at most {MAX_QUERY_VALUE_CHARACTERS} characters"
+                )
             self._values.setdefault(name, []).append(value)
 
     def check(self, known: Collection[str], repeated: Collection[str] = ()) -> None:
         """Refuse values that nobody reads, and two where one is meant."""
         for name, values in self._values.items():
             if name not in known and name not in repeated:
-                raise Refused(400, f"unknown parameter {shown(name)} ({nearest(name[:80], [*known, *repeated])})")
+                raise ViewerRequestError(
+                    400, f"unknown parameter {short_quote(name)} ({did_you_mean(name[:80], [*known, *repeated])})"
+                )
             if len(values) > 1 and name not in repeated:
-                raise Refused(400, f'parameter "{name}" is given twice')
+                raise ViewerRequestError(400, f'parameter "{name}" is given twice')
 
     def text(self, name: str) -> str:
         """What is given, or nothing."""
@@ -66,7 +70,7 @@ class Asked:
         """`1` for yes; nothing or `0` for no."""
         given = self.text(name)
         if given not in ("", "0", "1"):
-            raise Refused(400, f'"{name}" is 1 or 0, not {shown(given)}')
+            raise ViewerRequestError(400, f'"{name}" is 1 or 0, not {short_quote(given)}')
         return given == "1"
 
     def whole(self, name: str, default: int, *, least: int, most: int) -> int:
@@ -75,7 +79,9 @@ class Asked:
             return default
         given = self.text(name)
         if not re.fullmatch(r"[0-9]{1,9}", given, re.ASCII) or not least <= int(given) <= most:
-            raise Refused(400, f'"{name}" is a whole number from {least} to {most}, not {shown(given)}')
+            raise ViewerRequestError(
+                400, f'"{name}" is a whole number from {least} to {most}, not {short_quote(given)}'
+            )
         return int(given)
 
     def share(self, name: str, default: float) -> float:
@@ -84,7 +90,9 @@ class Asked:
             return default
         given = self.text(name)
         if not re.fullmatch(r"0\.[0-9]{1,6}", given, re.ASCII) or not float(given):
-            raise Refused(400, f'"{name}" is a number between 0 and 1, such as 0.05, not {shown(given)}')
+            raise ViewerRequestError(
+                400, f'"{name}" is a number between 0 and 1, such as 0.05, not {short_quote(given)}'
+            )
         return float(given)
 
     def choice(self, name: str, known: Collection[str], default: str = "") -> str:
@@ -93,14 +101,16 @@ class Asked:
         if not given:
             return default
         if given not in known:
-            raise Refused(400, f'"{name}" cannot be {shown(given)} ({nearest(given[:80], known)})')
+            raise ViewerRequestError(
+                400, f'"{name}" cannot be {short_quote(given)} ({did_you_mean(given[:80], known)})'
+            )
         return given
 
 
-def address(path: Sequence[str], values: Mapping[str, Any] | None = None, mark: str = "") -> str:
+def url_path(path: Sequence[str], values: Mapping[str, Any] | None = None, mark: str = "") -> str:
     """An address on this server; whatever the names hold, it leads nowhere else.
 
-    >>> address(["runs", "a/../b"], {"case": "<x>", "page": 2}, "pane")
+    >>> url_path(["runs", "a/../b"], {"case": "<x>", "page": 2}, "pane")
     '/runs/a%2F..%2Fb?case=%3Cx%3E&page=2#pane'
     """
     where = "/" + "/".join(quote(piece, safe="", errors="surrogateescape") for piece in path)

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.store import Fenced
+from steelyard.store import UntrustedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from steelyard.viewer.run_view import Opened
+    from steelyard.viewer.run_view import RunView
 
 
-class _Answer(msgspec.Struct):
+class _ReplyText(msgspec.Struct):
     text: str = ""
 
 
-class _Said(msgspec.Struct):
+class _JournalReplyLine(msgspec.Struct):
     """What is looked at of a line of the journal; the rest of it is not even decoded."""
 
     kind: str
@@ -27,20 +27,20 @@ class _Said(msgspec.Struct):
     model: str
     number: int
     tier: str = ""
-    answer: _Answer | None = None
+    answer: _ReplyText | None = None
 
 
-_decoder = msgspec.json.Decoder(_Said)
+_decoder = msgspec.json.Decoder(_JournalReplyLine)
 
 
-def places(opened: Opened, text: str) -> frozenset[int]:
+def rows_with_text(opened: RunView, text: str) -> frozenset[int]:
     """The places of the rows whose last reply holds a text, whatever the case of its letters; reads the journal once."""
     wanted = text.casefold()
     cases = {case.id: place for place, case in enumerate(opened.cases)}
     seats = {(seat.model, seat.tier): place for place, seat in enumerate(opened.seats)}
     rows = {row[:3]: place for place, row in enumerate(opened.rows)}
     found: dict[int, bool] = {}
-    stored = Fenced(opened.folder)
+    stored = UntrustedRun(opened.folder)
     for path in stored.journals():
         for said in _lines(stored, path):
             key = cases.get(said.case, -1), seats.get((said.model, said.tier), -1), said.number
@@ -50,7 +50,7 @@ def places(opened: Opened, text: str) -> frozenset[int]:
     return frozenset(place for place, holds in found.items() if holds)
 
 
-def _lines(stored: Fenced, path: Path) -> Iterator[_Said]:
+def _lines(stored: UntrustedRun, path: Path) -> Iterator[_JournalReplyLine]:
     try:
         lines = stored.open(path)
     except OSError:

@@ -8,42 +8,42 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import InputError, SteelyardError, nearest
-from steelyard.reports.figures import named
-from steelyard.store import Fenced
+from steelyard.errors import InputError, SteelyardError, did_you_mean
+from steelyard.reports.figures import model_label
+from steelyard.store import UntrustedRun
 from steelyard.viewer import compare_runs, reply_search
-from steelyard.viewer.cache import Kept
-from steelyard.viewer.matrix import Table
-from steelyard.viewer.query_params import Refused
-from steelyard.viewer.run_view import uncollected
+from steelyard.viewer.cache import SingleFlightCache
+from steelyard.viewer.matrix import CaseMatrix
+from steelyard.viewer.query_params import ViewerRequestError
+from steelyard.viewer.run_view import garbage_collection_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from steelyard.analysis.summary import Headline, Summary
-    from steelyard.reports.charts.svg import Drawing
-    from steelyard.tiers.analysis import Analysis
-    from steelyard.viewer.run_list import Library, Listed, Listing
-    from steelyard.viewer.run_view import Opened
+    from steelyard.analysis.summary import ModelHeadline, Summary
+    from steelyard.reports.charts.svg import InlineSvg
+    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
+    from steelyard.viewer.run_view import RunView
 
-LARGEST_ANALYSED = 64 << 20
+MAX_ANALYSED_JOURNAL_BYTES = 64 << 20
 """Bytes of the journals of a run whose tiers are analysed on a page: the analysis holds their texts in memory."""
 
-PAUSES = 10
+SUMMARY_PAUSE_FACTOR = 10
 """How many times as long as it took to add up a growing run it is not added up again."""
 
 
-class Earlier(NamedTuple):
+class EarlierRun(NamedTuple):
     """The same eval set under the same model, at some time."""
 
-    run: Listed
-    headline: Headline
+    run: ListedRun
+    headline: ModelHeadline
 
 
-class Side(NamedTuple):
+class RunViewSide(NamedTuple):
     """One side of a comparison: a run, or one model of it."""
 
-    opened: Opened
+    opened: RunView
     model: str
     """As `RUN@MODEL` names it; empty for all models."""
 
@@ -52,49 +52,49 @@ class Side(NamedTuple):
         return f"{self.opened.name}@{self.model}" if self.model else self.opened.name
 
 
-class Drawn(NamedTuple):
+class PageChart(NamedTuple):
     """A chart as it stands on a page."""
 
     title: str
     subtitle: str
-    drawing: Drawing
+    drawing: InlineSvg
 
 
-class _Taken(NamedTuple):
+class _TimedSummary(NamedTuple):
     """A summary of a run that grows, and until when it will do."""
 
     summary: Summary
     until: float
 
 
-class Shelf:
+class RunCache:
     """All that requests share; safe to be used by several threads."""
 
-    def __init__(self, library: Library, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, library: RunCatalog, clock: Callable[[], float] = time.monotonic) -> None:
         self._library = library
         self._clock = clock
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Event] = {}
-        self._summaries: dict[str, _Taken] = {}
-        self._tables: Kept[Table] = Kept(4)
-        self._searches: Kept[frozenset[int]] = Kept(32)
-        self._comparisons: Kept[compare_runs.Compared] = Kept(4)
-        self._analyses: Kept[Analysis] = Kept(2)
-        self._charts: Kept[list[Drawn]] = Kept(2)
+        self._summaries: dict[str, _TimedSummary] = {}
+        self._tables: SingleFlightCache[CaseMatrix] = SingleFlightCache(4)
+        self._searches: SingleFlightCache[frozenset[int]] = SingleFlightCache(32)
+        self._comparisons: SingleFlightCache[compare_runs.SideComparison] = SingleFlightCache(4)
+        self._analyses: SingleFlightCache[ExperimentAnalysis] = SingleFlightCache(2)
+        self._charts: SingleFlightCache[list[PageChart]] = SingleFlightCache(2)
 
-    def listing(self) -> Listing:
+    def listing(self) -> RunListing:
         """All runs, the newest first."""
         return self._library.listed()
 
-    def run(self, name: str) -> Opened:
+    def run(self, name: str) -> RunView:
         """The run of this name as it is now."""
         try:
             return self._library.open(name)
         except SteelyardError as error:
             if any(listed.name == name for listed in self.listing().runs):
                 # where the folder lies is nobody's business but its owner's
-                raise Refused(409, str(error).replace(f"{self._library.root}/", "")) from None
-            raise Refused(404, f'no run "{name[:100]}" here') from None
+                raise ViewerRequestError(409, str(error).replace(f"{self._library.root}/", "")) from None
+            raise ViewerRequestError(404, f'no run "{name[:100]}" here') from None
 
     def is_read(self, name: str, patience: float) -> bool:
         """Whether a run has been read, or is so within these seconds; it is read on if it is not."""
@@ -118,7 +118,7 @@ class Shelf:
             self._library.open(name)
         done.set()
 
-    def summary(self, opened: Opened) -> Summary:
+    def summary(self, opened: RunView) -> Summary:
         """What a run adds up to; of a growing one what it did a little while ago, where adding up takes its time."""
         with self._lock:
             taken = self._summaries.get(opened.name) if opened.is_growing else None
@@ -130,24 +130,24 @@ class Shelf:
         with self._lock:
             self._summaries.pop(opened.name, None)
             if opened.is_growing:
-                self._summaries[opened.name] = _Taken(summary, ended + PAUSES * (ended - began))
+                self._summaries[opened.name] = _TimedSummary(summary, ended + SUMMARY_PAUSE_FACTOR * (ended - began))
         return summary
 
-    def table(self, opened: Opened) -> Table:
+    def table(self, opened: RunView) -> CaseMatrix:
         """The matrix of a run."""
 
-        def add_up() -> Table:
-            with uncollected():
-                return Table(opened.cases, len(opened.seats), opened.rows)
+        def add_up() -> CaseMatrix:
+            with garbage_collection_paused():
+                return CaseMatrix(opened.cases, len(opened.seats), opened.rows)
 
         return self._tables.get((opened.name, opened.version), add_up)
 
-    def said(self, opened: Opened, text: str) -> frozenset[int]:
+    def said(self, opened: RunView, text: str) -> frozenset[int]:
         """The rows whose replies hold a text."""
         key = opened.name, opened.version, text.casefold()
-        return self._searches.get(key, lambda: reply_search.places(opened, text))
+        return self._searches.get(key, lambda: reply_search.rows_with_text(opened, text))
 
-    def side(self, name: str) -> Side:
+    def side(self, name: str) -> RunViewSide:
         """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is none."""
         names = {listed.name for listed in self.listing().runs}
         parts = name.split("@")
@@ -156,67 +156,72 @@ class Shelf:
             run, model = "@".join(parts[:count]), "@".join(parts[count:])
             if run in names:
                 opened = self.run(run)
-                known = [named(seat.model, seat.tier) for seat in opened.seats]
+                known = [model_label(seat.model, seat.tier) for seat in opened.seats]
                 if model and model not in known:
-                    raise Refused(404, f'{run}: no model "{model[:100]}" ({nearest(model[:80], known)})')
-                return Side(opened, model)
-        raise Refused(404, f'no run "{name[:100]}" here')
+                    raise ViewerRequestError(
+                        404, f'{run}: no model "{model[:100]}" ({did_you_mean(model[:80], known)})'
+                    )
+                return RunViewSide(opened, model)
+        raise ViewerRequestError(404, f'no run "{name[:100]}" here')
 
-    def compared(self, baseline: Side, current: Side, *, alpha: float, margin: float) -> compare_runs.Compared:
+    def compared(
+        self, baseline: RunViewSide, current: RunViewSide, *, alpha: float, margin: float
+    ) -> compare_runs.SideComparison:
         """What changed from one side to the other."""
         sides = [(side.name, side.opened.version) for side in (baseline, current)]
 
-        def work_out() -> compare_runs.Compared:
-            old, new = (compare_runs.side(side.opened, side.model) for side in (baseline, current))
-            return compare_runs.compared(old, new, alpha=alpha, margin=margin)
+        def work_out() -> compare_runs.SideComparison:
+            old, new = (compare_runs.comparison_side(side.opened, side.model) for side in (baseline, current))
+            return compare_runs.side_comparison(old, new, alpha=alpha, margin=margin)
 
         try:
             return self._comparisons.get((*sides, alpha, margin), work_out)
         except InputError as error:
-            raise Refused(409, str(error)) from None
+            raise ViewerRequestError(409, str(error)) from None
 
-    def analysis(self, opened: Opened) -> Analysis:
+    def analysis(self, opened: RunView) -> ExperimentAnalysis:
         """What the tiers of a run come to, or its models where it has none."""
 
-        def work_out() -> Analysis:
+        def work_out() -> ExperimentAnalysis:
             from steelyard.engine.results import tier_runs
 
-            stored = Fenced(opened.folder)
+            stored = UntrustedRun(opened.folder)
             size = sum(path.stat().st_size for path in stored.journals())
-            if size > LARGEST_ANALYSED:
-                raise Refused(
-                    409, f"this run is too large to be analysed on a page; use: steelyard tiers {nearby(opened.folder)}"
+            if size > MAX_ANALYSED_JOURNAL_BYTES:
+                raise ViewerRequestError(
+                    409,
+                    f"this run is too large to be analysed on a page; use: steelyard tiers {displayed_path(opened.folder)}",
                 )
-            return tier_runs.analysis(tier_runs.compared(stored))
+            return tier_runs.analysis(tier_runs.tier_experiment(stored))
 
         try:
             return self._analyses.get((opened.name, opened.version), work_out)
         except SteelyardError as error:
-            raise Refused(409, str(error)) from None
+            raise ViewerRequestError(409, str(error)) from None
 
-    def charts(self, opened: Opened) -> list[Drawn]:
+    def charts(self, opened: RunView) -> list[PageChart]:
         """The charts of a run's tiers, as parts of a page; none where the package that draws them is missing."""
 
-        def draw() -> list[Drawn]:
+        def draw() -> list[PageChart]:
             from steelyard.reports.charts.run import Chart
-            from steelyard.reports.charts.svg import inline
-            from steelyard.reports.charts.tiers import charts, rendered
+            from steelyard.reports.charts.svg import inline_svg
+            from steelyard.reports.charts.tiers import chart_image, charts
 
             found = []
             for name, spec in charts(self.analysis(opened)).items():
                 chart = Chart(name, spec, (), ())
                 try:
-                    svg = rendered(chart.bare, "svg")
+                    svg = chart_image(chart.bare, "svg")
                 except InputError:
                     return []
-                drawing = inline(svg, f"chart-{name}", chart.title, chart.description)
-                found.append(Drawn(chart.title, chart.subtitle, drawing))
+                drawing = inline_svg(svg, f"chart-{name}", chart.title, chart.description)
+                found.append(PageChart(chart.title, chart.subtitle, drawing))
             return found
 
         return self._charts.get((opened.name, opened.version), draw)
 
 
-def nearby(folder: Path) -> str:
+def displayed_path(folder: Path) -> str:
     """A folder as somebody would type it who stands where the viewer was started."""
     try:
         return str(folder.relative_to(Path.cwd()))
@@ -224,20 +229,20 @@ def nearby(folder: Path) -> str:
         return str(folder)
 
 
-def eval_sets(listed: Listed) -> tuple[str, ...]:
+def eval_sets(listed: ListedRun) -> tuple[str, ...]:
     """The names of the files that the cases of a run came from."""
     return tuple(PurePath(file.path).name for file in listed.info.eval_sets) if listed.info else ()
 
 
-def histories(runs: Sequence[Listed]) -> dict[tuple[tuple[str, ...], str], list[Earlier]]:
+def run_histories(runs: Sequence[ListedRun]) -> dict[tuple[tuple[str, ...], str], list[EarlierRun]]:
     """By eval set and model all runs that came to their end, the oldest first; `runs` come newest first.
 
     What a run has so far is of other cases than all of it: held against others it would say nothing.
     """
-    found: dict[tuple[tuple[str, ...], str], list[Earlier]] = {}
+    found: dict[tuple[tuple[str, ...], str], list[EarlierRun]] = {}
     for run in reversed(runs):
         for headline in run.models:
             if run.state == "done" and eval_sets(run) and headline.pass_at_1 is not None:
-                key = eval_sets(run), named(headline.model, headline.tier)
-                found.setdefault(key, []).append(Earlier(run, headline))
+                key = eval_sets(run), model_label(headline.model, headline.tier)
+                found.setdefault(key, []).append(EarlierRun(run, headline))
     return found

@@ -12,47 +12,47 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import store
-from steelyard.analysis.attempts import SHAPE
-from steelyard.analysis.summary import Headline, Headlines
-from steelyard.errors import InputError, SteelyardError, shown
+from steelyard.analysis.attempts import ATTEMPT_TABLE_VERSION
+from steelyard.analysis.summary import ModelHeadline, RunHeadlines
+from steelyard.errors import InputError, SteelyardError, short_quote
 from steelyard.records import RunInfo
-from steelyard.store import Glimpse
-from steelyard.viewer.run_view import Opened, Reading, uncollected, version
+from steelyard.store import RunFolderSnapshot
+from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from steelyard.records import Case
 
-__all__ = ["Headline", "Library", "Listed", "Listing"]
+__all__ = ["ListedRun", "ModelHeadline", "RunCatalog", "RunListing"]
 
-MOST_ROWS = 450_000
+MAX_OPEN_ROWS = 450_000
 """Attempts of all runs that are kept open, where there are several."""
-GROWING = 2
+GROWING_RUN_MEMORY_FACTOR = 2
 """How many times as much memory an attempt takes as long as more can become of it."""
-MOST_OPEN = 16
-LONGEST = 64 << 20
+MAX_OPEN_RUNS = 16
+MAX_LISTED_JOURNAL_BYTES = 64 << 20
 """Bytes of a growing run's journals up to which a list reads along; the figures of longer ones are those of when they are opened."""
-AT_ONCE = 2 << 20
+JOURNAL_BYTES_PER_LISTING = 2 << 20
 """About how many bytes of journals one listing reads to work out figures that nobody has written down."""
-A_RUN = 64 << 10
+RUN_OVERHEAD_BYTES = 64 << 10
 """What a run costs besides, in the same coin."""
-SMALL, GROWN = 1 << 20, 1.05
+SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
 """The figures of a growing run with more bytes are worked out again when it is this many times as large."""
-LONG = 64 << 10
+LONG_RUN_INFO_BYTES = 64 << 10
 """Bytes of a run.json from which on a list does not keep all of it."""
 
-_headlines = msgspec.json.Decoder(Headlines)
+_headlines_decoder = msgspec.json.Decoder(RunHeadlines)
 
 
-class Listed(NamedTuple):
+class ListedRun(NamedTuple):
     """One run folder in the list."""
 
     name: str
     """The name of the folder: what the run is called in addresses."""
     info: RunInfo | None
     """None where run.json cannot be read; without the longest parts where it is long."""
-    models: tuple[Headline, ...]
+    models: tuple[ModelHeadline, ...]
     """One per model and tier; empty while they are not worked out yet, and where the run is broken."""
     state: str
     """`done`, `growing` (somebody writes it), `stopped` (its last sitting did not come to its end) or `broken`."""
@@ -63,10 +63,10 @@ class Listed(NamedTuple):
     """Empty where it is not known."""
 
 
-class Listing(NamedTuple):
+class RunListing(NamedTuple):
     """The runs of a folder at one moment."""
 
-    runs: tuple[Listed, ...]
+    runs: tuple[ListedRun, ...]
     """The newest first; those that nobody knows the beginning of last."""
     version: str
     """Another one as soon as something in the list has changed."""
@@ -76,36 +76,36 @@ class Listing(NamedTuple):
     """Why the folder itself cannot be read, in one sentence; else empty."""
 
 
-class Library:
+class RunCatalog:
     """The runs directly below a folder, or the one run that the folder itself is; nothing in it is ever written."""
 
     def __init__(self, root: Path) -> None:
         # the user may name a link; what is below it may not be one
         self.root = root.resolve()
-        self._known: dict[str, _Known] = {}
-        self._open: OrderedDict[str, Opened] = OrderedDict()
+        self._known: dict[str, _CatalogEntry] = {}
+        self._open: OrderedDict[str, RunView] = OrderedDict()
         self._opening: dict[str, threading.Lock] = {}
         self._lock = threading.RLock()
 
-    def listed(self) -> Listing:
+    def listed(self) -> RunListing:
         """All runs with their headline figures; never raises on account of what the folder holds."""
         with self._lock:
             try:
                 folders = self._folders()
             except OSError as error:
-                return Listing((), "", problem=f"{self.root}: cannot be read: {error.strerror}")
+                return RunListing((), "", problem=f"{self.root}: cannot be read: {error.strerror}")
             looked = ((folder.name, self._look(folder)) for folder in folders)
             self._known = {name: known for name, known in looked if known is not None}
-            self._work_out(AT_ONCE)
+            self._work_out(JOURNAL_BYTES_PER_LISTING)
             found = [known.listed for known in self._known.values()]
             found.sort(key=lambda run: (run.started_at, run.name), reverse=True)
             state = hash(
                 tuple((name, known.glimpse, *known.listed[2:5]) for name, known in sorted(self._known.items()))
             )
             pending = sum(known.is_behind and not known.listed.models for known in self._known.values())
-            return Listing(tuple(_told_apart(found)), f"{state & (1 << 64) - 1:016x}", pending)
+            return RunListing(tuple(_with_duplicates_noted(found)), f"{state & (1 << 64) - 1:016x}", pending)
 
-    def open(self, run_id: str) -> Opened:
+    def open(self, run_id: str) -> RunView:
         """The run of this name as it is now; raises an InputError where there is none, and where it cannot be read."""
         folder = self._folder(run_id)
         with self._lock:
@@ -114,7 +114,7 @@ class Library:
         with opening:
             with self._lock:
                 before = self._open.pop(run_id, None)
-            opened = before.refreshed() if before else Opened(folder)
+            opened = before.refreshed() if before else RunView(folder)
             with self._lock:
                 self._open[run_id] = opened
                 self._forget()
@@ -128,8 +128,11 @@ class Library:
     def _forget(self) -> None:
         """Let go of the runs that were not wanted for the longest time, where they take too much memory."""
         while len(self._open) > 1:
-            rows = sum(len(opened.rows) * (GROWING if opened.is_growing else 1) for opened in self._open.values())
-            if rows <= MOST_ROWS and len(self._open) <= MOST_OPEN:
+            rows = sum(
+                len(opened.rows) * (GROWING_RUN_MEMORY_FACTOR if opened.is_growing else 1)
+                for opened in self._open.values()
+            )
+            if rows <= MAX_OPEN_ROWS and len(self._open) <= MAX_OPEN_RUNS:
                 break
             name, _ = self._open.popitem(last=False)
             self._opening.pop(name, None)
@@ -147,7 +150,7 @@ class Library:
         except (OSError, ValueError):
             # too long a name, or one that no file can have
             pass
-        raise InputError(f"no run {shown(name)} here; the list of runs shows what there is")
+        raise InputError(f"no run {short_quote(name)} here; the list of runs shows what there is")
 
     def _folders(self) -> list[Path]:
         """The folders that may hold runs, links to folders included."""
@@ -160,22 +163,24 @@ class Library:
     def _is_run(self) -> bool:
         return (self.root / "run.json").is_file()
 
-    def _look(self, folder: Path) -> _Known | None:
+    def _look(self, folder: Path) -> _CatalogEntry | None:
         """What is known of a folder as it is now; None where it has nothing to do with runs."""
         try:
-            glimpse = store.glimpse(folder)
+            glimpse = store.run_folder_snapshot(folder)
             before = self._known.get(folder.name)
             if before is not None and before.glimpse == glimpse:
                 return before
             if not glimpse.files and not glimpse.links and not glimpse.is_empty:
                 return None
-            return _Known(folder, glimpse, before)
+            return _CatalogEntry(folder, glimpse, before)
         except FileNotFoundError:
             # it went away while we looked
             return None
         except OSError as error:
             why = "a link, and links are not followed" if folder.is_symlink() else f"cannot be read: {error.strerror}"
-            return _Known(folder, Glimpse((), (), is_empty=False, is_locked=False), None, f"{folder.name}: {why}")
+            return _CatalogEntry(
+                folder, RunFolderSnapshot((), (), is_empty=False, is_locked=False), None, f"{folder.name}: {why}"
+            )
 
     def _work_out(self, most: int) -> None:
         """Get on with the figures that nobody has written down, the newest runs first."""
@@ -183,9 +188,9 @@ class Library:
         for known in sorted(behind, key=lambda known: known.listed.started_at, reverse=True):
             if most <= 0:
                 break
-            most -= known.get_on(most, self._opened(known)) + A_RUN
+            most -= known.get_on(most, self._opened(known)) + RUN_OVERHEAD_BYTES
 
-    def _opened(self, known: _Known) -> Opened | None:
+    def _opened(self, known: _CatalogEntry) -> RunView | None:
         """The run as somebody has it open, which then needs not to be read twice."""
         name = known.listed.name
         opened = self._open.get(name)
@@ -208,21 +213,23 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-class _Known:
+class _CatalogEntry:
     """What is known of a folder that looks like this, and what is still to be worked out."""
 
-    def __init__(self, folder: Path, glimpse: Glimpse, before: _Known | None, problem: str = "") -> None:
+    def __init__(
+        self, folder: Path, glimpse: RunFolderSnapshot, before: _CatalogEntry | None, problem: str = ""
+    ) -> None:
         self.glimpse = glimpse
-        self.listed = Listed(folder.name, None, (), "broken", problem, 0, "")
+        self.listed = ListedRun(folder.name, None, (), "broken", problem, 0, "")
         self.is_behind = False
         """Whether the figures are not those of its present state."""
-        self._stored = store.Fenced(folder)
-        self._reading: Reading | None = before._reading if before else None
+        self._stored = store.UntrustedRun(folder)
+        self._reading: IncrementalRunReader | None = before._reading if before else None
         self._counted: int = before._counted if before else 0
         if not problem:
             self._describe(before)
 
-    def _describe(self, before: _Known | None) -> None:
+    def _describe(self, before: _CatalogEntry | None) -> None:
         """Take what is written down."""
         folder, described = self._stored.folder, self.glimpse.file("run.json")
         if described is None:
@@ -238,7 +245,7 @@ class _Known:
             self._fail(str(error))
             return
         self.listed = self.listed._replace(
-            info=_short(info) if described.size > LONG else info,
+            info=_abridged_info(info) if described.size > LONG_RUN_INFO_BYTES else info,
             # what is a little old will do as long as it changes all the time
             models=kept.models if kept else before.listed.models if before and self.glimpse.is_locked else (),
             state="growing" if self.glimpse.is_locked else "done" if is_done else "stopped",
@@ -248,32 +255,36 @@ class _Known:
         if kept is not None or (self._reading and not self._reading.goes_on(info, self.glimpse)):
             self._reading = None
 
-    def _kept(self, described: bytes) -> Headlines | None:
+    def _kept(self, described: bytes) -> RunHeadlines | None:
         """The figures that were written down when a sitting ended; None where they are of another state of the run."""
         if self.glimpse.file("cases.jsonl") is None:
             raise InputError(f"{self._stored.folder / 'cases.jsonl'}: not there")
         try:
-            kept = _headlines.decode(self._stored.content(self._stored.folder / store.HEADLINE))
-        except (OSError, *store.UNREADABLE):
+            kept = _headlines_decoder.decode(self._stored.content(self._stored.folder / store.HEADLINE_FILE))
+        except (OSError, *store.DECODE_ERRORS):
             return None
-        is_present = kept.made_of == store.sources_at_a_glance(described, self.glimpse, SHAPE)
+        is_present = kept.made_of == store.run_size_fingerprint(described, self.glimpse, ATTEMPT_TABLE_VERSION)
         # what only a link leads to is in those figures, and in nothing that we read
         return kept if is_present and not self.glimpse.links else None
 
-    def get_on(self, most: int, opened: Opened | None) -> int:
+    def get_on(self, most: int, opened: RunView | None) -> int:
         """Read about so many bytes of the journals, and once all is read work out the figures; how many were read."""
         size = sum(file.size for file in self.glimpse.journals)
-        is_due = size < SMALL or size >= GROWN * self._counted or not self.glimpse.is_locked
+        is_due = (
+            size < SMALL_GROWING_RUN_BYTES
+            or size >= RECOUNT_GROWTH_FACTOR * self._counted
+            or not self.glimpse.is_locked
+        )
         try:
-            if opened is not None or (self.glimpse.is_locked and size > LONGEST):
+            if opened is not None or (self.glimpse.is_locked and size > MAX_LISTED_JOURNAL_BYTES):
                 self.is_behind = False
                 if opened is not None and is_due:
                     self._count(opened.headlines, opened.cases, size)
                 return 0
             if self._reading is None:
-                self._reading = Reading(self._stored, self._stored.info, self._stored.cases, self.glimpse)
+                self._reading = IncrementalRunReader(self._stored, self._stored.info, self._stored.cases, self.glimpse)
             reading, before = self._reading, self._reading.byte
-            with uncollected():
+            with garbage_collection_paused():
                 self.is_behind = not reading.go_on(before + most)
                 if is_due and not self.is_behind:
                     self._count(reading.outline().headlines(self._stored.info, reading.cases), reading.cases, size)
@@ -282,7 +293,7 @@ class _Known:
             self._fail(str(error))
             return 0
 
-    def _count(self, models: tuple[Headline, ...], cases: Sequence[Case], size: int) -> None:
+    def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case], size: int) -> None:
         self.listed = self.listed._replace(models=models, cases=len(cases))
         self._counted = size
         if not self.glimpse.is_locked:
@@ -295,7 +306,7 @@ class _Known:
         self.listed = self.listed._replace(models=(), state="broken", problem=problem)
 
 
-def _short(info: RunInfo) -> RunInfo:
+def _abridged_info(info: RunInfo) -> RunInfo:
     """A description without its longest parts, which a list has no use for."""
     experiment = info.experiment
     if experiment is not None:
@@ -306,7 +317,7 @@ def _short(info: RunInfo) -> RunInfo:
     return replace(info, experiment=experiment, panel=panel, **longest)
 
 
-def _told_apart(runs: Iterable[Listed]) -> Iterator[Listed]:
+def _with_duplicates_noted(runs: Iterable[ListedRun]) -> Iterator[ListedRun]:
     """The runs in their order, with a word about those that are in two folders."""
     known: dict[str, str] = {}
     for run in runs:

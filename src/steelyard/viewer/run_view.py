@@ -16,66 +16,66 @@ import msgspec
 from steelyard import store
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import (
-    NOWHERE,
-    SHAPE,
-    TOLD,
-    Outline,
-    Outlining,
-    Row,
-    Seat,
-    sentences,
-    unpacked,
-    unpacked_summary,
+    ATTEMPT_TABLE_VERSION,
+    MAX_NAMED_DAMAGED_LINES,
+    NO_PLACE,
+    AttemptRow,
+    AttemptTable,
+    AttemptTableBuilder,
+    Column,
+    problem_sentences,
+    unpack_attempt_table,
+    unpack_summary,
 )
-from steelyard.analysis.summary import Headline, Summary, Tried
-from steelyard.errors import Damages, InputError, StoreError
-from steelyard.records import Appraisal, Failure, Reply, Verdict
+from steelyard.analysis.summary import AttemptText, ModelHeadline, Summary
+from steelyard.errors import BoundedProblemList, InputError, StoreError
+from steelyard.records import Failure, Judgment, Reply, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.records import Case, RunInfo
-    from steelyard.store import Glimpse, Told
-    from steelyard.tiers.rubrics import Heard
+    from steelyard.store import JournalFact, RunFolderSnapshot
+    from steelyard.tiers.rubrics import JudgingResult
 
-__all__ = ["Opened", "Row", "Seat"]
+__all__ = ["AttemptRow", "Column", "RunView"]
 
-MOST_ATTEMPTS = 1_000_000
+MAX_VIEWED_ATTEMPTS = 1_000_000
 """More do not fit into the memory that a viewer should take."""
-SUMMARIES = 8
+MAX_CACHED_SUMMARIES = 8
 """Summaries by other rules and sizes of k that are kept."""
-BEFORE = 256
+JOURNAL_CHECK_BYTES = 256
 """Bytes before the end of what was read that tell whether a journal is still the same."""
 
 
-class Moment(NamedTuple):
+class RunViewState(NamedTuple):
     """What is known of a run at one moment."""
 
-    glimpse: Glimpse
+    glimpse: RunFolderSnapshot
     """As it looked before anything was read: what is written meanwhile belongs to a later moment."""
     info: RunInfo
     cases: tuple[Case, ...]
-    outline: Outline
+    outline: AttemptTable
     summary: bytes | None = None
     """The summary by the run's own k and rule, packed, where somebody has written it down."""
-    reading: Reading | None = None
+    reading: IncrementalRunReader | None = None
     """Where reading can go on; None where the run is not growing."""
 
 
-class Opened:
+class RunView:
     """A run at one moment; it does not change, and `refreshed` gives a later one."""
 
-    def __init__(self, folder: Path, moment: Moment | None = None) -> None:
+    def __init__(self, folder: Path, moment: RunViewState | None = None) -> None:
         """Raises an InputError or a StoreError where the folder holds no run that can be read."""
-        self._moment = moment = moment or _moment(folder)
+        self._moment = moment = moment or _current_state(folder)
         self._outline = moment.outline
         self.name: str = folder.name
         self.folder: Path = folder
         self.info: RunInfo = moment.info
         self.cases: tuple[Case, ...] = moment.cases
-        self.seats: tuple[Seat, ...] = moment.outline.seats
+        self.seats: tuple[Column, ...] = moment.outline.seats
         """The columns of the matrix, in the order of a summary's models."""
-        self.rows: tuple[Row, ...] = moment.outline.rows
+        self.rows: tuple[AttemptRow, ...] = moment.outline.rows
         """One per attempt: cases in order, then seats, then numbers."""
         self.is_growing: bool = moment.glimpse.is_locked
         """Whether somebody is writing it."""
@@ -92,40 +92,40 @@ class Opened:
         known = self._summaries.get(asked)
         if known is None:
             is_own = asked == (tuple(sorted(set(self.info.k))), self.info.rule)
-            with uncollected():
+            with garbage_collection_paused():
                 known = self._own_summary() if is_own else None
                 known = known or self._outline.summary(self.info, self.cases, k=asked[0], rule=asked[1])
             self._summaries[asked] = known
-            while len(self._summaries) > SUMMARIES:
+            while len(self._summaries) > MAX_CACHED_SUMMARIES:
                 self._summaries.popitem(last=False)
         return known
 
     def _own_summary(self) -> Summary | None:
         try:
-            return unpacked_summary(self._moment.summary) if self._moment.summary is not None else None
+            return unpack_summary(self._moment.summary) if self._moment.summary is not None else None
         except ValueError:
             return None
 
     @cached_property
-    def headlines(self) -> tuple[Headline, ...]:
+    def headlines(self) -> tuple[ModelHeadline, ...]:
         """What a list of runs says of each model; much less work than a summary."""
-        with uncollected():
+        with garbage_collection_paused():
             return self._outline.headlines(self.info, self.cases)
 
-    def attempt(self, case_id: str, model: str, tier: str, number: int) -> Tried | None:
+    def attempt(self, case_id: str, model: str, tier: str, number: int) -> AttemptText | None:
         """One attempt with all its texts; None where the run has no such attempt.
 
         Raises a StoreError where the journal is not what it was.
         """
-        order, seat = self._orders.get(case_id), self._places.get(Seat(model, tier))
+        order, seat = self._orders.get(case_id), self._places.get(Column(model, tier))
         row = None if order is None or seat is None else self._outline.row(order, seat, number)
         if order is None or row is None:
             return None
         where = case_id, model, tier, number
         case, reply, verdict = self.cases[order], self._fact(row.reply, where), self._fact(row.verdict, where)
         found = verdict.found if isinstance(verdict, Verdict) else None
-        rule = scoring.rule(self.info.rule, self.info.rules)
-        return Tried(
+        rule = scoring.find_rule(self.info.rule, self.info.rules)
+        return AttemptText(
             case=case,
             model=model,
             tier=tier,
@@ -133,7 +133,7 @@ class Opened:
             reply=reply if isinstance(reply, Reply) else None,
             verdict=verdict if isinstance(verdict, Verdict) else None,
             failure=failure if isinstance(failure := self._fact(row.failure, where), Failure) else None,
-            correct=scoring.correct(case, found) if found else None,
+            correct=scoring.is_correct(case, found) if found else None,
             score=scoring.score(case, found, rule) if found else None,
         )
 
@@ -142,93 +142,99 @@ class Opened:
         return {case.id: order for order, case in enumerate(self.cases)}
 
     @cached_property
-    def _places(self) -> dict[Seat, int]:
+    def _places(self) -> dict[Column, int]:
         return {seat: place for place, seat in enumerate(self.seats)}
 
-    def _fact(self, place: int, where: tuple[str, str, str, int]) -> Told | None:
-        if place == NOWHERE:
+    def _fact(self, place: int, where: tuple[str, str, str, int]) -> JournalFact | None:
+        if place == NO_PLACE:
             return None
-        fact = store.Fenced(self.folder).at(place, self._outline.journals)
+        fact = store.UntrustedRun(self.folder).at(place, self._outline.journals)
         if (fact.case, fact.model, fact.tier, fact.number) != where:
             raise StoreError(
                 f"{self.folder}: another attempt lies where this one was; it has changed, so read it again"
             )
         return fact
 
-    def heard(self, tried: Tried) -> list[Heard]:
+    def heard(self, tried: AttemptText) -> list[JudgingResult]:
         """What judges said of an attempt."""
-        from steelyard.engine.results.tier_runs import said_by
+        from steelyard.engine.results.tier_runs import judgments_by_reply
 
         if tried.reply is None or self.info.panel is None:
             return []
-        key, stored = tried.reply.key, store.Fenced(self.folder)
+        key, stored = tried.reply.key, store.UntrustedRun(self.folder)
         facts = (stored.at(place, self._outline.journals) for place in self._outline.appraised(key))
-        return said_by(self.info.panel, [fact for fact in facts if isinstance(fact, Appraisal)]).get(key, [])
+        return judgments_by_reply(self.info.panel, [fact for fact in facts if isinstance(fact, Judgment)]).get(key, [])
 
     @property
     def goes_on(self) -> bool:
         """Whether `refreshed` has only to read what is new, unless more than that has happened to the run."""
         return self._moment.reading is not None
 
-    def refreshed(self) -> Opened:
+    def refreshed(self) -> RunView:
         """The run as it is now: this one where nothing has changed, else one for which only what is new was read."""
         glimpse = _glimpse(self.folder)
         if glimpse == self._moment.glimpse:
             return self
-        return Opened(self.folder, _later(self.folder, self._moment, glimpse))
+        return RunView(self.folder, _later_state(self.folder, self._moment, glimpse))
 
 
-def version(glimpse: Glimpse) -> str:
+def version(glimpse: RunFolderSnapshot) -> str:
     """What a run that looks like this is known by."""
     return hashlib.blake2b(repr(glimpse).encode(), digest_size=8).hexdigest()
 
 
-def _glimpse(folder: Path) -> Glimpse:
+def _glimpse(folder: Path) -> RunFolderSnapshot:
     try:
-        return store.glimpse(folder)
+        return store.run_folder_snapshot(folder)
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
-def _moment(folder: Path) -> Moment:
+def _current_state(folder: Path) -> RunViewState:
     """The run as it is now, from its index, or where that is not of its present state, from its journals."""
-    glimpse, stored = _glimpse(folder), store.Fenced(folder)
+    glimpse, stored = _glimpse(folder), store.UntrustedRun(folder)
     info, cases = stored.info, stored.cases
-    with uncollected():
+    with garbage_collection_paused():
         try:
-            content = stored.content(folder / store.INDEX)
-            outline, summary = unpacked(content, store.sources(stored, SHAPE), len(cases))
+            content = stored.content(folder / store.ATTEMPT_INDEX_FILE)
+            outline, summary = unpack_attempt_table(
+                content, store.run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases)
+            )
             if outline.journals != tuple(file.name for file in glimpse.journals):
                 raise ValueError("of other journals")
-            return Moment(glimpse, info, cases, outline, summary)
+            return RunViewState(glimpse, info, cases, outline, summary)
         except (OSError, ValueError):
             # not there, or of another state, or no index at all
-            reading = Reading(stored, info, cases, glimpse)
+            reading = IncrementalRunReader(stored, info, cases, glimpse)
             reading.go_on()
             # whoever grows no more needs not to be read on, and that takes more memory than all rows
-            return Moment(glimpse, info, cases, reading.outline(), None, reading if glimpse.is_locked else None)
+            return RunViewState(glimpse, info, cases, reading.outline(), None, reading if glimpse.is_locked else None)
 
 
-def _later(folder: Path, before: Moment, glimpse: Glimpse) -> Moment:
+def _later_state(folder: Path, before: RunViewState, glimpse: RunFolderSnapshot) -> RunViewState:
     """A run that was read before, as it is now."""
-    info, reading = store.Fenced(folder).info, before.reading
+    info, reading = store.UntrustedRun(folder).info, before.reading
     if reading is None or not reading.goes_on(info, glimpse):
-        return _moment(folder)
-    with uncollected():
+        return _current_state(folder)
+    with garbage_collection_paused():
         reading.go_on()
         outline = reading.outline()
-    return Moment(glimpse, info, before.cases, outline, None, reading if glimpse.is_locked else None)
+    return RunViewState(glimpse, info, before.cases, outline, None, reading if glimpse.is_locked else None)
 
 
-class Reading:
+class IncrementalRunReader:
     """The journals of a run, read as far as they go, and later on from there."""
 
-    def __init__(self, stored: store.Fenced, info: RunInfo, cases: tuple[Case, ...], glimpse: Glimpse) -> None:
+    def __init__(
+        self, stored: store.UntrustedRun, info: RunInfo, cases: tuple[Case, ...], glimpse: RunFolderSnapshot
+    ) -> None:
         self.cases = cases
         self._info, self._glimpse = info, glimpse
         self._stored = stored
-        self._outlining, self._damages = Outlining(info, cases), Damages(TOLD)
-        self._tails = [store.Tail(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals]
+        self._outlining, self._damages = AttemptTableBuilder(info, cases), BoundedProblemList(MAX_NAMED_DAMAGED_LINES)
+        self._tails = [
+            store.JournalReader(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals
+        ]
         self._before = b""
         # two requests may want the same run refreshed
         self._lock = threading.Lock()
@@ -243,17 +249,17 @@ class Reading:
         with self._lock:
             for number, tail in enumerate(self._tails):
                 for byte, fact in tail.facts():
-                    self._outlining.add(store.place(number, byte), fact)
-                    if len(self._outlining) > MOST_ATTEMPTS:
+                    self._outlining.add(store.fact_offset(number, byte), fact)
+                    if len(self._outlining) > MAX_VIEWED_ATTEMPTS:
                         raise InputError(
-                            f"{self._stored.folder}: more than {MOST_ATTEMPTS:,} attempts, too many to show"
+                            f"{self._stored.folder}: more than {MAX_VIEWED_ATTEMPTS:,} attempts, too many to show"
                         )
                     if most is not None and self.byte >= most:
                         return False
             self._before = self._end()
             return True
 
-    def goes_on(self, info: RunInfo, glimpse: Glimpse) -> bool:
+    def goes_on(self, info: RunInfo, glimpse: RunFolderSnapshot) -> bool:
         """Whether all that happened to the run since is that its last journal has grown."""
         # these say how much is to be done and whether it is, and nothing about what there is
         same = msgspec.structs.replace(self._info, ended_at=info.ended_at, samples=info.samples, more=info.more)
@@ -273,20 +279,20 @@ class Reading:
         tail = self._tails[-1]
         try:
             with self._stored.open(tail.path) as file:
-                file.seek(max(0, tail.byte - BEFORE))
-                return file.read(min(BEFORE, tail.byte))
+                file.seek(max(0, tail.byte - JOURNAL_CHECK_BYTES))
+                return file.read(min(JOURNAL_CHECK_BYTES, tail.byte))
         except OSError:
             return b"\n\n"
 
-    def outline(self) -> Outline:
+    def outline(self) -> AttemptTable:
         """The run as far as it was read."""
         with self._lock:
             names = [tail.path.name for tail in self._tails]
-            return self._outlining.outline(names, sentences(self._damages.first, self._damages.more))
+            return self._outlining.outline(names, problem_sentences(self._damages.first, self._damages.more))
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """A time in which nobody looks for what refers to itself: with a hundred thousand new things at hand, that takes longest."""
     was_on = gc.isenabled()
     gc.disable()

@@ -15,29 +15,29 @@ import uvicorn
 
 from steelyard.errors import InputError
 from steelyard.viewer.app import application
-from steelyard.viewer.run_list import Library
+from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-HOST = "127.0.0.1"
-WAITING = 128
+VIEWER_HOST = "127.0.0.1"
+LISTEN_BACKLOG = 128
 """Connections that wait to be taken."""
-MOST_CONNECTIONS = 200
-LONGEST_HEAD = 64 << 10
+MAX_VIEWER_CONNECTIONS = 200
+MAX_REQUEST_HEAD_BYTES = 64 << 10
 """Bytes of the head of a request."""
-GRACE = 2
+VIEWER_SHUTDOWN_SECONDS = 2
 """Seconds that requests get to be answered after somebody stopped us."""
 
 
 def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], browser: bool) -> None:
     """Show the runs below a folder until somebody stops us; `tell` gets the address as soon as it can be opened."""
-    listening = _listening(port)
+    listening = _listening_socket(port)
     with listening:
         port = listening.getsockname()[1]
         config = uvicorn.Config(
-            application(Library(root), port=port, key=key),
+            application(RunCatalog(root), port=port, key=key),
             loop="asyncio",
             http="h11",
             ws="none",
@@ -46,11 +46,11 @@ def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], brows
             log_level="error",
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=MOST_CONNECTIONS,
-            h11_max_incomplete_event_size=LONGEST_HEAD,
-            timeout_graceful_shutdown=GRACE,
+            limit_concurrency=MAX_VIEWER_CONNECTIONS,
+            h11_max_incomplete_event_size=MAX_REQUEST_HEAD_BYTES,
+            timeout_graceful_shutdown=VIEWER_SHUTDOWN_SECONDS,
         )
-        url = f"http://{HOST}:{port}/"
+        url = f"http://{VIEWER_HOST}:{port}/"
         tell(url)
         if browser and _has_screen():
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
@@ -59,18 +59,18 @@ def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], brows
             uvicorn.Server(config).run(sockets=[listening])
 
 
-def _listening(port: int) -> socket.socket:
+def _listening_socket(port: int) -> socket.socket:
     """A socket that takes connections already; other machines cannot reach it."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((HOST, port))
-        found.listen(WAITING)
+        found.bind((VIEWER_HOST, port))
+        found.listen(LISTEN_BACKLOG)
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:
             raise InputError(
-                f"port {port} is taken, perhaps by another viewer at http://{HOST}:{port}/; take any other with --port 0"
+                f"port {port} is taken, perhaps by another viewer at http://{VIEWER_HOST}:{port}/; take any other with --port 0"
             ) from None
         raise InputError(f"port {port} cannot be used: {error.strerror}; take any other with --port 0") from None
     except OverflowError:

@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
-from steelyard.comparison.power import MOST, ModelPlan, Plan
+from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE, ComparisonPlan, ModelPlan
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine.gate.gate import gated
-from steelyard.engine.gate.plan import planned
+from steelyard.engine.gate.gate import gate_sides
+from steelyard.engine.gate.plan import gate_plan
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.providers.prices import Prices
@@ -49,11 +49,11 @@ def baseline(*counts: tuple[int, int], usd: float | None = None, name: str = "m"
     return Side(name="main", rule="code", models={name: trials})
 
 
-def plan(*counts: tuple[int, int], usd: float | None = None, prices: Prices = FREE, **asked: Any) -> Plan:
-    return planned(cases(len(counts)), baseline(*counts, usd=usd), prices, **asked)
+def plan(*counts: tuple[int, int], usd: float | None = None, prices: Prices = FREE, **asked: Any) -> ComparisonPlan:
+    return gate_plan(cases(len(counts)), baseline(*counts, usd=usd), prices, **asked)
 
 
-def only(found: Plan) -> ModelPlan:
+def only(found: ComparisonPlan) -> ModelPlan:
     (model,) = found.models
     return model
 
@@ -137,12 +137,12 @@ def test_the_level_is_the_one_that_the_gate_leaves_its_first_look() -> None:
     assert one.level == pytest.approx(0.04)
     assert 0.02 <= twenty.level < 0.025
     two = Side(name="main", rule="code", models=baseline(*HALF).models | baseline(*HALF, name="n").models)
-    assert [model.outlook[0].level for model in planned(cases(60), two, FREE).models] == pytest.approx([0.01, 0.01])
+    assert [model.outlook[0].level for model in gate_plan(cases(60), two, FREE).models] == pytest.approx([0.01, 0.01])
 
 
 def test_critical_cases_take_their_share_of_the_level() -> None:
     def level(*, critical: bool) -> float:
-        return only(planned(cases(60, critical=critical), baseline(*HALF), FREE)).outlook[-1].level
+        return only(gate_plan(cases(60, critical=critical), baseline(*HALF), FREE)).outlook[-1].level
 
     assert level(critical=True) < level(critical=False)
 
@@ -175,7 +175,7 @@ def test_cases_that_cannot_be_compared_are_told_and_not_planned_on() -> None:
     asked = cases(61)
     asked[0] = Case(id="c000", prompt="?", language="python", verify=Verify(tests="assert False"))
     asked.append(Case(id="fresh", prompt="?", language="python"))
-    found = planned(asked, known, FREE)
+    found = gate_plan(asked, known, FREE)
     assert found.tests_changed == ("c000",)
     assert found.new_cases == ("fresh",)
     assert found.removed_cases == ("c061",)
@@ -185,7 +185,7 @@ def test_cases_that_cannot_be_compared_are_told_and_not_planned_on() -> None:
 
 def test_a_case_whose_tests_nobody_told_pairs_by_its_name() -> None:
     untold = Side(name="old.json", rule="code", models={"m": (Trials(case="c000", attempts=30, passes=15),)})
-    assert only(planned(cases(1), untold, FREE, detect=0.4)).cases == 1
+    assert only(gate_plan(cases(1), untold, FREE, detect=0.4)).cases == 1
 
 
 def test_each_case_counts_with_its_own_attempts() -> None:
@@ -218,12 +218,12 @@ def test_nonsense_is_refused_in_one_sentence(asked: dict[str, Any], message: str
 def test_a_plan_without_a_case_in_common_is_refused() -> None:
     other = baseline(*HALF, verify=Verify(tests="assert False"))
     with pytest.raises(InputError, match="main: m has no judged attempt at any of these cases by these tests"):
-        planned(cases(60), other, FREE)
+        gate_plan(cases(60), other, FREE)
 
 
 def test_a_model_may_be_chosen() -> None:
     both = Side(name="main", rule="code", models=baseline(*HALF).models | baseline(*HALF, name="n").models)
-    found = planned(cases(60), both, FREE, models=["n"])
+    found = gate_plan(cases(60), both, FREE, models=["n"])
     assert only(found).model == "n"
     assert only(found).outlook == only(plan(*HALF)).outlook
 
@@ -321,7 +321,7 @@ def study(suite: str, size: int, attempts: int, repeats: int = REPEATS) -> Study
     for _ in range(repeats):
         before = rates(suite, size, 1, chance)
         passes = chance.binomial(attempts, before[0])
-        found = only(planned(cases(size), _side(attempts, passes), FREE, detect=DETECT, power=POWER))
+        found = only(gate_plan(cases(size), _side(attempts, passes), FREE, detect=DETECT, power=POWER))
         for true, need, more, verdict, numbers in (
             (dropped(before, DETECT)[0], found.seen, found.seen_with_more, REGRESSED, current),
             (before[0], found.cleared, found.cleared_with_more, NOT_REGRESSED, clearing),
@@ -331,7 +331,7 @@ def study(suite: str, size: int, attempts: int, repeats: int = REPEATS) -> Study
             pooled = max(attempts, chosen.baseline)
             old = _side(pooled, passes + chance.binomial(pooled - attempts, before[0]))
             new = _side(chosen.current, chance.binomial(chosen.current, true))
-            hit = gated(old, new, margin=DETECT).decision.verdict == verdict
+            hit = gate_sides(old, new, margin=DETECT).decision.verdict == verdict
             seen, cleared = seen + (hit and verdict == REGRESSED), cleared + (hit and verdict == NOT_REGRESSED)
             thin += verdict == REGRESSED and need is None
             numbers.append(chosen.current)
@@ -366,7 +366,7 @@ def _middle(numbers: list[int]) -> str:
 @pytest.mark.parametrize(("suite", "size", "attempts"), list(product(SUITES, SIZES, BASELINES)))
 def test_a_gate_sees_what_was_planned_for_as_often_as_was_told(suite: str, size: int, attempts: int) -> None:
     found = study(suite, size, attempts)
-    assert all(number <= MOST for number in found.current)
+    assert all(number <= MAX_PLANNED_ATTEMPTS_PER_CASE for number in found.current)
     # about 80%: not significantly below 77%, at 0.1%
     fewest = stats.binom.ppf(0.001, REPEATS, 0.77)
     assert round(found.seen * REPEATS) >= fewest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis.summary import results
+from steelyard.analysis.summary import run_results
 from steelyard.comparison.sides import Trials
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.sides import bless, side
@@ -16,7 +16,7 @@ from steelyard.engine.run import run
 from steelyard.errors import InputError
 from steelyard.records import Case, Rule, RunInfo, Verify
 from steelyard.reports import render
-from steelyard.store import Stored, create
+from steelyard.store import StoredRun, create_run
 from support.suite_facts import attempt, case
 
 MODELS = """
@@ -43,9 +43,9 @@ def made(folder: str, *models: str, tests: str = "assert one() == 1", **options:
 
 
 def report_of(folder: Path) -> Path:
-    stored = Stored(folder)
+    stored = StoredRun(folder)
     path = folder.with_suffix(".json")
-    path.write_text(render("json", results(stored.info, stored.cases, stored.facts())), "utf-8")
+    path.write_text(render("json", run_results(stored.info, stored.cases, stored.facts())), "utf-8")
     return path
 
 
@@ -69,7 +69,7 @@ def reported(**result: Any) -> dict[str, Any]:
 
 def test_a_run_tells_of_every_model_and_case(place: Path) -> None:
     found = side(str(made("runs/a")))
-    digest = Stored(Path("runs/a")).cases[0].tests_digest
+    digest = StoredRun(Path("runs/a")).cases[0].tests_digest
     assert found.models == {
         "python/models.py:right": (
             Trials(case="one", tests=digest, attempts=2, passes=2, scores=((1.0, 2),), critical=True),
@@ -234,7 +234,7 @@ def test_a_path_is_never_taken_for_the_name_of_a_baseline(tmp_path: Path, monkey
 def answered(folder: str, *outcomes: str) -> Path:
     """A run over one suite with an attempt of each outcome at its case, and one case that is in no suite."""
     cases = [case("of-a-suite", "injection"), case("alone", "")]
-    with create(Path(folder), RunInfo(id=folder, started_at="2026-01-01T00:00:00Z"), cases) as journal:
+    with create_run(Path(folder), RunInfo(id=folder, started_at="2026-01-01T00:00:00Z"), cases) as journal:
         for number, primary in enumerate(outcomes, 1):
             for each in cases:
                 for fact in attempt(each, primary, number):

@@ -12,9 +12,9 @@ import pytest
 
 from steelyard.comparison.gate import NOT_REGRESSED, decide
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine.gate.gate import Round, gated
-from steelyard.engine.gate.rounds import MOST, SUSPICIOUS
-from steelyard.stats.sequential import FINAL, design
+from steelyard.engine.gate.gate import SamplingRound, gate_sides
+from steelyard.engine.gate.rounds import DEFAULT_MAX_SAMPLES, SUSPICIOUS_P_VALUE
+from steelyard.stats.sequential import FINAL_TEST_SHARE, design
 from support.gate_simulation import (
     ALPHA,
     CHANGES,
@@ -73,7 +73,7 @@ def course(suite: str, cases: int, before: int, change: str, repeats: int = REPE
     new = changed(old, change)
     baseline = chance.binomial(before, old)
     current, so_far, last = {}, np.zeros_like(baseline), 0
-    for step in design(MOST, baseline_attempts=before):
+    for step in design(DEFAULT_MAX_SAMPLES, baseline_attempts=before):
         so_far = so_far + chance.binomial(step.attempts - last, new)
         last = step.attempts
         current[last] = so_far
@@ -84,18 +84,21 @@ def ended(drawn: Course) -> Ended:
     """The rule of a run that asks in rounds once more, for many runs at once."""
     before, baseline, current = drawn
     repeats, cases = baseline.shape
-    all_in = tables(before, MOST)
-    named = all_in.p[all_in.place[baseline + current[MOST], current[MOST]]] * cases <= FINAL * ALPHA
-    verdict, rounds, topped_up = np.full(repeats, 2), np.full(repeats, MOST), np.zeros(repeats, int)
+    all_in = tables(before, DEFAULT_MAX_SAMPLES)
+    named = (
+        all_in.p[all_in.place[baseline + current[DEFAULT_MAX_SAMPLES], current[DEFAULT_MAX_SAMPLES]]] * cases
+        <= FINAL_TEST_SHARE * ALPHA
+    )
+    verdict, rounds, topped_up = np.full(repeats, 2), np.full(repeats, DEFAULT_MAX_SAMPLES), np.zeros(repeats, int)
     going = np.arange(repeats)
-    for step in design(MOST, baseline_attempts=before):
+    for step in design(DEFAULT_MAX_SAMPLES, baseline_attempts=before):
         old, new = baseline[going], current[step.attempts][going]
         found = verdicts(Drawn((before, step.attempts), old, new), step.alarm, step.cleared_level)
-        if step.attempts == MOST:
+        if step.attempts == DEFAULT_MAX_SAMPLES:
             verdict[going] = np.where(named[going].any(axis=1), 0, found)
             break
         known = tables(before, step.attempts)
-        doubted = known.p[known.place[old + new, new]] <= SUSPICIOUS
+        doubted = known.p[known.place[old + new, new]] <= SUSPICIOUS_P_VALUE
         doubted &= old / before - new / step.attempts > THRESHOLD + 1e-9
         doubted &= (found == 1)[:, None]
         found = np.where((doubted & named[going]).any(axis=1), 0, found)
@@ -109,7 +112,7 @@ def ended(drawn: Course) -> Ended:
 @cache
 def shares(suite: str, cases: int, before: int, change: str) -> Shares:
     found = ended(course(suite, cases, before, change))
-    attempts = found.rounds + found.topped_up * (MOST - found.rounds) / cases
+    attempts = found.rounds + found.topped_up * (DEFAULT_MAX_SAMPLES - found.rounds) / cases
     regressed, not_regressed, cannot_tell = np.bincount(found.verdict, minlength=3) / REPEATS
     return Shares(
         regressed=float(regressed),
@@ -144,7 +147,7 @@ def side(attempts: int, passes: Iterable[int], further: dict[int, int] | None = 
             case=f"case-{number:03}",
             attempts=attempts,
             passes=count,
-            further_attempts=None if further is None or number not in further else MOST - attempts,
+            further_attempts=None if further is None or number not in further else DEFAULT_MAX_SAMPLES - attempts,
             further_passes=(further or {}).get(number, count) - count,
         )
         for number, count in enumerate(passes)
@@ -159,17 +162,19 @@ def test_the_rule_that_is_simulated_is_the_one_of_the_rounds(suite: str, change:
     for row in range(4):
         baseline = side(30, drawn.baseline[row].tolist())
         verdict, topped_up, rounds = "cannot tell", 0, 0
-        for step in design(MOST, baseline_attempts=30):
+        for step in design(DEFAULT_MAX_SAMPLES, baseline_attempts=30):
             passes, rounds = drawn.current[step.attempts][row].tolist(), step.attempts
-            found = gated(baseline, side(rounds, passes), at=Round(step, rounds == MOST)).decision
+            found = gate_sides(
+                baseline, side(rounds, passes), at=SamplingRound(step, rounds == DEFAULT_MAX_SAMPLES)
+            ).decision
             verdict = found.verdict
-            if verdict == NOT_REGRESSED and rounds < MOST:
-                doubted = [each.case for each in found.models[0].suspects if each.p <= SUSPICIOUS]
+            if verdict == NOT_REGRESSED and rounds < DEFAULT_MAX_SAMPLES:
+                doubted = [each.case for each in found.models[0].suspects if each.p <= SUSPICIOUS_P_VALUE]
                 topped_up = len(doubted)
                 if doubted:
-                    every = drawn.current[MOST][row].tolist()
+                    every = drawn.current[DEFAULT_MAX_SAMPLES][row].tolist()
                     further = {int(name[5:]): every[int(name[5:])] for name in doubted}
-                    found = gated(baseline, side(rounds, passes, further), at=Round(step, True)).decision
+                    found = gate_sides(baseline, side(rounds, passes, further), at=SamplingRound(step, True)).decision
                     verdict = found.verdict
             if verdict != "cannot tell":
                 break
@@ -208,9 +213,11 @@ def test_what_matters_is_found_with_less_than_the_fixed_design_asks(suite: str, 
 
 def test_one_look_of_the_rounds_is_a_gate_at_its_own_levels() -> None:
     drawn = course("strong", 50, 30, "none", repeats=1)
-    (first, *_) = design(MOST, baseline_attempts=30)
+    (first, *_) = design(DEFAULT_MAX_SAMPLES, baseline_attempts=30)
     passes = drawn.current[1][0]
     cases = paired(Drawn((30, 1), drawn.baseline, passes[None, :]), 0)
     plain = decide({"model": cases}, alpha=first.alarm, cleared_level=first.cleared_level)
-    looked = gated(side(30, drawn.baseline[0].tolist()), side(1, passes.tolist()), at=Round(first, False)).decision
+    looked = gate_sides(
+        side(30, drawn.baseline[0].tolist()), side(1, passes.tolist()), at=SamplingRound(first, False)
+    ).decision
     assert plain == looked

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 from steelyard.engine.ray.counting import MOST_FILES, grouped
-from steelyard.outcomes.parquet_counts import Source
+from steelyard.outcomes.parquet_counts import ParquetSource
 from support.ray_nodes import RayCluster, below, gone, needs_ray
 
 MAIN = "import sys; from steelyard.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -40,12 +40,14 @@ def passk(
 
 
 def test_files_are_dealt_to_tasks_and_none_holds_files_of_two_sources() -> None:
-    sources = [Source(name, tuple(f"{name}{number}" for number in range(size))) for name, size in (("a", 7), ("b", 3))]
+    sources = [
+        ParquetSource(name, tuple(f"{name}{number}" for number in range(size))) for name, size in (("a", 7), ("b", 3))
+    ]
     for tasks in (1, 2, 5, 10, 1000):
         groups = grouped(sources, tasks)
         for source in sources:
             assert tuple(path for group in groups if group.name == source.name for path in group.files) == source.files
-    assert max(len(group.files) for group in grouped([Source("c", ("x",) * 5000)], 1)) == MOST_FILES
+    assert max(len(group.files) for group in grouped([ParquetSource("c", ("x",) * 5000)], 1)) == MOST_FILES
 
 
 @needs_ray()

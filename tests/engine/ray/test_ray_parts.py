@@ -20,9 +20,9 @@ from steelyard.engine.ray.gateway import reason
 from steelyard.engine.ray.node import Disk, Node, surroundings
 from steelyard.engine.ray.pool import MOST, MOST_BYTES, RayPool, Worker
 from steelyard.engine.ray.wire import Bundle, Done, Introduction, Item, Terms, needs
-from steelyard.engine.session import Means
-from steelyard.engine.steps import verified
-from steelyard.engine.verifiers import Verifying
+from steelyard.engine.session import RunOptions
+from steelyard.engine.steps import verify_with_retry
+from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify, digest
@@ -153,8 +153,8 @@ def test_what_nobody_is_left_for_is_taken_out_and_nothing_else() -> None:
 # ---- what travels
 
 
-def verifying(cases: Sequence[Case]) -> Verifying:
-    return Verifying(cases, Means(backend="ray"))
+def verifying(cases: Sequence[Case]) -> VerifierSet:
+    return VerifierSet(cases, RunOptions(backend="ray"))
 
 
 def test_every_case_is_found_in_the_bundle_that_it_travels_in(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_long_cases_travel_few_at_a_time() -> None:
 
 def test_what_a_node_has_in_hand_is_bounded_however_quickly_it_verifies_and_however_long_replies_are() -> None:
     async def in_hand(text: str) -> int:
-        pool = RayPool([TEXT], verifying([TEXT]), Means(backend="ray"))
+        pool = RayPool([TEXT], verifying([TEXT]), RunOptions(backend="ray"))
         pool._alone = False
         pool._seconds["response"] = 1e-6
         worker = Worker(Found("a", "a", 64), actor=1, at_once={"response": 64})
@@ -225,7 +225,7 @@ def test_a_check_and_a_workspace_come_along_and_the_tests_stay_the_same(tmp_path
         workspace=str(driver / "work"),
         verify=Verify(
             python=f"{driver}/checks.py:score",
-            workspace_digest=workspaces.digest(workspaces.files(str(driver / "work"))),
+            workspace_digest=workspaces.workspace_digest(workspaces.workspace_files(str(driver / "work"))),
         ),
         expectations=Expectations(custom_check=f"{driver}/checks.py:score"),
     )
@@ -235,7 +235,9 @@ def test_a_check_and_a_workspace_come_along_and_the_tests_stay_the_same(tmp_path
     try:
         settled = disk.settled(case, msgspec.json.decode(msgspec.json.encode(bundle), type=Bundle))
         assert settled.tests_digest == case.tests_digest
-        assert workspaces.digest(workspaces.files(settled.workspace)) == case.verify.workspace_digest
+        assert (
+            workspaces.workspace_digest(workspaces.workspace_files(settled.workspace)) == case.verify.workspace_digest
+        )
         check = Path(settled.verify.python.rpartition(":")[0])
         assert check.read_text().startswith("def score")
         assert settled.expectations.custom_check == settled.verify.python
@@ -341,10 +343,10 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
             await driven.node.close()
 
     async def here() -> list[Verdict | Failure]:
-        own = Verifying([PYTHON, TEXT], Means())
+        own = VerifierSet([PYTHON, TEXT], RunOptions())
         try:
             cases = {case.id: case for case in (PYTHON, TEXT)}
-            return [await verified(each, cases[each.case], own.of(cases[each.case])) for each in replies]
+            return [await verify_with_retry(each, cases[each.case], own.of(cases[each.case])) for each in replies]
         finally:
             await own.close()
 

@@ -24,10 +24,10 @@ from steelyard.engine.repairs.judging import Means
 from steelyard.engine.repairs.outcomes import COLUMNS, Journal, Verdict
 from steelyard.engine.repairs.repairs import Evaluation, evaluate
 from steelyard.errors import InputError
-from steelyard.protocols import Outcome
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained, Place
-from steelyard.verifiers.terraform.program import VARIABLE
+from steelyard.protocols import ProcessResult
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
+from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
 from support.toolchains import needs_terraform, terraform
 
 ROOT = Path(__file__).parents[3]
@@ -57,11 +57,11 @@ echo "{{\"valid\": $valid, \"error_count\": $count, \"warning_count\": 0, \"diag
 """A quick stand-in for Terraform, to which every line with the word in it is an error."""
 
 
-class Counting(Contained):
+class Counting(ZygoteSandbox):
     """A sandbox that counts validations, and copies at the same time."""
 
     def __init__(self) -> None:
-        super().__init__(strongest(allow_weak=True))
+        super().__init__(strongest_isolation(allow_weak=True))
         self.validations = self.copies = self.most_copies = 0
 
     @asynccontextmanager
@@ -73,12 +73,12 @@ class Counting(Contained):
         self.copies -= 1
 
 
-class Counted(Place):
-    def __init__(self, place: Place, sandbox: Counting) -> None:
+class Counted(SandboxWorkspace):
+    def __init__(self, place: SandboxWorkspace, sandbox: Counting) -> None:
         super().__init__(place._worker)
         self._sandbox = sandbox
 
-    async def run(self, argv: Sequence[str], **more: Any) -> Outcome:
+    async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
         self._sandbox.validations += "validate" in argv
         return await super().run(argv, **more)
 
@@ -128,7 +128,7 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setenv(VARIABLE, str(stand_in(tmp_path / "bin")))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(stand_in(tmp_path / "bin")))
     return Scene(tmp_path)
 
 
@@ -176,7 +176,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_the_example_is_judged_as_its_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(terraform()))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(terraform()))
     shutil.copytree(EXAMPLE, tmp_path / "examples" / "terraform-repairs")
     monkeypatch.chdir(tmp_path)
     clones = Path("examples/terraform-repairs/clones")
@@ -451,7 +451,7 @@ def test_nothing_is_validated_again_unless_something_changed(scene: Scene, monke
     scene.judge()
     assert scene.sandbox.validations == 3
     newer = stand_in(scene.folder / "newer", ANSWERS.replace("v1.9.8", "v1.9.9"))
-    monkeypatch.setenv(VARIABLE, str(newer))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(newer))
     scene.judge()
     assert scene.sandbox.validations == 3
     assert set(column(scene.outcomes(), "judged_by")) == {"terraform 1.9.9"}
@@ -466,7 +466,7 @@ def test_what_was_judged_can_be_looked_at_without_terraform_or_clones(
     shutil.rmtree(scene.clones)
     scene.judge()
     assert contents(scene.out) == before
-    monkeypatch.setenv(VARIABLE, "nowhere")
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, "nowhere")
     scene.judge()
     assert contents(scene.out) == before
     scene.propose(RIGHT, MAIN + "# still wrong\n")
@@ -491,7 +491,7 @@ def test_outcomes_of_others_are_completed_and_not_judged_again(scene: Scene) -> 
 
 
 def test_complete_outcomes_of_others_are_taken_as_they_are(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "nowhere")
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, "nowhere")
     scene.propose(RIGHT, MAIN + "# wrong\n")
     scene.out.mkdir()
     write_table(
@@ -566,7 +566,7 @@ def test_a_validator_that_gives_no_answer_is_missing_data_and_is_asked_again(
     # the original again, and what was not judged
     assert scene.sandbox.validations == 2
     if repair == "NONSENSE":
-        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.CANNOT_TELL
+        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.EXIT_CANNOT_TELL
         assert excuse in capsys.readouterr().err
 
 
@@ -608,13 +608,13 @@ def test_a_missing_clone_file_or_line_is_missing_data(scene: Scene) -> None:
 def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(TERRAFORM_PROGRAM_VARIABLE)
     monkeypatch.setenv("PATH", str(scene.folder))
     scene.propose(RIGHT)
     for generate in (False, True):
         scene.ask(generate_synthetic_data=generate)
         before = contents(scene.folder)
-        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.BAD_INPUT
+        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.EXIT_BAD_INPUT
         told = capsys.readouterr().err
         assert told.startswith("steelyard: repairs are to be judged, but no Terraform here; install OpenTofu (https://")
         assert contents(scene.folder) == before
@@ -623,7 +623,7 @@ def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
 
 def test_a_level_of_isolation_that_nobody_knows_is_refused(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     scene.propose(RIGHT)
-    assert cli.main(["repairs", "--config", str(scene.config), "--require-isolation", "glass"]) == cli.BAD_INPUT
+    assert cli.main(["repairs", "--config", str(scene.config), "--require-isolation", "glass"]) == cli.EXIT_BAD_INPUT
     assert '--require-isolation: unknown level "glass"' in capsys.readouterr().err
     assert contents(scene.out) == {}
 
@@ -706,7 +706,7 @@ def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_bytes(scene: Scene) 
 @pytest.mark.slow
 @needs_terraform()
 def test_the_same_with_the_real_terraform(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(terraform()))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(terraform()))
     check_kill(scene, modules=4, attempts=200, versions=6, patience=600)
 
 
@@ -718,7 +718,7 @@ def test_an_interrupted_run_keeps_what_was_judged_and_says_how_to_go_on(scene: S
         time.sleep(0.01)
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=60)
-    assert running.returncode == cli.INTERRUPTED
+    assert running.returncode == cli.EXIT_INTERRUPTED
     assert told.endswith("interrupted; what was judged is kept, and the same command goes on\n")
     assert "Traceback" not in told
     assert list(scene.out.glob(".*.journal.jsonl"))

@@ -18,7 +18,7 @@ import pytest
 
 from steelyard.engine.repairs.repairs import EXPECTED, Config, evaluate
 from steelyard.engine.results.synthetic import synthesize
-from steelyard.errors import InputError, NoRoomError
+from steelyard.errors import DiskFullError, InputError
 from steelyard.stats.passk import pass_at_k
 
 ROOT = Path(__file__).parents[3]
@@ -452,7 +452,7 @@ def test_a_full_disk_leaves_the_old_results(place: Place) -> None:
 
     ran = subprocess.run([sys.executable, "-B", "-c", script], preexec_fn=limited, capture_output=True, text=True)
     last = ran.stderr.splitlines()[-1]
-    assert last.startswith(f"steelyard.errors.{NoRoomError.__name__}: {place.out}: no room left")
+    assert last.startswith(f"steelyard.errors.{DiskFullError.__name__}: {place.out}: no room left")
     assert contents(place.out) == before
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from steelyard import records, store
 from steelyard.engine.gate.gate import gate
-from steelyard.engine.results.count_attempts import Counting, are_meant, counted
+from steelyard.engine.results.count_attempts import CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.errors import InputError
-from steelyard.outcomes.parquet_counts import Columns
+from steelyard.outcomes.parquet_counts import AttemptColumns
 from steelyard.records import Answer, Case, Failure, Finding, Reply, RunInfo, Verdict
 from support.command_line import steelyard
 
@@ -52,7 +52,7 @@ def run(folder: Path, rows: list[dict[str, Any]], name: str = "") -> Path:
     cases = [Case(id=case, prompt="?") for case in sorted({row["case"] for row in rows})]
     known = {case.id: case for case in cases}
     info = RunInfo(id=name or folder.name, started_at=MOMENT, models=tuple(sorted({row["model"] for row in rows})))
-    with store.create(folder, info, cases) as journal:
+    with store.create_run(folder, info, cases) as journal:
         for row in rows:
             key = f"{row['case']} {row['model']} {row['sample']}"
             where: dict[str, Any] = {"case": row["case"], "model": row["model"], "number": row["sample"], "at": MOMENT}
@@ -71,13 +71,13 @@ def run(folder: Path, rows: list[dict[str, Any]], name: str = "") -> Path:
 
 def sums(names: list[str], root: Path | None = None, **how: Any) -> dict[str, tuple[int, int]]:
     """Attempts and passes by model."""
-    found = counted(names, Counting(**how), root=root or store.RUNS)
+    found = parquet_outcomes(names, CountingOptions(**how), root=root or store.DEFAULT_RUNS_FOLDER)
     return {tally.model: (int(sum(tally.tried)), int(sum(tally.passed))) for tally in found.tallies}
 
 
 def refused(*names: str, **how: Any) -> str:
     with pytest.raises(InputError) as raised:
-        counted(list(names), Counting(**how))
+        parquet_outcomes(list(names), CountingOptions(**how))
     return str(raised.value)
 
 
@@ -126,7 +126,7 @@ def test_runs_and_their_copies_count_as_the_table_of_the_same_attempts(tmp_path:
     rows = random_rows(seed)
     half = len(rows) // 2
     runs = [run(tmp_path / "runs" / name, part) for name, part in (("one", rows[:half]), ("two", rows[half:]))]
-    table = counted([written(tmp_path / "table.parquet", rows)])
+    table = parquet_outcomes([written(tmp_path / "table.parquet", rows)])
     for names in (
         [str(tmp_path / "runs")],
         [str(folder) for folder in runs],
@@ -134,23 +134,23 @@ def test_runs_and_their_copies_count_as_the_table_of_the_same_attempts(tmp_path:
         [str(folder / "attempts") for folder in runs],
         [f"{tmp_path}/runs/*/attempts/**/*.parquet"],
     ):
-        found = counted(names, root=tmp_path / "runs")
+        found = parquet_outcomes(names, root=tmp_path / "runs")
         assert found.problems == ()
         for one, other in zip(found.tallies, table.tallies, strict=True):
             assert (one.model, list(one.cases), one.missing) == (other.model, list(other.cases), other.missing)
             assert list(one.tried) == list(other.tried)
             assert list(one.passed) == list(other.passed)
-    (problem,) = InputError(refused(str(tmp_path / "runs"), columns=Columns(case="task"))).problems
+    (problem,) = InputError(refused(str(tmp_path / "runs"), columns=AttemptColumns(case="task"))).problems
     assert "a copy of a run, whose columns are known" in problem.what
 
 
 def test_replies_and_failures_of_which_only_the_verdicts_were_kept_are_never_less_than_none(tmp_path: Path) -> None:
     folder = run(tmp_path / "runs" / "one", random_rows(1))
-    counted([str(folder)])
+    parquet_outcomes([str(folder)])
     (part, *_) = sorted(folder.glob("attempts/*/*/*.parquet"))
     table = pq.read_table(part, partitioning=None)
     pq.write_table(table.filter(pa.compute.equal(table["kind"], "verdict")), tmp_path / "verdicts.parquet")
-    (tally,) = counted([str(tmp_path / "verdicts.parquet")]).tallies
+    (tally,) = parquet_outcomes([str(tmp_path / "verdicts.parquet")]).tallies
     assert tally.missing == 0
 
 
@@ -227,9 +227,9 @@ def test_the_gate_on_parquet_decides_with_the_numbers_of_the_gate_on_runs(tmp_pa
 def test_a_side_of_attempts_is_told_from_a_run_and_a_report(tmp_path: Path) -> None:
     folder = run(tmp_path / "runs" / "one", random_rows(1))
     path = written(tmp_path / "x.parquet", random_rows(1))
-    assert [are_meant(str(name)) for name in (folder, folder.parent, path, f"{tmp_path}/*.parquet", "latest")] == [
-        *(False, True, True, True, False)
-    ]
+    assert [
+        is_attempts_path(str(name)) for name in (folder, folder.parent, path, f"{tmp_path}/*.parquet", "latest")
+    ] == [*(False, True, True, True, False)]
     with pytest.raises(InputError, match="tell who passed: they are compared without --on score and --rule"):
         gate(path, path, on="score")
 

@@ -22,11 +22,11 @@ from typing import Any
 import krippendorff
 import pytest
 
-from steelyard.engine.plan import plan
+from steelyard.engine.plan import planned_attempts
 from steelyard.protocols import Provider
-from steelyard.providers.agent.provider import Agent
-from steelyard.records import Appraisal, Fact, Failure, Reply, Verdict
-from steelyard.store import Stored
+from steelyard.providers.agent.provider import AgentProvider
+from steelyard.records import Fact, Failure, Judgment, Reply, Verdict
+from steelyard.store import StoredRun
 from support.fault_server import Behaviour, FaultServer, Request, refuses, says
 from support.toolchains import needs
 
@@ -265,7 +265,7 @@ class Place:
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-        self.stored += [{fact.key for fact in Stored(self.run).facts() if isinstance(fact, Reply | Appraisal)}]
+        self.stored += [{fact.key for fact in StoredRun(self.run).facts() if isinstance(fact, Reply | Judgment)}]
 
     def finish(self, engine: str, *command: str, cwd: Path | None = None) -> str:
         process = self.start(engine, *command, cwd=cwd)
@@ -279,7 +279,7 @@ class Place:
 
     @cached_property
     def facts(self) -> list[Any]:
-        stored = Stored(self.run)
+        stored = StoredRun(self.run)
         found = list(stored.facts())
         assert not stored.damaged
         return found
@@ -323,14 +323,14 @@ def test_every_attempt_is_stored_once_and_none_is_asked_for_after_it_was_stored(
 
 def test_the_kills_fell_into_both_halves_of_the_work(place: Place) -> None:
     first, second = place.stored
-    appraisals = {appraisal.key for appraisal in place.kept(Appraisal)}
+    appraisals = {appraisal.key for appraisal in place.kept(Judgment)}
     assert 0 < len(first) < len(ATTEMPTS)
     assert not first & appraisals
     assert 0 < len(second & appraisals) < 2 * len(ATTEMPTS)
 
 
 def test_every_judge_is_heard_once_on_every_attempt_and_no_more(place: Place) -> None:
-    usable = [fact for fact in place.kept(Appraisal) if not fact.unusable]
+    usable = [fact for fact in place.kept(Judgment) if not fact.unusable]
     heard = Counter((fact.judge, of(fact)) for fact in usable)
     assert set(heard.values()) == {1}
     assert set(heard) == {(judge, one) for judge in JUDGES for one in ATTEMPTS} - {(JUDGES[0], GARBAGE)}
@@ -341,7 +341,7 @@ def test_every_judge_is_heard_once_on_every_attempt_and_no_more(place: Place) ->
 
 
 def test_an_answer_that_cannot_be_used_is_asked_for_again_and_at_last_a_failure(place: Place) -> None:
-    for fact in place.kept(Appraisal):
+    for fact in place.kept(Judgment):
         is_garbage = (fact.judge, of(fact)) == (JUDGES[0], GARBAGE)
         repaired = fact.judge == JUDGES[1] and fact.number == 4
         assert fact.requests == (3 if is_garbage else 2 if repaired else 1)
@@ -352,9 +352,9 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_at_last_a_failure(
 
 
 def test_no_tier_is_ahead_of_another_and_each_is_first_equally_often(place: Place) -> None:
-    stored = Stored(place.run)
-    agents: dict[str, Provider] = {tier: Agent("true") for tier in TIERS}
-    planned = [(one.tier, one.case.id, one.number) for one in plan(stored.info, stored.cases, agents)]
+    stored = StoredRun(place.run)
+    agents: dict[str, Provider] = {tier: AgentProvider("true") for tier in TIERS}
+    planned = [(one.tier, one.case.id, one.number) for one in planned_attempts(stored.info, stored.cases, agents)]
     assert sorted(planned) == sorted(ATTEMPTS)
     groups = [planned[at : at + len(TIERS)] for at in range(0, len(planned), len(TIERS))]
     assert all(len({one[1:] for one in group}) == 1 for group in groups)
@@ -567,7 +567,7 @@ def test_the_judges_agree_as_far_as_another_package_says(place: Place) -> None:
 def test_what_judges_cost_is_counted_apart(place: Place) -> None:
     each = {judge: (USAGE["input"] * given + USAGE["output"] * said) / 1e6 for judge, (given, said) in PRICES.items()}
     # one go at the garbage for each process that came to it, three requests each
-    goes = sum(of(fact) == GARBAGE and fact.judge == JUDGES[0] for fact in place.kept(Appraisal))
+    goes = sum(of(fact) == GARBAGE and fact.judge == JUDGES[0] for fact in place.kept(Judgment))
     assert goes in (1, 2)
     requests = {JUDGES[0]: 119 + 3 * goes, JUDGES[1]: 120 + 12}
     assert place.report["judges_usd"] == close(sum(each[judge] * count for judge, count in requests.items()))

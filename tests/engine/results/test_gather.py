@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.engine.results.read_outcomes import Columns, gather
+from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
 from steelyard.engine.run import run
 from steelyard.errors import InputError
 from steelyard.records import Case, Cost, Reply, Verify
-from steelyard.store import Journal, Stored
+from steelyard.store import Journal, StoredRun
 
 FIXES = "oid,iteration_id,plausible_fix\na,1,True\na,2,False\n"
 
@@ -47,7 +47,7 @@ def test_a_run_whose_prices_are_known_tells_them(place: Path) -> None:
     folder = made_run("runs/a")
     (unpriced,) = gather([str(folder)]).tallies
     assert unpriced.costs is None
-    replies = [fact for fact in Stored(folder).facts() if isinstance(fact, Reply)]
+    replies = [fact for fact in StoredRun(folder).facts() if isinstance(fact, Reply)]
     with Journal(folder) as journal:
         for reply in replies:
             answer = msgspec.structs.replace(reply.answer, cost=Cost(usd=0.25, source="list"))
@@ -63,11 +63,11 @@ def test_one_model_from_two_places_is_refused_instead_of_mixed_up(place: Path) -
 
 
 def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
-    columns = Columns(case="oid", passed="plausible_fix", sample="iteration_id")
+    columns = ColumnOverrides(case="oid", passed="plausible_fix", sample="iteration_id")
     (tally,) = gather(["gemini_fixes.csv"], columns=columns).tallies
     assert (tally.model, list(tally.tried)) == ("gemini_fixes", [2])
     (place / "gemini_fixes.csv").write_text("oid,iteration_id,is_fixed\na,1,True\n")
-    (fixes,) = gather([], fixes=["gemini_fixes.csv"], columns=Columns(passed="is_fixed")).tallies
+    (fixes,) = gather([], fixes=["gemini_fixes.csv"], columns=ColumnOverrides(passed="is_fixed")).tallies
     assert (fixes.model, list(fixes.passed)) == ("gemini", [1])
 
 

@@ -26,8 +26,8 @@ from steelyard.analysis import summary
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import Stored
-from steelyard.store.archive import runs_as_tables
+from steelyard.store import StoredRun
+from steelyard.store.archive import open_run_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,7 +95,7 @@ def failure(stage: str, case: Case = A, number: int = 1, key: str = "k", model: 
 
 def run(folder: Path, facts: Iterable[Fact] = (), cases: Sequence[Case] = (A, B), **fields: Any) -> Path:
     """A run folder with these facts, without a copy."""
-    with store.create(folder, info(folder.name, **fields), cases) as journal:
+    with store.create_run(folder, info(folder.name, **fields), cases) as journal:
         for fact in facts:
             journal.append(fact)
     return folder
@@ -103,7 +103,7 @@ def run(folder: Path, facts: Iterable[Fact] = (), cases: Sequence[Case] = (A, B)
 
 def asked(sql: str, root: Path) -> list[tuple[Any, ...]]:
     """The answer, when nothing had to be left out."""
-    with query.ask(sql, root) as answer:
+    with query.run_query(sql, root) as answer:
         rows = list(answer.rows)
         assert answer.warnings == ()
         return rows
@@ -131,7 +131,7 @@ def random_facts(chance: random.Random) -> list[Fact]:
     return facts
 
 
-def row(run: str, tried: summary.Tried) -> tuple[Any, ...]:
+def row(run: str, tried: summary.AttemptText) -> tuple[Any, ...]:
     return (
         *(run, tried.case.id, tried.model, tried.tier, tried.number),
         tried.reply.answer.text if tried.reply else None,
@@ -149,8 +149,8 @@ def test_an_attempt_is_what_the_summary_says_it_is_whatever_happened_to_it(tmp_p
     rows = asked(f"SELECT {columns} FROM attempts", tmp_path)
     expected = []
     for name in names:
-        stored = Stored(tmp_path / name)
-        expected += [row(name, tried) for tried in summary.tries(stored.info, stored.cases, stored.facts())]
+        stored = StoredRun(tmp_path / name)
+        expected += [row(name, tried) for tried in summary.attempt_texts(stored.info, stored.cases, stored.facts())]
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
     assert {row[6] for row in rows} == {True, False, None}
     assert sum(row[8] is not None for row in rows) > 100
@@ -171,7 +171,7 @@ def test_everything_about_an_attempt_is_in_its_row(tmp_path: Path) -> None:
         FORGED, tests=WRONG.tests, trust="in-process", isolation="full", label="x", reason="y"
     )
     run(tmp_path / "one", [said, verdict(found)])
-    with query.ask("FROM attempts", tmp_path) as answer:
+    with query.run_query("FROM attempts", tmp_path) as answer:
         (row,) = answer.rows
         values = dict(zip(answer.columns, row, strict=True))
     assert str(values.pop("at")) == "2026-01-02 03:04:06"
@@ -243,7 +243,7 @@ def test_links_to_runs_are_followed_and_other_links_are_not(tmp_path: Path) -> N
     )
     for name in (root, tmp_path / "too", tmp_path / "elsewhere" / ".." / "runs"):
         assert asked(sql, name) == [(str(name / "linked"), True, "a?")]
-        query.write(sql, name / "answer.parquet", name)
+        query.write_query_result(sql, name / "answer.parquet", name)
         with pytest.raises(InputError, match="Cannot access file"):
             asked(f"FROM '{name}/secret.csv'", name)
 
@@ -255,8 +255,10 @@ def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -
 
     def rows() -> list[tuple[Any, ...]]:
         found = asked(score, tmp_path)
-        stored = Stored(folder)
-        assert found == [(one.correct, one.score) for one in summary.tries(stored.info, stored.cases, stored.facts())]
+        stored = StoredRun(folder)
+        assert found == [
+            (one.correct, one.score) for one in summary.attempt_texts(stored.info, stored.cases, stored.facts())
+        ]
         return found
 
     first = rows()
@@ -300,7 +302,7 @@ def test_a_damaged_run_is_left_out_with_a_warning_and_the_others_answer(tmp_path
     run(tmp_path / "rule", rule="gone")
     run(tmp_path / "twin", id="good")
     (tmp_path / "empty").mkdir()
-    with query.ask("SELECT run, correct FROM attempts", tmp_path) as answer:
+    with query.run_query("SELECT run, correct FROM attempts", tmp_path) as answer:
         assert list(answer.rows) == [("good", True)]
     said = "\n".join(answer.warnings).replace(f"{tmp_path}/", "")
     assert len(answer.warnings) == 5
@@ -381,8 +383,8 @@ def test_a_question_reads_nothing_but_the_runs_and_writes_nothing(tmp_path: Path
     before = sorted(tmp_path.rglob("*"))
     for attempt in (
         lambda text: asked(text, root),
-        lambda text: query.write(text, tmp_path / "out.parquet", root),
-        lambda text: query.write(text, tmp_path / "out.json", root),
+        lambda text: query.write_query_result(text, tmp_path / "out.parquet", root),
+        lambda text: query.write_query_result(text, tmp_path / "out.json", root),
     ):
         with pytest.raises(InputError):
             attempt(sql.format(root=root, outside=outside))
@@ -405,11 +407,11 @@ def test_the_order_that_a_question_asks_for_is_kept(tmp_path: Path) -> None:
 
 def test_an_answer_is_read_as_it_is_wanted_however_long_it_is(tmp_path: Path) -> None:
     run(tmp_path / "one")
-    with query.ask("FROM range(1_000_000_000_000)", tmp_path) as answer:
+    with query.run_query("FROM range(1_000_000_000_000)", tmp_path) as answer:
         assert list(islice(answer.rows, 3)) == [(0,), (1,), (2,)]
-    with query.ask("FROM range(1_000_000_000_000)", tmp_path) as answer:
+    with query.run_query("FROM range(1_000_000_000_000)", tmp_path) as answer:
         rows, more = answer.shown()
-        assert (len(rows), more) == (query.SHOWN, True)
+        assert (len(rows), more) == (query.MAX_SHOWN_QUERY_ROWS, True)
 
 
 ODD = """SELECT 1 AS i, 0.25 AS d, 'nan'::DOUBLE AS n, '-inf'::DOUBLE AS m, NULL AS nothing, true AS b, '=1+1' AS formula,
@@ -419,7 +421,7 @@ ODD = """SELECT 1 AS i, 0.25 AS d, 'nan'::DOUBLE AS n, '-inf'::DOUBLE AS m, NULL
 
 def test_csv_is_safe_to_open_and_nested_values_are_json(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "one")
-    query.write(ODD, tmp_path / "odd.csv", tmp_path / "runs")
+    query.write_query_result(ODD, tmp_path / "odd.csv", tmp_path / "runs")
     (row,) = csv.DictReader(io.StringIO((tmp_path / "odd.csv").read_text("utf-8"), newline=""))
     assert row == (
         {"i": "1", "d": "0.25", "n": "", "m": "", "nothing": "", "b": "true", "formula": "'=1+1"}
@@ -430,7 +432,7 @@ def test_csv_is_safe_to_open_and_nested_values_are_json(tmp_path: Path) -> None:
 
 def test_json_has_null_for_what_is_no_number(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "one")
-    query.write(ODD, tmp_path / "odd.json", tmp_path / "runs")
+    query.write_query_result(ODD, tmp_path / "odd.json", tmp_path / "runs")
     text = (tmp_path / "odd.json").read_text("utf-8")
     assert "\x1b" not in text
     (row,) = json.loads(text)
@@ -447,12 +449,12 @@ def test_the_same_answer_is_written_in_every_format_and_sent_as_it_is_written(tm
     run(root / "one", [fact for n in range(1, 2500) for fact in (reply(number=n), verdict(RIGHT, number=n))])
     sql = "SELECT number, correct FROM attempts ORDER BY number"
     expected = [(number, True) for number in range(1, 2500)]
-    for kind in query.FORMATS:
+    for kind in query.QUERY_FORMATS:
         path = tmp_path / f"out.{kind}"
-        assert query.write(sql, path, root) == ()
+        assert query.write_query_result(sql, path, root) == ()
         assert duckdb.execute(f"SELECT number, correct FROM '{path}'").fetchall() == expected
         sent = io.BytesIO()
-        query.send(sql, kind, sent, root)
+        query.stream_query_result(sql, kind, sent, root)
         if kind != "parquet":
             assert sent.getvalue() == path.read_bytes()
         assert sent.getvalue()[:4] == path.read_bytes()[:4]
@@ -462,31 +464,31 @@ def test_no_rows_still_have_a_header(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     run(root / "one")
     sql = "SELECT run, stage FROM failures"
-    with query.ask(sql, root) as answer:
+    with query.run_query(sql, root) as answer:
         assert (answer.columns, answer.shown()) == (("run", "stage"), ([], False))
-    query.write(sql, tmp_path / "out.csv", root)
-    query.write(sql, tmp_path / "out.json", root)
-    query.write(sql, tmp_path / "out.parquet", root)
+    query.write_query_result(sql, tmp_path / "out.csv", root)
+    query.write_query_result(sql, tmp_path / "out.json", root)
+    query.write_query_result(sql, tmp_path / "out.parquet", root)
     assert (tmp_path / "out.csv").read_text() == "run,stage\n"
     assert json.loads((tmp_path / "out.json").read_text()) == []
     described = duckdb.execute(f"DESCRIBE FROM '{tmp_path}/out.parquet'").fetchall()
     assert [column[0] for column in described] == ["run", "stage"]
 
 
-@pytest.mark.parametrize("kind", query.FORMATS)
+@pytest.mark.parametrize("kind", query.QUERY_FORMATS)
 def test_a_file_is_written_whole_or_left_as_it_was(tmp_path: Path, kind: str) -> None:
     root, path = tmp_path / "runs", tmp_path / "out" / f"answer.{kind}"
     run(root / "one")
     with pytest.raises(StoreError, match=r"answer\.\w+: No such file or directory"):
-        query.write("FROM runs", path, root)
+        query.write_query_result("FROM runs", path, root)
     path.parent.mkdir()
     path.write_text("before")
     with pytest.raises(InputError, match="Could not convert"):
-        query.write("SELECT if(i < 900_000, '1', 'x')::int FROM range(1_000_000) AS t(i)", path, root)
+        query.write_query_result("SELECT if(i < 900_000, '1', 'x')::int FROM range(1_000_000) AS t(i)", path, root)
     assert path.read_text() == "before"
     assert list(path.parent.iterdir()) == [path]
     with pytest.raises(InputError, match=r"out\.xls: answers are written as \.csv, \.json, \.parquet"):
-        query.write("FROM runs", "out.xls", root)
+        query.write_query_result("FROM runs", "out.xls", root)
 
 
 ENDLESS = """
@@ -500,7 +502,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize("kind", query.FORMATS)
+@pytest.mark.parametrize("kind", query.QUERY_FORMATS)
 def test_a_user_who_will_not_wait_ends_a_question(tmp_path: Path, kind: str) -> None:
     run(tmp_path / "runs" / "one")
     asked("FROM runs", tmp_path / "runs")
@@ -519,7 +521,7 @@ def test_a_user_who_will_not_wait_ends_a_question(tmp_path: Path, kind: str) -> 
 
 def test_a_question_larger_than_its_memory_goes_on_on_disk(tmp_path: Path) -> None:
     run(tmp_path / "one")
-    with runs_as_tables(tmp_path, query.opinions, memory="100MB") as archive:
+    with open_run_database(tmp_path, query.fact_scores, memory="100MB") as archive:
         answer = archive.ask("SELECT count(*) FROM (FROM range(5_000_000) AS t(i) ORDER BY hash(i) LIMIT 4_000_000)")
         assert list(answer.rows) == [(4_000_000,)]
 
@@ -545,7 +547,7 @@ def test_moments_with_a_time_zone_are_told_in_utc_wherever_we_are(
     assert asked("SELECT now() > TIMESTAMP '2026-01-01'", tmp_path) == [(True,)]
 
 
-@pytest.mark.parametrize("kind", query.FORMATS)
+@pytest.mark.parametrize("kind", query.QUERY_FORMATS)
 def test_a_full_disk_is_no_room_whatever_the_format(tmp_path: Path, kind: str) -> None:
     run(tmp_path / "runs" / "one")
     asked("FROM runs", tmp_path / "runs")
@@ -558,14 +560,14 @@ def test_a_full_disk_is_no_room_whatever_the_format(tmp_path: Path, kind: str) -
     ran = subprocess.run(
         [sys.executable, "-B", "-c", script], preexec_fn=limited, cwd=tmp_path, capture_output=True, text=True
     )
-    assert ran.stderr.splitlines()[-1].startswith("steelyard.errors.NoRoomError: ")
+    assert ran.stderr.splitlines()[-1].startswith("steelyard.errors.DiskFullError: ")
     assert list(tmp_path.iterdir()) == [tmp_path / "runs"]
 
 
 def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "one")
     with pytest.raises(StoreError, match="File name too long"):
-        query.write("FROM runs", tmp_path / ("x" * 300 + ".csv"), tmp_path / "runs")
+        query.write_query_result("FROM runs", tmp_path / ("x" * 300 + ".csv"), tmp_path / "runs")
     with pytest.raises(StoreError, match="xxx: cannot be read: File name too long"):
         asked("FROM runs", tmp_path / ("x" * 300))
 
@@ -573,12 +575,12 @@ def test_a_name_that_no_file_can_have_is_one_sentence(tmp_path: Path) -> None:
 def test_names_in_another_encoding_are_written_to_where_they_can_be(tmp_path: Path) -> None:
     run(tmp_path / "runs" / "one")
     strange = os.fsdecode(b"\xff")
-    query.write("SELECT 1 AS one", tmp_path / f"{strange}.csv", tmp_path / "runs")
+    query.write_query_result("SELECT 1 AS one", tmp_path / f"{strange}.csv", tmp_path / "runs")
     assert (tmp_path / f"{strange}.csv").read_text() == "one\n1\n"
     with pytest.raises(StoreError, match=r"\\udcff\.parquet.*: a name that is not UTF-8"):
-        query.write("SELECT 1 AS one", tmp_path / f"{strange}.parquet", tmp_path / "runs")
+        query.write_query_result("SELECT 1 AS one", tmp_path / f"{strange}.parquet", tmp_path / "runs")
     run(tmp_path / "runs" / strange, id="other")
-    with query.ask("SELECT id FROM runs", tmp_path / "runs") as answer:
+    with query.run_query("SELECT id FROM runs", tmp_path / "runs") as answer:
         assert list(answer.rows) == [("one",)]
         assert len(answer.warnings) == 1
         assert "a name that is not UTF-8, which the database cannot open; rename it" in answer.warnings[0]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from steelyard.analysis.summary import results
+from steelyard.analysis.summary import run_results
 from steelyard.cli import main as cli
-from steelyard.engine.results.html_page import against, html_page, shortened
+from steelyard.engine.results.html_page import baseline_comparison, html_page, shortened
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
 from steelyard.reports import render
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 from support.hostile_texts import BROKEN, TEXTS, write_hostile_run
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def write_run(folder: Path, passes: dict[str, int], *, samples: int = 10, text: 
 
 
 def test_a_page_out_of_a_folder_is_the_page_of_its_results(tmp_path: Path) -> None:
-    stored = Stored(write_run(tmp_path / "run", {"a": 3, "b": 10}))
-    whole = results(stored.info, stored.cases, stored.facts())
+    stored = StoredRun(write_run(tmp_path / "run", {"a": 3, "b": 10}))
+    whole = run_results(stored.info, stored.cases, stored.facts())
     assert html_page(stored) == render("html", whole)
 
 
 def test_a_page_can_be_of_another_k_and_rule(tmp_path: Path) -> None:
-    stored = Stored(write_run(tmp_path / "run", {"a": 3, "b": 10}))
+    stored = StoredRun(write_run(tmp_path / "run", {"a": 3, "b": 10}))
     page = html_page(stored, k=[1, 7], rule="code-structured")
     assert "pass@7" in page
     assert "rule <code>code-structured</code>" in page
@@ -60,8 +60,8 @@ def test_a_page_can_be_of_another_k_and_rule(tmp_path: Path) -> None:
 def test_a_case_that_got_worse_is_named_first(tmp_path: Path) -> None:
     before = write_run(tmp_path / "before", {"steady": 10, "broken": 10, "mended": 0, "third": 10})
     after = write_run(tmp_path / "after", {"steady": 10, "broken": 0, "mended": 9, "third": 10})
-    held = against(str(before), str(after), rule=None, root=tmp_path)
-    page = html_page(Stored(after), held=held)
+    held = baseline_comparison(str(before), str(after), rule=None, root=tmp_path)
+    page = html_page(StoredRun(after), held=held)
     assert page.index("Regressed</p>") < page.index("worse: broken.") < page.index("<table")
     section = page.partition('id="compared"')[2].partition("</section>")[0]
     culprits = section.partition("Cases that got worse")[2].partition("</table>")[0]
@@ -75,7 +75,7 @@ def test_a_case_that_got_worse_is_named_first(tmp_path: Path) -> None:
 def test_the_matrix_shows_what_moved(tmp_path: Path) -> None:
     before = write_run(tmp_path / "before", {"steady": 10, "broken": 10})
     after = write_run(tmp_path / "after", {"steady": 10, "broken": 0})
-    page = html_page(Stored(after), held=against(str(before), str(after), rule=None, root=tmp_path))
+    page = html_page(StoredRun(after), held=baseline_comparison(str(before), str(after), rule=None, root=tmp_path))
     assert "0/10<small>-" in page
     assert "10/10<small>" not in page
 
@@ -94,7 +94,7 @@ def test_the_command_writes_a_page_with_a_comparison(tmp_path: Path, capsys: pyt
 
 def test_only_the_texts_that_are_shown_are_read(tmp_path: Path) -> None:
     passes = {f"case-{number:03}": 29 for number in range(60)}
-    stored = Stored(write_run(tmp_path / "run", passes, samples=30))
+    stored = StoredRun(write_run(tmp_path / "run", passes, samples=30))
     page = html_page(stored)
     assert "This run has 1,800 attempts." in page
     shown = set(re.findall(r"a reply (case-\d+ \d+)\.", page))
@@ -117,7 +117,7 @@ def test_a_text_that_is_too_long_is_cut_when_it_is_read() -> None:
 
 def test_damaged_lines_are_left_out_of_a_hostile_run_and_the_rest_is_a_page(tmp_path: Path) -> None:
     write_hostile_run(tmp_path / "run", endless=False)
-    stored = Stored(tmp_path / "run")
+    stored = StoredRun(tmp_path / "run")
     page = html_page(stored)
     assert len(stored.damaged) == len(BROKEN)
     assert page.count('<article class="case"') > len(TEXTS)

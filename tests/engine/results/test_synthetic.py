@@ -18,9 +18,9 @@ import pytest
 
 from steelyard import outcomes
 from steelyard.analysis.standings import standing
-from steelyard.engine.results.synthetic import MODELS, synthesize, unchanged
+from steelyard.engine.results.synthetic import DEFAULT_SYNTHETIC_RATES, synthesize, unchanged_files
 from steelyard.errors import InputError
-from steelyard.store.atomic_files import Replacement
+from steelyard.store.atomic_files import AtomicFiles
 
 SMALL = {"strong": 0.8, "weak": 0.3}
 
@@ -102,7 +102,7 @@ def test_making_it_twice_changes_nothing(tmp_path: Path) -> None:
     before = contents(tmp_path)
     synthesize(tmp_path, seed=3)
     assert contents(tmp_path) == before
-    assert {f"{model}_synthetic_fixes.csv" for model in MODELS} < set(before)
+    assert {f"{model}_synthetic_fixes.csv" for model in DEFAULT_SYNTHETIC_RATES} < set(before)
 
 
 def test_another_seed_replaces_what_the_first_made(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_kill_at_any_time_leaves_whole_files_that_are_still_ours(tmp_path: Pat
         process.kill()
         process.wait()
         visible = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
-        assert visible == set(unchanged(tmp_path))
+        assert visible == set(unchanged_files(tmp_path))
     synthesize(tmp_path, problems=60, samples=5, models=SMALL)
     assert "writing" not in json.loads((tmp_path / "synthetic.json").read_bytes())
 
@@ -249,7 +249,7 @@ def test_ctrl_c_leaves_nothing_behind_but_whole_files(tmp_path: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     process.wait()
-    assert {path.name for path in tmp_path.iterdir()} == set(unchanged(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == set(unchanged_files(tmp_path))
 
 
 def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path) -> None:
 
 def test_nothing_takes_its_place_before_all_is_written(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
-    with Replacement() as fresh:
+    with AtomicFiles() as fresh:
         fresh.write(tmp_path / "a", ["new"])
         assert (tmp_path / "a").read_text() == "old"
     assert contents(tmp_path) == {"a": b"old"}

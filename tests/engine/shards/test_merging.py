@@ -24,13 +24,13 @@ from steelyard.engine.gate.gate import gate
 from steelyard.engine.results import query
 from steelyard.engine.results.html_page import html_page
 from steelyard.engine.shards import deal
-from steelyard.engine.shards.merge import JOURNALS, merge
-from steelyard.errors import Damages, InputError, StoreError
+from steelyard.engine.shards.merge import MAX_MERGED_JOURNALS, merge
+from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
-from steelyard.store import Stored
+from steelyard.store import StoredRun
 from steelyard.store.parquet import copy_to_parquet
-from steelyard.viewer.run_list import Library
-from steelyard.viewer.run_view import Opened
+from steelyard.viewer.run_list import RunCatalog
+from steelyard.viewer.run_view import RunView
 from support import mixed_runs
 from support.facts import facts
 from support.fault_server import FaultServer, by_prompt, healthy, refuses
@@ -80,15 +80,15 @@ def changed(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def test_whole_cases_are_dealt_out_in_turn(place: Path) -> None:
-    dealt = [[case.id for case in Stored(folder).cases] for folder in parts(place)]
+    dealt = [[case.id for case in StoredRun(folder).cases] for folder in parts(place)]
     assert dealt == [[case.id for case in CASES[first::3]] for first in range(3)]
     for folder, cases in zip(parts(place), dealt, strict=True):
-        assert {fact.case for fact in Stored(folder).facts()} <= set(cases)
+        assert {fact.case for fact in StoredRun(folder).facts()} <= set(cases)
 
 
 def test_a_shard_is_an_ordinary_run_that_says_which_part_it_is(place: Path) -> None:
     for number, folder in enumerate(parts(place), 1):
-        info = Stored(folder).info
+        info = StoredRun(folder).info
         assert info.shard is not None
         assert (info.shard.numbers, info.shard.of, info.shard.cases) == ((number,), 3, 11)
         assert told(folder).summary.warnings[0] == (
@@ -102,9 +102,9 @@ def test_a_plan_is_the_same_wherever_the_files_of_its_cases_lie() -> None:
         [Case(id="c", prompt="p", workspace=f"{home}/w", verify=Verify(python=f"{home}/checks.py:f", source="1"))]
         for home in ("/home/a", "/builds/b")
     )
-    assert deal.shard(info, here, 1, 2) == deal.shard(info, there, 1, 2)
+    assert deal.shard_record(info, here, 1, 2) == deal.shard_record(info, there, 1, 2)
     other = [Case(id="c", prompt="p", workspace="/w", verify=Verify(python="/checks.py:f", source="2"))]
-    assert deal.shard(info, here, 1, 2).plan != deal.shard(info, other, 1, 2).plan
+    assert deal.shard_record(info, here, 1, 2).plan != deal.shard_record(info, other, 1, 2).plan
 
 
 @pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0), (-1, 2), (1, 1001)])
@@ -129,7 +129,7 @@ def test_a_merged_run_tells_what_the_run_in_one_go_tells(place: Path) -> None:
         texts = [json.dumps(timeless(text)) if kind == "json" else text for text in texts]
         assert texts[0] == texts[1], kind
     assert timeless(reports.render("json", merged)) == timeless(reports.render("json", whole))
-    mine, yours = (deal.asked_for(results.info) for results in (whole, merged))
+    mine, yours = (deal.comparable_plan(results.info) for results in (whole, merged))
     assert mine == yours
     assert done.notes == ()
     assert (done.info.shard, done.info.unrecorded) == (None, whole.info.unrecorded)
@@ -143,7 +143,7 @@ def test_the_order_in_which_shards_are_named_makes_no_difference(place: Path) ->
 
 
 def test_a_merged_run_begins_with_its_first_shard_ends_with_its_last_and_names_them(place: Path) -> None:
-    infos = [Stored(folder).info for folder in parts(place)]
+    infos = [StoredRun(folder).info for folder in parts(place)]
     info = merge(parts(place), output=place / "all", means=MEANS).info
     assert info.started_at == min(each.started_at for each in infos)
     assert info.ended_at == max(each.ended_at or "" for each in infos)
@@ -194,38 +194,40 @@ def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path
     shuffled = list(range(1, of + 1))
     chance.shuffle(shuffled)
     for number in shuffled:
-        cases = deal.hand(mixed_runs.CASES, number, of)
-        described = msgspec.structs.replace(info, id=f"s{number}", shard=deal.shard(info, mixed_runs.CASES, number, of))
-        store.create(tmp_path / f"{number}", described, cases).close()
+        cases = deal.shard_cases(mixed_runs.CASES, number, of)
+        described = msgspec.structs.replace(
+            info, id=f"s{number}", shard=deal.shard_record(info, mixed_runs.CASES, number, of)
+        )
+        store.create_run(tmp_path / f"{number}", described, cases).close()
         mine = [line for line in lines if json.loads(line)["case"] in {case.id for case in cases}]
         cut = chance.randrange(len(mine) + 1)
         # a shard may have been put together itself
         (tmp_path / f"{number}" / "attempts-0.jsonl").write_bytes(b"".join(mine[:cut]))
         (tmp_path / f"{number}" / "attempts.jsonl").write_bytes(b"".join(mine[cut:]) + b'{"kind":"reply","key')
-    with store.create(tmp_path / "whole", info, mixed_runs.CASES) as journal:
+    with store.create_run(tmp_path / "whole", info, mixed_runs.CASES) as journal:
         (journal.folder / "attempts.jsonl").write_bytes(b"".join(lines))
     folders = [tmp_path / f"{number}" for number in shuffled]
     done = merge(folders, output=tmp_path / "all", means=MEANS)
     # unrecorded cases are counted by shard
     unrecorded = {model: count * of for model, count in info.unrecorded.items()}
     described = msgspec.structs.replace(info, unrecorded=unrecorded)
-    whole = Stored(tmp_path / "whole")
-    expected = summary.results(described, whole.cases, whole.facts())
+    whole = StoredRun(tmp_path / "whole")
+    expected = summary.run_results(described, whole.cases, whole.facts())
     assert told(done.folder)[1:] == expected[1:]
-    opened = Opened(done.folder)
+    opened = RunView(done.folder)
     assert opened.summary() == done.summary == expected.summary
     for row, tried in zip(opened.rows, expected.attempts, strict=True):
         assert opened.attempt(tried.case.id, tried.model, tried.tier, tried.number) == tried
         assert row.score == tried.score
     sql = 'SELECT "case", model, tier, number, kind, "at", counts, correct, score FROM stored.facts ORDER BY ALL'
     for folder in (done.folder, tmp_path / "whole"):
-        copy_to_parquet(folder, query.opinions)
+        copy_to_parquet(folder, query.fact_scores)
     found = [asked(folder, sql) for folder in (done.folder, tmp_path / "whole")]
     assert found[0] == found[1] != []
 
 
 def asked(folder: Path, sql: str) -> list[tuple[Any, ...]]:
-    with query.ask(sql, folder) as answer:
+    with query.run_query(sql, folder) as answer:
         return list(answer.rows)
 
 
@@ -333,7 +335,9 @@ def test_what_is_there_can_be_merged_and_the_rest_later(place: Path) -> None:
     one, two, three = parts(place)
     some = merge([three, one], output=place / "some", partial=True, means=MEANS)
     assert some.notes == ("shard 2 of 3 is missing: these are not all of the cases",)
-    assert [case.id for case in Stored(some.folder).cases] == [case.id for at, case in enumerate(CASES) if at % 3 != 1]
+    assert [case.id for case in StoredRun(some.folder).cases] == [
+        case.id for at, case in enumerate(CASES) if at % 3 != 1
+    ]
     assert some.summary.warnings[0] == "2 shards of 3, so not all of the 11 cases: steelyard merge joins the shards"
     with pytest.raises(InputError, match=r"shard 3 of 3 is in "):
         merge([some.folder, two, three], output=place / "all", means=MEANS)
@@ -550,7 +554,7 @@ def test_damaged_lines_stay_behind_and_are_told(place: Path) -> None:
     assert f"{path}:1: not a fact, left out" in done.notes[0]
     assert f"{path}:3: not a fact, left out" in done.notes[1]
     assert done.notes[5] == f"{path.parent}: 2 more lines that are no facts were left out"
-    stored = Stored(done.folder)
+    stored = StoredRun(done.folder)
     assert summary.summarise(done.info, stored.cases, stored.facts()) == told(place / "whole").summary
     assert stored.damaged == []
 
@@ -652,22 +656,22 @@ def test_a_shard_without_its_copies_is_merged_all_the_same(place: Path) -> None:
 
 def test_many_shards_share_few_journals(tmp_path: Path) -> None:
     done = merge(crafted(tmp_path / "shards", replies=2, size=1, of=130), output=tmp_path / "all", means=MEANS)
-    journals = [path.name for path in Stored(done.folder).journals()]
-    assert len(journals) <= JOURNALS + 1
+    journals = [path.name for path in StoredRun(done.folder).journals()]
+    assert len(journals) <= MAX_MERGED_JOURNALS + 1
     assert journals[0] == "attempts-001-of-130.jsonl"
     assert journals[-1] == "attempts.jsonl"
-    assert sum(1 for _ in Stored(done.folder).facts()) == 260
-    assert [case.id for case in Stored(done.folder).cases] == [f"c{number}" for number in range(130)]
+    assert sum(1 for _ in StoredRun(done.folder).facts()) == 260
+    assert [case.id for case in StoredRun(done.folder).cases] == [f"c{number}" for number in range(130)]
 
 
 def test_taking_over_a_journal_needs_memory_for_a_line_and_not_for_all_of_them(tmp_path: Path) -> None:
     (folder,) = crafted(tmp_path / "shards", replies=400, size=100_000, of=1)
     with (folder / "attempts.jsonl").open("ab") as file:
         file.write(b"x\n" * 50_000)
-    damages = Damages(5)
+    damages = BoundedProblemList(5)
     tracemalloc.start()
     try:
-        store.take_over(store.Delivered(folder), tmp_path / "copy.jsonl", lambda *_: None, damages.add)
+        store.append_facts(store.DeliveredRun(folder), tmp_path / "copy.jsonl", lambda *_: None, damages.add)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -681,7 +685,7 @@ def test_differences_between_machines_are_told(place: Path) -> None:
     changed(place / "shards" / "2" / "run.json", lambda info: info["versions"].update(python="3.14.0", system="other"))
     gate(place / "whole", place / "shards" / "3")
     done = merge(parts(place), output=place / "all", means=MEANS)
-    python = Stored(place / "whole").info.versions["python"]
+    python = StoredRun(place / "whole").info.versions["python"]
     assert done.notes == (
         f"the shards were run with different versions of python: {python}, 3.14.0",
         f"{place / 'shards' / '3'}: a gate was asked about this shard alone, and that look is not counted from now on",
@@ -696,18 +700,18 @@ def test_differences_between_machines_are_told(place: Path) -> None:
 def test_every_reader_takes_a_run_of_several_journals(place: Path) -> None:
     done = merge(parts(place), output=place / "runs" / "all", means=MEANS)
     whole = place / "whole"
-    assert [fact.key for fact in Stored(done.folder).facts() if isinstance(fact, Reply)] != []
+    assert [fact.key for fact in StoredRun(done.folder).facts() if isinstance(fact, Reply)] != []
     # the viewer: from its index, from its journals, in its list
-    listed = Library(place / "runs").listed()
+    listed = RunCatalog(place / "runs").listed()
     assert [(run.name, run.state, run.cases) for run in listed.runs] == [("all", "done", 11)]
-    assert listed.runs[0].models == Library(whole).listed().runs[0].models
-    assert Opened(done.folder).summary() == Opened(whole).summary()
-    (done.folder / store.INDEX).unlink()
-    (done.folder / store.HEADLINE).unlink()
-    assert Library(place / "runs").listed().runs[0].models == listed.runs[0].models
-    assert Opened(done.folder).summary() == Opened(whole).summary()
+    assert listed.runs[0].models == RunCatalog(whole).listed().runs[0].models
+    assert RunView(done.folder).summary() == RunView(whole).summary()
+    (done.folder / store.ATTEMPT_INDEX_FILE).unlink()
+    (done.folder / store.HEADLINE_FILE).unlink()
+    assert RunCatalog(place / "runs").listed().runs[0].models == listed.runs[0].models
+    assert RunView(done.folder).summary() == RunView(whole).summary()
     # pages, questions, gates, baselines
-    assert html_page(Stored(done.folder)).count("case-03") == html_page(Stored(whole)).count("case-03") > 0
+    assert html_page(StoredRun(done.folder)).count("case-03") == html_page(StoredRun(whole)).count("case-03") > 0
     sql = 'SELECT "case", model, number, reply, correct, score, cost_usd, latency FROM attempts ORDER BY ALL'
     assert asked(done.folder, sql) == asked(whole, sql) != []
     assert gate(whole, done.folder).decision.verdict == gate(whole, whole).decision.verdict
@@ -721,7 +725,7 @@ def test_every_reader_takes_a_run_of_several_journals(place: Path) -> None:
 def test_a_viewer_reads_on_when_a_merged_run_is_resumed(server: FaultServer, tmp_path: Path) -> None:
     folders = sharded("openai/m", tmp_path / "shards", 2, base_url=server.url, samples=1)
     done = merge(folders, output=tmp_path / "runs" / "all", means=MEANS)
-    opened = Opened(done.folder)
+    opened = RunView(done.folder)
     assert len(opened.rows) == 11
     with store.Journal(done.folder) as journal:
         growing = opened.refreshed()
@@ -752,22 +756,22 @@ def test_the_last_verdict_is_the_one_that_counts_in_a_merged_run_too(server: Fau
     again = steelyard.verify(done.folder, means=MEANS)
     assert again.summary.models[0].correct == 0
     assert again.summary.models[0].attempts == 5
-    assert Opened(done.folder).summary() == again.summary
+    assert RunView(done.folder).summary() == again.summary
     assert asked(done.folder, "SELECT count(*), count(*) FILTER (correct) FROM attempts") == [(5, 0)]
 
 
 def test_latest_is_the_merged_run_and_no_part_of_it(place: Path) -> None:
     shutil.rmtree(place / "whole")
     (place / "shards").rename(place / "runs")
-    assert store.find("latest", place / "runs").name == "3"
+    assert store.find_run("latest", place / "runs").name == "3"
     merge(sorted((place / "runs").iterdir()), output=place / "runs" / "0-all", means=MEANS)
-    assert store.find("latest", place / "runs").name == "0-all"
+    assert store.find_run("latest", place / "runs").name == "0-all"
 
 
 def test_questions_over_all_runs_count_no_attempt_twice(place: Path) -> None:
     (place / "shards").rename(place / "runs")
     merge(sorted((place / "runs").iterdir()), output=place / "runs" / "all", means=MEANS)
-    with query.ask("SELECT count(*) FROM attempts", place / "runs") as answer:
+    with query.run_query("SELECT count(*) FROM attempts", place / "runs") as answer:
         assert list(answer.rows) == asked(place / "whole", "SELECT count(*) FROM attempts")
         assert [warning.partition("runs/")[2] for warning in answer.warnings] == [
             f"{number}: left out, because it was merged into {place / 'runs' / 'all'}" for number in (1, 2, 3)

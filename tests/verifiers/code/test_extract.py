@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from steelyard.verifiers.code.extract import Extract, extract
+from steelyard.verifiers.code.extract import ExtractedCode, extract
 
 F = "def f(x):\n    return x\n"
 G = "def g(x):\n    return f(x) + 1\n"
@@ -431,7 +431,7 @@ def test_no_soup_of_markup_makes_it_fail_or_invent_code() -> None:
     for _ in range(3000):
         reply = "".join(chance.choices(soup, k=chance.randrange(30)))
         found = extract(reply, chance.choice(["python", "rust", ""]), defines=["f"])
-        assert isinstance(found, Extract)
+        assert isinstance(found, ExtractedCode)
         assert found.code is None or found.code.strip()
         lines = {line.strip() for line in reply.replace("\r\n", "\n").split("\n")}
         for line in (found.code or "").split("\n"):

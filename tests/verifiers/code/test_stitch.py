@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from steelyard.records import Case, Verify
-from steelyard.verifiers.code.join_stub import code_of
-from steelyard.verifiers.code.verbatim import marked, unmarked
+from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.code.verbatim import verbatim_code, verbatim_reply
 
 STUB = (
     "import math\nfrom typing import List\n\n\ndef helper(x):\n    return math.floor(x)\n\n\n"
@@ -26,7 +26,7 @@ def fenced(code: str, label: str = "python") -> str:
 
 def floors(text: str) -> list[int]:
     """What the program in a reply makes of two numbers."""
-    found = code_of(CASE, text)
+    found = code_from_reply(CASE, text)
     assert found.code is not None, found.how
     names: dict[str, object] = {}
     exec(found.code, names)
@@ -84,18 +84,18 @@ def test_a_body_is_joined_to_its_stub(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "   \n", "I cannot do that.", "Sorry", "<think>hm</think>"])
 def test_a_reply_without_code_stays_one(text: str) -> None:
-    assert code_of(CASE, text).code is None
+    assert code_from_reply(CASE, text).code is None
 
 
 def test_a_function_of_another_name_is_not_taken_for_a_body() -> None:
-    found = code_of(CASE, fenced("def flors(numbers):\n    return [1]\n"))
+    found = code_from_reply(CASE, fenced("def flors(numbers):\n    return [1]\n"))
     assert found.code is not None
     assert "def floors" not in found.code
 
 
 def test_without_a_stub_the_code_is_taken_as_it_was_found() -> None:
     case = Case(id="f", prompt="p", language="python", verify=Verify(entry_point="floors"))
-    assert code_of(case, f"Well:\n{fenced(FUNCTION)}").code == FUNCTION
+    assert code_from_reply(case, f"Well:\n{fenced(FUNCTION)}").code == FUNCTION
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,20 @@ def test_without_a_stub_the_code_is_taken_as_it_was_found() -> None:
     ],
 )
 def test_marked_code_comes_back_to_the_letter(code: str) -> None:
-    assert unmarked(marked(code, "python")) == code
-    assert code_of(CASE, marked(code, "python")).code == code
+    assert verbatim_code(verbatim_reply(code, "python")) == code
+    assert code_from_reply(CASE, verbatim_reply(code, "python")).code == code
 
 
 @pytest.mark.parametrize(
     "text", ["", "verbatim", fenced(BODY), "```python verbatim\nx = 1\n", "```python verbatim\nx\n```", " verbatim\n\n"]
 )
 def test_a_reply_is_not_taken_for_marked_code(text: str) -> None:
-    assert unmarked(text) is None
+    assert verbatim_code(text) is None
 
 
 def test_a_long_reply_is_stitched_in_time_that_grows_with_its_length() -> None:
     for text in ("    x\n" * 200_000, "(" * 500_000, "return " * 100_000, "`" * 500_000, "@\n" * 200_000):
-        code_of(CASE, text)
+        code_from_reply(CASE, text)
 
 
 RUST_STUB = "use std::collections::HashMap;\n\nfn counted(words: &[&str]) -> HashMap<String, usize> {\n"
@@ -133,11 +133,11 @@ RUST_CASE = Case(id="r", prompt="p", language="rust", verify=Verify(stub=RUST_ST
 
 def test_a_rust_function_gets_the_stubs_imports_only_when_it_has_none() -> None:
     function = "fn counted(words: &[&str]) -> HashMap<String, usize> {\n    HashMap::new()\n}\n"
-    assert code_of(RUST_CASE, fenced(function, "rust")).code == f"use std::collections::HashMap;\n\n{function}"
+    assert code_from_reply(RUST_CASE, fenced(function, "rust")).code == f"use std::collections::HashMap;\n\n{function}"
     own = f"use std::collections::HashMap;\n{function}"
-    assert code_of(RUST_CASE, fenced(own, "rust")).code == own
+    assert code_from_reply(RUST_CASE, fenced(own, "rust")).code == own
 
 
 def test_a_rust_body_is_joined_to_its_stub() -> None:
     body = "    HashMap::new()\n}\n"
-    assert code_of(RUST_CASE, fenced(body, "rust")).code == RUST_STUB + body
+    assert code_from_reply(RUST_CASE, fenced(body, "rust")).code == RUST_STUB + body

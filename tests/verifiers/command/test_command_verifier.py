@@ -13,14 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard import evalsets
-from steelyard.analysis.scoring import RULES, correct, score
-from steelyard.engine.preflight.references import prove
+from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
+from steelyard.engine.preflight.references import check_references
 from steelyard.errors import InputError, VerifierError
-from steelyard.protocols import Limits, Outcome, Workspace
+from steelyard.protocols import ProcessResult, ResourceLimits, Workspace
 from steelyard.records import Answer, Case, Expectations, Finding, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.command.verifier import Command
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.command.verifier import CommandVerifier
 from support.toolchains import needs
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -41,9 +41,9 @@ RUNNER = asyncio.Runner()
 
 
 @cache
-def sandbox() -> Contained:
+def sandbox() -> ZygoteSandbox:
     """The strongest sandbox that is to be had here, kept warm."""
-    return Contained(strongest(allow_weak=True))
+    return ZygoteSandbox(strongest_isolation(allow_weak=True))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -53,16 +53,16 @@ def _closed() -> Iterator[None]:
     RUNNER.close()
 
 
-def judge(code: str, of: Case, within: Contained | None = None) -> Finding:
+def judge(code: str, of: Case, within: ZygoteSandbox | None = None) -> Finding:
     fenced = f"Here you are:\n\n```{of.language}\n{code}\n```\n"
-    return RUNNER.run(Command(within or sandbox()).verify(of, Answer(text=fenced)))
+    return RUNNER.run(CommandVerifier(within or sandbox()).verify(of, Answer(text=fenced)))
 
 
-class Watched(Contained):
+class Watched(ZygoteSandbox):
     """The same sandbox with little patience, and with a count of its workspaces."""
 
     def __init__(self, patience: float = 60) -> None:
-        super().__init__(strongest(allow_weak=True))
+        super().__init__(strongest_isolation(allow_weak=True))
         self.patience = patience
         self.workspaces = 0
 
@@ -78,8 +78,8 @@ class Hasty:
         self.read, self.write = place.read, place.write
         self._run, self._patience = place.run, patience
 
-    async def run(self, argv: Sequence[str], **named: Any) -> Outcome:
-        limits = named.pop("limits", Limits())._replace(wall_seconds=self._patience)
+    async def run(self, argv: Sequence[str], **named: Any) -> ProcessResult:
+        limits = named.pop("limits", ResourceLimits())._replace(wall_seconds=self._patience)
         return await self._run(argv, limits=limits, **named)
 
 
@@ -97,7 +97,7 @@ def test_every_reference_passes_and_every_counterexample_fails(name: str) -> Non
     loaded = evalsets.load([EXAMPLES / f"{name}.toml"])
     assert loaded.problems == ()
     assert len(loaded.cases) >= 5
-    assert prove(loaded.cases) == (2 * len(loaded.cases), [])
+    assert check_references(loaded.cases) == (2 * len(loaded.cases), [])
 
 
 @needs("node")
@@ -105,14 +105,14 @@ def test_the_case_on_the_page_works(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "verifying-other-languages.md").read_text("utf-8")
     shown = page.partition("```toml\n")[2].partition("```\n")[0]
     (tmp_path / "set.toml").write_text(f'[eval_set]\nid = "s"\nname = "S"\n{shown}')
-    assert prove(evalsets.load([tmp_path / "set.toml"]).cases) == (2, [])
+    assert check_references(evalsets.load([tmp_path / "set.toml"]).cases) == (2, [])
 
 
 @needs("node")
 @needs("gcc")
 def test_a_right_answer_has_the_full_score() -> None:
     for of in evalsets.load([EXAMPLES / "javascript-basics.toml", EXAMPLES / "c-basics.toml"]).cases:
-        assert score(of, judge(of.reference, of), RULES["code-structured"]) == 1
+        assert score(of, judge(of.reference, of), SCORING_RULES["code-structured"]) == 1
 
 
 # ---- exit codes
@@ -123,16 +123,16 @@ def test_without_a_format_the_exit_code_is_the_one_test() -> None:
     assert outcomes(right) == {"sh answer.sh": "passed"}
     assert (right.compiled, right.label, right.reason) == (None, "", "")
     assert (right.trust, right.isolation) == ("in-process", sandbox().level)
-    assert correct(case(), right)
+    assert is_correct(case(), right)
     wrong = judge("echo 'Error: got 3' >&2; exit 3", case(results="exit code"))
     assert (wrong.label, wrong.reason) == ("wrong answer", "sh answer.sh: Error: got 3")
-    assert not correct(case(), wrong)
+    assert not is_correct(case(), wrong)
 
 
 def test_a_reply_without_code_has_failed() -> None:
-    finding = RUNNER.run(Command(sandbox()).verify(case(language="c"), Answer(text="I cannot do that.")))
+    finding = RUNNER.run(CommandVerifier(sandbox()).verify(case(language="c"), Answer(text="I cannot do that.")))
     assert finding.label == "no code"
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_label_says_how_an_answer_ended(code: str, label: str, reason: str) 
     finding = judge(code, case(timeout_secs=1))
     assert finding.label == label
     assert reason in finding.reason
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 def test_an_answer_that_waits_for_ever_meets_the_time_limit() -> None:
@@ -158,7 +158,7 @@ def test_an_answer_that_waits_for_ever_meets_the_time_limit() -> None:
     finding = judge("sleep 60", case(), hasty)
     RUNNER.run(hasty.close())
     assert finding.label == "time limit"
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 # ---- building
@@ -177,7 +177,7 @@ def test_what_does_not_build_says_where() -> None:
     span = diagnostic.spans[0]
     assert (span.file, span.line_start, span.column_start) == ("answer.c", 3, 16)
     assert finding.tests == ()
-    assert not correct(case(**C), finding)
+    assert not is_correct(case(**C), finding)
 
 
 @needs("node")
@@ -209,16 +209,16 @@ def test_the_lines_of_most_compilers_are_understood(
 
 def test_a_case_can_want_an_answer_that_does_not_build() -> None:
     of = case(build="sh -n answer.sh", test="", expected=Expectations(should_compile=False))
-    assert correct(of, judge("if", of))
-    assert not correct(of, judge("true", of))
+    assert is_correct(of, judge("if", of))
+    assert not is_correct(of, judge("true", of))
 
 
 def test_a_case_can_want_an_answer_that_only_builds() -> None:
     of = case(build="sh -n answer.sh", expected=Expectations(should_pass_tests=False))
     finding = judge("exit 1", of)
     assert finding.tests == ()
-    assert correct(of, finding)
-    assert not correct(of, judge("if", of))
+    assert is_correct(of, finding)
+    assert not is_correct(of, judge("if", of))
 
 
 def test_a_build_that_never_ends_is_the_answers_fault() -> None:
@@ -231,8 +231,8 @@ def test_a_build_that_never_ends_is_the_answers_fault() -> None:
 
 def test_files_may_lie_in_folders() -> None:
     of = case(answer="src/answer.sh", files={"tests/run.sh": ". ./src/answer.sh; [ $x = 3 ]"}, test="sh tests/run.sh")
-    assert correct(of, judge("x=3", of))
-    assert not correct(of, judge("x=4", of))
+    assert is_correct(of, judge("x=3", of))
+    assert not is_correct(of, judge("x=4", of))
 
 
 SPOILS = [
@@ -253,9 +253,9 @@ def test_a_build_that_runs_the_answer_cannot_change_the_tests(spoil: str) -> Non
     files = {"tests/run.sh": ". ./answer.sh; [ $x = 3 ]"}
     of = case(files=files, build="sh answer.sh", test="sh tests/run.sh")
     honest, spoiled = judge("x=3", of), judge(f'x=4; if [ "$0" = answer.sh ]; then {spoil}; fi', of)
-    assert correct(of, honest)
+    assert is_correct(of, honest)
     assert spoiled.tests
-    assert not correct(of, spoiled)
+    assert not is_correct(of, spoiled)
 
 
 def test_a_build_cannot_reach_through_a_link_that_it_left(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_results_that_a_build_left_do_not_count() -> None:
     of = case(build="sh answer.sh", test="true", results="tap:results.tap")
     finding = judge("printf '1..1\\nok 1 - forged\\n' > results.tap", of)
     assert outcomes(finding) == {"true": "failed"}
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 @pytest.mark.parametrize(
@@ -298,12 +298,12 @@ def test_results_that_a_build_left_do_not_count() -> None:
 )
 def test_a_case_that_could_never_be_verified_is_refused_before_anyone_is_asked(verify: dict[str, Any]) -> None:
     with pytest.raises(VerifierError):
-        Command(sandbox()).check(case(**verify))
+        CommandVerifier(sandbox()).check(case(**verify))
 
 
 def test_a_mistyped_format_is_named_with_the_nearest() -> None:
     with pytest.raises(VerifierError, match='did you mean "junit"'):
-        Command(sandbox()).check(case(results="junti:report.xml"))
+        CommandVerifier(sandbox()).check(case(results="junti:report.xml"))
 
 
 SET = """[eval_set]
@@ -363,7 +363,7 @@ def test_results_count_only_with_their_plan_and_a_good_end(code: str, passed: li
     of = case(results="tap", **TAP)
     finding = judge(code, of)
     assert outcomes(finding) == {**dict.fromkeys(passed, "passed"), **dict.fromkeys(failed, "failed")}
-    assert correct(of, finding) == (not failed)
+    assert is_correct(of, finding) == (not failed)
     assert bool(finding.label) == bool(failed)
 
 
@@ -384,8 +384,8 @@ def test_forged_results_that_contradict_the_real_ones_are_evidence(code: str) ->
     assert finding.label == "tampered"
     assert finding.tampered
     assert finding.reason.startswith("tampered with the results: ")
-    assert not correct(of, finding)
-    assert score(of, finding, RULES["code"]) == 0
+    assert not is_correct(of, finding)
+    assert score(of, finding, SCORING_RULES["code"]) == 0
 
 
 def test_results_can_be_read_from_a_file_that_printing_does_not_reach() -> None:
@@ -409,14 +409,14 @@ def test_an_attempt_whose_tests_are_all_ignored_has_failed() -> None:
     of = case(results="tap")
     finding = judge("echo 1..2; echo ok 1 '#' skip; echo ok 2 '#' todo", of)
     assert (finding.label, finding.reason) == ("wrong answer", "all 2 tests were ignored")
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_an_attempt_without_a_test_has_failed() -> None:
     of = case(results="tap")
     finding = judge("true", of)
     assert (finding.label, finding.reason) == ("wrong answer", "sh answer.sh: no test ran")
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 # ---- JavaScript
@@ -444,7 +444,7 @@ ADD = "export const add = (a, b) => a + b;\n"
 @pytest.mark.parametrize("runner", RUNNERS, ids=lambda runner: runner["test"])
 def test_the_ways_to_run_tests_with_node_agree(runner: dict[str, Any]) -> None:
     of = case(**NODE, **runner)
-    assert correct(of, judge(ADD, of))
+    assert is_correct(of, judge(ADD, of))
     wrong = judge("export const add = (a, b) => 3;\n", of)
     assert sorted(outcomes(wrong).values()) == ["failed", "passed"]
     assert "3 !== 4" in wrong.reason
@@ -471,7 +471,7 @@ def test_leaving_early_or_printing_in_node_is_no_pass(attack: str, runner: dict[
     of = case(**NODE, **runner)
     finding = judge(attack, of)
     assert finding.label
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 @needs("node")
@@ -505,8 +505,8 @@ def test_attacks_in_c_are_no_pass(attack: str) -> None:
     of = evalsets.load([EXAMPLES / "c-basics.toml"]).cases[0]
     finding = judge(attack, replace(of, timeout_secs=2))
     assert finding.label
-    assert not correct(of, finding)
-    assert correct(of, judge(of.reference, of))
+    assert not is_correct(of, finding)
+    assert is_correct(of, judge(of.reference, of))
 
 
 # ---- linting
@@ -521,8 +521,8 @@ def test_warnings_are_counted_and_say_where() -> None:
     assert {diagnostic.code for diagnostic in finding.diagnostics} == {"-Wunused-parameter", "-Wunused-variable"}
     assert {span.file for diagnostic in finding.diagnostics for span in diagnostic.spans} == {"answer.c"}
     strict = case(**LINT, expected=Expectations(max_clippy_warnings=1))
-    assert correct(case(**LINT), finding)
-    assert not correct(strict, finding)
+    assert is_correct(case(**LINT), finding)
+    assert not is_correct(strict, finding)
 
 
 @needs("gcc")
@@ -579,7 +579,7 @@ def test_an_answer_cannot_feign_a_missing_tool() -> None:
 
 def test_a_tool_is_looked_up_once() -> None:
     watched = Watched()
-    verifier = Command(watched)
+    verifier = CommandVerifier(watched)
     for _ in range(2):
         RUNNER.run(verifier.verify(case(), Answer(text="```sh\ntrue\n```")))
     RUNNER.run(watched.close())

@@ -12,23 +12,31 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.verifiers.command.results import LONGEST, MOST, READERS, Forged, Unreadable
-from steelyard.verifiers.command.results import tests_in as read  # pytest would take its own name for a test
+from steelyard.verifiers.command.results import (
+    MAX_REPORTED_TESTS,
+    MAX_RESULTS_BYTES,
+    RESULT_PARSERS,
+    ForgedResultsError,
+    UnreadableResultsError,
+    parse_results,  # pytest would take its own name for a test
+)
 
 
 def outcomes(output: str | bytes, kind: str) -> dict[str, str]:
-    return {test.name: test.outcome for test in read(output.encode() if isinstance(output, str) else output, kind)}
+    return {
+        test.name: test.outcome for test in parse_results(output.encode() if isinstance(output, str) else output, kind)
+    }
 
 
 def messages(output: str, kind: str) -> dict[str, str]:
-    return {test.name: test.message for test in read(output.encode(), kind) if test.message}
+    return {test.name: test.message for test in parse_results(output.encode(), kind) if test.message}
 
 
 def passes(output: str | bytes, kind: str) -> bool:
     """Whether an attempt with this output could pass."""
     try:
         found = list(outcomes(output, kind).values())
-    except (Unreadable, Forged):
+    except (UnreadableResultsError, ForgedResultsError):
         return False
     return "passed" in found and "failed" not in found
 
@@ -146,7 +154,7 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", RESULT_PARSERS)
 def test_every_format_tells_passed_failed_and_ignored_apart(kind: str) -> None:
     output, expected = MIXED[kind]
     assert outcomes(output, kind) == expected
@@ -178,7 +186,7 @@ def test_a_failed_test_says_why(output: str, kind: str, name: str, message: str)
     [(NODE, "tap", 1.5), (LIBTEST_JSON, "libtest", 0.5), (GO, "go", 0.25), (JEST, "jest", 2), (JUNIT, "junit", 0.5)],
 )
 def test_a_test_says_how_long_it_took(output: str, kind: str, seconds: float) -> None:
-    assert read(output.encode(), kind)[0].seconds == seconds
+    assert parse_results(output.encode(), kind)[0].seconds == seconds
 
 
 def test_what_pytest_writes_as_junit_is_read(tmp_path: Path) -> None:
@@ -189,7 +197,7 @@ def test_what_pytest_writes_as_junit_is_read(tmp_path: Path) -> None:
     assert outcomes(report.read_bytes(), "junit") == {"test_x > test_a": "passed", "test_x > test_b": "failed"}
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", RESULT_PARSERS)
 @pytest.mark.parametrize("output", ["", "\n\n", "Segmentation fault\n", "passed\n"])
 def test_no_results_are_no_pass(kind: str, output: str) -> None:
     assert not passes(output, kind)
@@ -211,7 +219,7 @@ ENOUGH = {"tap": "ok 2", "libtest": "0 ignored;"}
 """What must be there of the last line; nothing where all of it must."""
 
 
-@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("kind", RESULT_PARSERS)
 def test_results_that_are_cut_off_anywhere_are_no_pass(kind: str) -> None:
     output = CUT[kind].rstrip()
     assert passes(output, kind)
@@ -296,8 +304,8 @@ def test_tap_that_is_not_plainly_all_right_is_no_pass(output: str) -> None:
     ],
 )
 def test_results_that_no_honest_runner_prints_are_evidence_of_forgery(output: str, kind: str, evidence: str) -> None:
-    with pytest.raises(Forged, match=evidence):
-        read(output.encode(), kind)
+    with pytest.raises(ForgedResultsError, match=evidence):
+        parse_results(output.encode(), kind)
 
 
 @pytest.mark.parametrize(
@@ -377,8 +385,8 @@ LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
     ],
 )
 def test_xml_with_a_document_type_is_refused(output: str) -> None:
-    with pytest.raises(Unreadable, match="document type"):
-        read(output.encode(), "junit")
+    with pytest.raises(UnreadableResultsError, match="document type"):
+        parse_results(output.encode(), "junit")
 
 
 def test_xml_cannot_choose_an_encoding_that_hides_what_it_says() -> None:
@@ -387,7 +395,7 @@ def test_xml_cannot_choose_an_encoding_that_hides_what_it_says() -> None:
 
 
 MONSTERS = {
-    "too long": (b"#" * (LONGEST + 1), "tap"),
+    "too long": (b"#" * (MAX_RESULTS_BYTES + 1), "tap"),
     "deep XML": (b"<testsuite>" * 300_000, "junit"),
     "deep JSON": (b'{"testResults":' + b"[" * 3_000_000, "jest"),
     "deep lines": (b"[" * 3_000_000, "go"),
@@ -409,11 +417,11 @@ def test_monstrous_output_is_read_or_refused_in_no_time(name: str) -> None:
     output, kind = MONSTERS[name]
     began = time.process_time()
     try:
-        found = read(output, kind)
-    except (Unreadable, Forged):
+        found = parse_results(output, kind)
+    except (UnreadableResultsError, ForgedResultsError):
         found = []
     assert time.process_time() - began < 5
-    assert len(found) <= MOST + 1
+    assert len(found) <= MAX_REPORTED_TESTS + 1
     assert all(len(test.name) <= 300 and len(test.message) <= 2000 for test in found)
 
 
@@ -430,7 +438,7 @@ def test_monstrous_output_is_read_or_refused_in_no_time(name: str) -> None:
     ],
 )
 def test_whatever_is_read_can_be_stored(output: str | bytes, kind: str) -> None:
-    found = read(output.encode() if isinstance(output, str) else output, kind)
+    found = parse_results(output.encode() if isinstance(output, str) else output, kind)
     assert found
     assert msgspec.json.decode(msgspec.json.encode(found), type=list[records.Test]) == found
 
@@ -444,6 +452,6 @@ def test_damaged_output_never_breaks_a_reader() -> None:
             at = chance.randrange(len(damaged))
             damaged[at : at + chance.randint(0, 9)] = bytes(chance.choices(b'"{}[]<>&/\n \\u0d8\x00\xff1.ok', k=3))
         try:
-            msgspec.json.encode(read(bytes(damaged), kind))
-        except (Unreadable, Forged):
+            msgspec.json.encode(parse_results(bytes(damaged), kind))
+        except (UnreadableResultsError, ForgedResultsError):
             continue

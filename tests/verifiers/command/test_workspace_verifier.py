@@ -15,19 +15,19 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard import evalsets
-from steelyard.analysis.scoring import RULES, correct, score
-from steelyard.engine.preflight.references import prove
+from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
+from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
-from steelyard.protocols import Outcome, Workspace
+from steelyard.protocols import ProcessResult, Workspace
 from steelyard.providers.agent import workspaces
-from steelyard.providers.agent.provider import Agent
+from steelyard.providers.agent.provider import AgentProvider
 from steelyard.records import Answer, Attempt, Case, Diagnostic, Expectations, Finding, Verify
 from steelyard.records import Test as Ran
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.code.patches import patch_in
-from steelyard.verifiers.command.before_after import blamed
-from steelyard.verifiers.command.verifier import MISSING, Command
+from steelyard.verifiers.command.before_after import subtract_baseline
+from steelyard.verifiers.command.verifier import MISSING_TOOLS_SCRIPT, CommandVerifier
 from support.toolchains import needs
 
 pytestmark = needs("git")
@@ -47,9 +47,9 @@ MEND = "sed -i 's/^mul.*/mul() { echo $(($1 * $2)); }/' sums.sh"
 
 
 @cache
-def sandbox() -> Contained:
+def sandbox() -> ZygoteSandbox:
     """The strongest sandbox that is to be had here, kept warm."""
-    return Contained(strongest(allow_weak=True))
+    return ZygoteSandbox(strongest_isolation(allow_weak=True))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,7 +69,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def case(project: Path, *, expected: Any = None, **verify: Any) -> Case:
-    digest = workspaces.digest(workspaces.files(str(project)))
+    digest = workspaces.workspace_digest(workspaces.workspace_files(str(project)))
     given = {"test": "sh run.sh", "results": "tap", "fixes": ("mul",), "workspace_digest": digest, **verify}
     return Case(
         id="a",
@@ -83,17 +83,17 @@ def case(project: Path, *, expected: Any = None, **verify: Any) -> Case:
 
 def changed(of: Case, script: str) -> str:
     """The patch that an agent makes whose work this script is."""
-    before = workspaces.files(of.workspace)
+    before = workspaces.workspace_files(of.workspace)
     with TemporaryDirectory() as folder:
         copy, scratch = Path(folder, "copy"), Path(folder, "scratch")
         scratch.mkdir()
-        workspaces.write(before, copy)
+        workspaces.write_files(before, copy)
         subprocess.run(["sh", "-c", script], cwd=copy, check=True)
-        return workspaces.change(before, copy, scratch).patch
+        return workspaces.workspace_change(before, copy, scratch).patch
 
 
-def judge(patch: str, of: Case, verifier: Command | None = None) -> Finding:
-    return RUNNER.run((verifier or Command(sandbox())).verify(of, Answer(text=patch)))
+def judge(patch: str, of: Case, verifier: CommandVerifier | None = None) -> Finding:
+    return RUNNER.run((verifier or CommandVerifier(sandbox())).verify(of, Answer(text=patch)))
 
 
 def after(script: str, of: Case) -> Finding:
@@ -114,8 +114,8 @@ def test_an_agent_that_solves_the_task_is_right_though_another_test_fails_as_bef
     assert finding.tests[1].message == "failed before as well"
     assert (finding.label, finding.reason, finding.trust) == ("", "", "in-process")
     assert finding.isolation == sandbox().level
-    assert correct(of, finding)
-    assert score(of, finding, RULES["code"]) == 1
+    assert is_correct(of, finding)
+    assert score(of, finding, SCORING_RULES["code"]) == 1
 
 
 def test_an_agent_that_only_does_half_is_wrong(project: Path) -> None:
@@ -123,7 +123,7 @@ def test_an_agent_that_only_does_half_is_wrong(project: Path) -> None:
     finding = after("sed -i 's/^mul.*/mul() { echo 6; }/' sums.sh", of)
     assert outcomes(finding)["mul"] == "passed"
     assert (finding.label, finding.reason) == ("wrong answer", "mul0")
-    assert score(of, finding, RULES["code"]) == pytest.approx(0.5 + 0.5 * 2 / 3)
+    assert score(of, finding, SCORING_RULES["code"]) == pytest.approx(0.5 + 0.5 * 2 / 3)
 
 
 def test_what_worked_before_has_to_work(project: Path) -> None:
@@ -131,34 +131,34 @@ def test_what_worked_before_has_to_work(project: Path) -> None:
     finding = after(f"{MEND}; sed -i 's/^add.*/add() {{ echo 0; }}/' sums.sh", of)
     assert outcomes(finding) == {"add": "failed", "known": "ignored", "mul": "passed"}
     assert finding.reason == "add: passed before"
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_a_test_that_was_to_be_fixed_is_blamed_though_it_failed_before(project: Path) -> None:
-    assert not correct(case(project), after("echo >> sums.sh", case(project)))
+    assert not is_correct(case(project), after("echo >> sums.sh", case(project)))
     unasked = case(project, fixes=())
-    assert correct(unasked, after("echo >> sums.sh", unasked))
+    assert is_correct(unasked, after("echo >> sums.sh", unasked))
 
 
 def test_a_test_that_was_to_be_fixed_has_to_be_there(project: Path) -> None:
     of = case(project, fixes=("mul", "div"))
     finding = after(MEND, of)
     assert finding.reason == "div: was to be fixed, and did not run"
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_a_test_that_is_taken_away_was_broken(project: Path) -> None:
     of = case(project)
     finding = after(f"{MEND}; rm tests/add.sh", of)
     assert finding.reason == "add: passed before, and did not run now"
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_the_cases_own_files_are_put_on_top_of_what_the_agent_did(project: Path) -> None:
     kept = {name: text for name, text in PROJECT.items() if name != "sums.sh"}
     of = case(project, files=kept)
     spoiled = "echo exit 0 > tests/mul.sh; printf 'echo 1..2; echo ok 1 - add; echo ok 2 - mul' > run.sh"
-    assert correct(case(project), after(spoiled, case(project)))
+    assert is_correct(case(project), after(spoiled, case(project)))
     assert outcomes(after(spoiled, of)) == {
         "add": "passed",
         "known": "ignored",
@@ -180,15 +180,15 @@ def test_no_change_of_the_folders_is_in_their_way(spoil: str, project: Path) -> 
 
 def test_tests_whose_file_the_case_replaces_may_be_gone(project: Path) -> None:
     of = case(project, files={"run.sh": "echo 1..1; echo ok 1 - mul\n"})
-    assert correct(of, after(MEND, of))
+    assert is_correct(of, after(MEND, of))
 
 
 def test_before_and_after_are_compared_by_exit_codes_as_well(project: Path) -> None:
     of = case(project, test="sh tests/mul.sh", results="", fixes=())
-    assert correct(of, after(MEND, of))
+    assert is_correct(of, after(MEND, of))
     finding = after("echo >> sums.sh", of)
     assert finding.reason == "no test passes: sh tests/mul.sh: failed before as well: ended with exit code 1"
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_before_and_after_are_compared_by_exit_codes_as_well(project: Path) -> N
 )
 def test_from_a_task_to_its_verdict(work: str, right: bool, reason: str, project: Path) -> None:
     of = case(project, files={"run.sh": PROJECT["run.sh"], "tests/mul0.sh": ". ./sums.sh; [ $(mul 0 3) = 0 ]\n"})
-    before = workspaces.files(str(project))
-    answer = RUNNER.run(Agent(["sh", "-c", work], time_limit=2).ask(Attempt(case=of, model="m")))
-    finding = RUNNER.run(Command(sandbox()).verify(of, answer))
-    assert (correct(of, finding), reason in finding.reason) == (right, True), finding
-    assert workspaces.files(str(project)) == before
+    before = workspaces.workspace_files(str(project))
+    answer = RUNNER.run(AgentProvider(["sh", "-c", work], time_limit=2).ask(Attempt(case=of, model="m")))
+    finding = RUNNER.run(CommandVerifier(sandbox()).verify(of, answer))
+    assert (is_correct(of, finding), reason in finding.reason) == (right, True), finding
+    assert workspaces.workspace_files(str(project)) == before
 
 
 # ---- building and linting
@@ -223,7 +223,7 @@ def test_what_did_not_build_before_either_is_told_so(project: Path) -> None:
     assert (finding.compiled, finding.label) == (False, "does not compile")
     assert finding.reason.endswith("; it did not build before either")
     mended = after("echo 'mul() { echo $(($1 * $2)); }; add() { echo $(($1 + $2)); }' > sums.sh", of)
-    assert correct(of, mended)
+    assert is_correct(of, mended)
 
 
 def test_a_build_that_the_agent_broke_is_its_own_fault(project: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_build_that_the_agent_broke_is_its_own_fault(project: Path) -> None:
     finding = after("echo 'mul() { fi' > sums.sh", of)
     assert (finding.compiled, finding.label) == (False, "does not compile")
     assert "before" not in finding.reason
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_only_warnings_beyond_those_before_count(project: Path) -> None:
@@ -241,7 +241,7 @@ def test_only_warnings_beyond_those_before_count(project: Path) -> None:
     assert after(f"{MEND}; sed -i '1i #' sums.sh", of).warnings == 0
     finding = after(f"{MEND}; echo '# TODO' >> sums.sh", of)
     assert (finding.warnings, len(finding.diagnostics)) == (1, 1)
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 # ---- patches
@@ -252,10 +252,10 @@ def test_an_answer_that_changes_nothing_has_failed(project: Path) -> None:
     for text in ("", "\n", "I looked at it and all is well.", "```sh\nls\n```"):
         finding = judge(text, of)
         assert finding.label == "no change"
-        assert not correct(of, finding)
-        assert score(of, finding, RULES["code"]) == 0
+        assert not is_correct(of, finding)
+        assert score(of, finding, SCORING_RULES["code"]) == 0
     left_out = Answer(text="", error="left out of the patch: core (5.4 GB)")
-    assert RUNNER.run(Command(sandbox()).verify(of, left_out)).reason == "left out of the patch: core (5.4 GB)"
+    assert RUNNER.run(CommandVerifier(sandbox()).verify(of, left_out)).reason == "left out of the patch: core (5.4 GB)"
 
 
 NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x\n"
@@ -281,15 +281,15 @@ def test_a_patch_that_does_not_apply_has_failed_for_gits_reason(patch: str, reas
     assert finding.label == "does not apply"
     assert reason in finding.reason
     assert finding.code == patch
-    assert not correct(of, finding)
-    assert score(of, finding, RULES["code"]) == 0
+    assert not is_correct(of, finding)
+    assert score(of, finding, SCORING_RULES["code"]) == 0
 
 
 def test_settings_in_a_workspace_do_not_govern_how_patches_apply(project: Path) -> None:
     (project / ".gitconfig").write_text("[no settings at all")
     (project / ".gitattributes").write_text("* text eol=crlf\n")
     of = case(project)
-    assert correct(of, after(f"{MEND}; sed -i 's/$/  /' sums.sh", of))
+    assert is_correct(of, after(f"{MEND}; sed -i 's/$/  /' sums.sh", of))
 
 
 def test_bytes_programs_and_links_arrive_as_they_were(project: Path) -> None:
@@ -297,7 +297,7 @@ def test_bytes_programs_and_links_arrive_as_they_were(project: Path) -> None:
     (project / "here").symlink_to("sums.sh")
     check = "[ -L here ] && [ -L new ] && [ -x go ] && [ ! -x sums.sh ] && cmp old.bin new.bin"
     of = case(project, test=check, results="", fixes=())
-    assert correct(of, after("cp old.bin new.bin; ln -s sums.sh new; echo > go; chmod +x go", of))
+    assert is_correct(of, after("cp old.bin new.bin; ln -s sums.sh new; echo > go; chmod +x go", of))
 
 
 def test_a_patch_may_stand_between_fences(project: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_patch_may_stand_between_fences(project: Path) -> None:
         f"<think>\nhm\n</think>\n```\n{patch}\n```",
         patch.rstrip("\n"),
     ):
-        assert correct(of, judge(text, of)), text
+        assert is_correct(of, judge(text, of)), text
 
 
 def test_many_fences_do_not_take_long() -> None:
@@ -324,11 +324,11 @@ def test_expected_names_are_looked_for_in_what_is_added(project: Path) -> None:
 # ---- the workspace
 
 
-class Watched(Contained):
+class Watched(ZygoteSandbox):
     """The same sandbox, with a list of what runs in it, and without some tools."""
 
     def __init__(self, without: str = "") -> None:
-        super().__init__(strongest(allow_weak=True))
+        super().__init__(strongest_isolation(allow_weak=True))
         self.without = without
         self.ran: list[str] = []
 
@@ -343,10 +343,10 @@ class Listed:
         self.read, self.write = place.read, place.write
         self._run, self._watched = place.run, watched
 
-    async def run(self, argv: Sequence[str], **named: Any) -> Outcome:
+    async def run(self, argv: Sequence[str], **named: Any) -> ProcessResult:
         self._watched.ran.append(argv[-1])
-        if MISSING in argv and self._watched.without:
-            return Outcome(0, self._watched.without.encode(), b"", "", 0)
+        if MISSING_TOOLS_SCRIPT in argv and self._watched.without:
+            return ProcessResult(0, self._watched.without.encode(), b"", "", 0)
         return await self._run(argv, **named)
 
 
@@ -355,46 +355,46 @@ def test_before_is_looked_at_once_however_many_answers_wait(project: Path) -> No
     patch = changed(of, MEND)
 
     async def judged() -> list[Finding]:
-        verifier = Command(watched)
+        verifier = CommandVerifier(watched)
         found = await asyncio.gather(*(verifier.verify(of, Answer(text=patch)) for _ in range(4)))
         await watched.close()
         return found
 
-    assert all(correct(of, finding) for finding in RUNNER.run(judged()))
+    assert all(is_correct(of, finding) for finding in RUNNER.run(judged()))
     assert watched.ran.count("sh run.sh") == 5
 
 
 def test_a_workspace_that_changed_is_not_the_one_that_was_asked_about(project: Path) -> None:
     of = case(project)
-    Command(sandbox()).check(of)
+    CommandVerifier(sandbox()).check(of)
     patch = changed(of, MEND)
     (project / "sums.sh").write_text("")
     with pytest.raises(VerifierError, match="changed since the case was loaded"):
-        Command(sandbox()).check(of)
+        CommandVerifier(sandbox()).check(of)
     with pytest.raises(VerifierError, match="changed since the case was loaded"):
         judge(patch, of)
 
 
 def test_a_workspace_that_is_gone_is_told_before_anybody_is_asked(project: Path) -> None:
     with pytest.raises(VerifierError, match="is no folder any more"):
-        Command(sandbox()).check(replace(case(project), workspace=str(project / "gone")))
+        CommandVerifier(sandbox()).check(replace(case(project), workspace=str(project / "gone")))
 
 
 @pytest.mark.parametrize("given", [{"answer": "x"}, {"expected": Expectations(should_compile=False), "build": "true"}])
 def test_what_makes_no_sense_with_a_workspace_is_refused(given: dict[str, Any], project: Path) -> None:
     with pytest.raises(VerifierError, match="with a workspace"):
-        Command(sandbox()).check(case(project, **given))
+        CommandVerifier(sandbox()).check(case(project, **given))
 
 
 def test_without_git_it_says_how_to_get_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of, without = case(project), Watched("git\n")
     patch = changed(of, MEND)
     with pytest.raises(VerifierError, match="git is not installed; get it with: apt install git"):
-        judge(patch, of, Command(without))
+        judge(patch, of, CommandVerifier(without))
     RUNNER.run(without.close())
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(VerifierError, match="git is not installed; get it with: apt install git"):
-        Command(sandbox()).check(of)
+        CommandVerifier(sandbox()).check(of)
 
 
 def test_own_tests_that_cannot_be_told_apart_are_nobodys_answer(project: Path) -> None:
@@ -430,7 +430,7 @@ def found(**outcomes: str) -> Finding:
 )
 def test_a_test_is_held_against_itself_before(before: str, now: str, outcome: str, message: str) -> None:
     then, after = (found(other="passed", **({"it": word} if word else {})) for word in (before, now))
-    tests = {test.name: test for test in blamed(then, after, (), replaced=False).tests}
+    tests = {test.name: test for test in subtract_baseline(then, after, (), replaced=False).tests}
     assert (tests["it"].outcome, tests["it"].message) == (outcome, message) if outcome else "it" not in tests
 
 
@@ -441,19 +441,19 @@ def test_a_test_that_was_to_be_fixed_has_to_pass(now: str) -> None:
         there = replace(
             after, tests=tuple(replace(test, name=name if test.name == "it" else test.name) for test in after.tests)
         )
-        finding = blamed(then, there, ("it",), replaced=True)
+        finding = subtract_baseline(then, there, ("it",), replaced=True)
         assert (finding.label == "") == (now == "passed")
         assert any(test.outcome == "failed" for test in finding.tests) == (now != "passed")
 
 
 def test_a_forged_result_stays_one() -> None:
     forged = replace(found(it="failed"), tampered="two results", label="tampered")
-    assert blamed(found(it="failed"), forged, (), replaced=False) == forged
+    assert subtract_baseline(found(it="failed"), forged, (), replaced=False) == forged
 
 
 def test_what_ended_the_tests_is_still_the_label() -> None:
     ended = replace(found(it="failed"), label="cpu limit", reason="stopped at the cpu limit")
-    finding = blamed(found(it="passed"), ended, (), replaced=False)
+    finding = subtract_baseline(found(it="passed"), ended, (), replaced=False)
     assert (finding.label, finding.reason) == ("cpu limit", "stopped at the cpu limit")
 
 
@@ -462,7 +462,7 @@ def test_a_warning_that_only_moved_is_no_new_one() -> None:
         said = tuple(Diagnostic(level="warning", message=message) for message in messages)
         return Finding(code="x", compiled=True, warnings=len(said), diagnostics=said)
 
-    finding = blamed(warned("a", "a", "b"), warned("a", "c", "a", "a"), (), replaced=False)
+    finding = subtract_baseline(warned("a", "a", "b"), warned("a", "c", "a", "a"), (), replaced=False)
     assert (finding.warnings, [one.message for one in finding.diagnostics]) == (1, ["c", "a"])
 
 
@@ -474,6 +474,6 @@ def test_every_reference_passes_and_every_counterexample_fails() -> None:
     loaded = evalsets.load([EXAMPLES / "agent.toml"])
     assert loaded.problems == ()
     assert len(loaded.cases) == 3
-    assert prove(loaded.cases) == (6, [])
+    assert check_references(loaded.cases) == (6, [])
     # with a language named, a reference comes between fences
-    assert prove([replace(loaded.cases[0], language="python")]) == (2, [])
+    assert check_references([replace(loaded.cases[0], language="python")]) == (2, [])

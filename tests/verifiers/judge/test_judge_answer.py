@@ -10,22 +10,31 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard.tiers.rubrics import Category, Claim, Item, Judgment, Mark, Marks, Rubric, default
-from steelyard.verifiers.judge.answer import LONGEST, Unusable, judgment, repair_request
+from steelyard.tiers.rubrics import (
+    CategoryScore,
+    ClaimedScore,
+    ItemScore,
+    Rubric,
+    RubricCategory,
+    RubricItem,
+    RubricScore,
+    default_rubric,
+)
+from steelyard.verifiers.judge.answer import MAX_JUDGE_REPLY_CHARACTERS, UnusableJudgeReply, judgment, repair_request
 
 RUBRIC = Rubric(
     id="r",
     categories=(
-        Category(
+        RubricCategory(
             name="functional",
             weight=2,
             items=(
-                Item(id="F1", check="It runs.", points=2),
-                Item(id="F2", check="It prints the sum.", points=0.5, na_condition="It prints nothing."),
+                RubricItem(id="F1", check="It runs.", points=2),
+                RubricItem(id="F2", check="It prints the sum.", points=0.5, na_condition="It prints nothing."),
             ),
         ),
-        Category(name="R1", weight=1, items=(Item(id="R1", check="It parses.", evaluation="binary"),)),
-        Category(name="clarity", weight=1, check="It reads well."),
+        RubricCategory(name="R1", weight=1, items=(RubricItem(id="R1", check="It parses.", evaluation="binary"),)),
+        RubricCategory(name="clarity", weight=1, check="It reads well."),
     ),
 )
 
@@ -191,7 +200,7 @@ UNUSABLE = [
     ("one name in both sections", json.dumps({**OTHER_SHAPE, "requirements": {"R1": {"score": 1}, "clarity": {}}}),
      'category "clarity" stands twice'),
     ("a judge that calls itself invalid", changed("is_valid", value=False), '"is_valid" is false'),
-    ("too long", FINE + " " * LONGEST, f"more than {LONGEST} characters"),
+    ("too long", FINE + " " * MAX_JUDGE_REPLY_CHARACTERS, f"more than {MAX_JUDGE_REPLY_CHARACTERS} characters"),
 ]  # fmt: skip
 
 
@@ -203,7 +212,7 @@ def test_the_table_holds_what_is_promised() -> None:
 @pytest.mark.parametrize("text", [row[1] for row in USABLE], ids=[row[0] for row in USABLE])
 def test_a_judgment_is_found_in_what_a_judge_may_write(text: str) -> None:
     found = judgment(text, RUBRIC)
-    assert isinstance(found, Judgment), found
+    assert isinstance(found, RubricScore), found
     assert found.score == pytest.approx(0.85, rel=1e-15)
     assert (found.passed, found.grade, found.claim_off) == (True, "B", False)
     assert [marks.score for marks in found.categories.values()] == [0.8, 1.0, 0.8]
@@ -212,7 +221,7 @@ def test_a_judgment_is_found_in_what_a_judge_may_write(text: str) -> None:
 @pytest.mark.parametrize(("text", "reason"), [row[1:] for row in UNUSABLE], ids=[row[0] for row in UNUSABLE])
 def test_what_is_no_judgment_is_refused_with_the_reason(text: str, reason: str) -> None:
     found = judgment(text, RUBRIC)
-    assert isinstance(found, Unusable), found
+    assert isinstance(found, UnusableJudgeReply), found
     assert reason in found.reason
     assert found.reason.isprintable()
     assert len(found.reason) < 2000
@@ -221,19 +230,19 @@ def test_what_is_no_judgment_is_refused_with_the_reason(text: str, reason: str) 
 
 def test_what_a_judge_says_is_kept() -> None:
     found = judgment(FINE, RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert found.reasoning == "Good."
-    assert found.claim == Claim(score=0.85, passed=True, grade="B")
+    assert found.claim == ClaimedScore(score=0.85, passed=True, grade="B")
     assert found.categories == {
-        "functional": Marks(
+        "functional": CategoryScore(
             score=0.8,
             items={
-                "F1": Mark(achieved=1.5, reason="It runs, slowly."),
-                "F2": Mark(achieved=0.5, reason="Yes."),
+                "F1": ItemScore(achieved=1.5, reason="It runs, slowly."),
+                "F2": ItemScore(achieved=0.5, reason="Yes."),
             },
         ),
-        "R1": Marks(score=1.0, items={"R1": Mark(achieved=1.0, reason="It does.")}),
-        "clarity": Marks(score=0.8, reason="Mostly."),
+        "R1": CategoryScore(score=1.0, items={"R1": ItemScore(achieved=1.0, reason="It does.")}),
+        "clarity": CategoryScore(score=0.8, reason="Mostly."),
     }
 
 
@@ -241,26 +250,26 @@ def test_what_a_judge_says_is_kept() -> None:
 @pytest.mark.parametrize("most", ["N/A", 0.5, None])
 def test_an_item_that_does_not_apply_leaves_both_sums(spelled: str, most: object) -> None:
     found = judgment(changed(*F2, value={"achieved": spelled, "max": most}), RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert found.categories["functional"].items["F2"].achieved is None
     assert found.categories["functional"].score == 0.75
     assert found.score == pytest.approx((2 * 0.75 + 1 + 0.8) / 4)
 
 
 def test_a_category_that_does_not_apply_leaves_the_score() -> None:
-    names = [category.name for category in default().categories]
+    names = [category.name for category in default_rubric().categories]
     scores: dict[str, dict[str, object]] = {name: {"score": 0.5} for name in names}
     scores["cleanup_script_quality"] = {"score": "N/A"}
-    found = judgment(json.dumps({"criteria_scores": scores}), default())
-    assert isinstance(found, Judgment)
+    found = judgment(json.dumps({"criteria_scores": scores}), default_rubric())
+    assert isinstance(found, RubricScore)
     assert found.score == 0.5
     assert found.categories["cleanup_script_quality"].score is None
 
 
 def test_where_nothing_applies_the_judgment_has_no_score() -> None:
-    nothing = Rubric(id="n", categories=(Category(name="a", na_condition="Always."),))
+    nothing = Rubric(id="n", categories=(RubricCategory(name="a", na_condition="Always."),))
     found = judgment('{"criteria_scores": {"a": {"score": "N/A"}}, "score": 1, "passed": true}', nothing)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert (found.score, found.passed, found.grade, found.claim_off) == (None, None, None, False)
     assert found.claim.score == 1.0
 
@@ -271,7 +280,7 @@ def test_where_nothing_applies_the_judgment_has_no_score() -> None:
 )
 def test_a_total_that_is_not_the_sum_of_its_parts_is_flagged_and_not_used(claimed: object, off: bool) -> None:
     found = judgment(changed("score", value=claimed), RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert found.score == pytest.approx(0.85)
     assert found.claim_off is off
     assert found.claim.score == (None if isinstance(claimed, str) else claimed)
@@ -291,7 +300,7 @@ def test_a_total_that_is_not_the_sum_of_its_parts_is_flagged_and_not_used(claime
 def test_a_sum_over_items_that_is_off_is_flagged_and_not_used(sums: dict[str, object], off: bool) -> None:
     entry = {**reply()[SCORES]["functional"], **sums}
     found = judgment(changed(SCORES, "functional", value=entry), RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert found.categories["functional"].score == 0.8
     assert found.claim_off is off
 
@@ -299,14 +308,14 @@ def test_a_sum_over_items_that_is_off_is_flagged_and_not_used(sums: dict[str, ob
 def test_a_claim_of_another_type_is_no_claim() -> None:
     odd = {**reply(), "score": "high", "passed": "yes", "grade": 3}
     found = judgment(json.dumps(odd), RUBRIC)
-    assert isinstance(found, Judgment)
-    assert found.claim == Claim()
+    assert isinstance(found, RubricScore)
+    assert found.claim == ClaimedScore()
 
 
 def test_the_other_shape_has_its_claims_in_a_summary() -> None:
     found = judgment(json.dumps(OTHER_SHAPE), RUBRIC)
-    assert isinstance(found, Judgment)
-    assert found.claim == Claim(score=0.85, passed=True, grade="B")
+    assert isinstance(found, RubricScore)
+    assert found.claim == ClaimedScore(score=0.85, passed=True, grade="B")
     assert found.categories["R1"].items["R1"].reason == "It does."
 
 
@@ -316,35 +325,35 @@ def test_all_that_is_wrong_is_said_at_once_and_bounded() -> None:
     del table[SCORES]["functional"]["items"]["F2"]
     table[SCORES]["R1"] = {"score": "1"}
     found = judgment(json.dumps(table), RUBRIC)
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableJudgeReply)
     assert found.reason.count(";") >= 2
     for part in ('item "F2" is missing', 'category "R1": score is the text', 'category "clarity": score is 8'):
         assert part in found.reason
     table[SCORES] |= {f"odd\x1b{number}" * 20: {} for number in range(1000)}
     found = judgment(json.dumps(table), RUBRIC)
-    assert isinstance(found, Unusable)
+    assert isinstance(found, UnusableJudgeReply)
     assert "; and 993 more" in found.reason
     assert len(found.reason) < 3000
 
 
 def test_a_long_or_odd_reason_is_cut_and_can_be_stored() -> None:
     found = judgment(changed(SCORES, "clarity", "reason", value="\ud800" + "x" * 10_000), RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert len(found.categories["clarity"].reason) == 2000
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Judgment) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=RubricScore) == found
 
 
 def test_rounding_at_the_ends_of_a_range_is_forgiven_and_goes_no_further() -> None:
     found = judgment(changed(SCORES, "clarity", "score", value=1.0000000001), RUBRIC)
-    assert isinstance(found, Judgment)
+    assert isinstance(found, RubricScore)
     assert found.categories["clarity"].score == 1.0
-    assert isinstance(judgment(changed(SCORES, "clarity", "score", value=1.001), RUBRIC), Unusable)
+    assert isinstance(judgment(changed(SCORES, "clarity", "score", value=1.001), RUBRIC), UnusableJudgeReply)
 
 
 def test_no_prefix_of_a_judgment_is_a_judgment() -> None:
     for end in range(len(FINE)):
         for text in (FINE[:end], f"Here:\n```json\n{FINE[:end]}\n```"):
-            assert isinstance(judgment(text, RUBRIC), Unusable), end
+            assert isinstance(judgment(text, RUBRIC), UnusableJudgeReply), end
 
 
 def test_no_spoiled_reply_brings_down_the_reader() -> None:
@@ -378,7 +387,7 @@ def test_no_spoiled_reply_brings_down_the_reader() -> None:
         for _ in range(chance.randint(1, 3)):
             text = chance.choice(spoil)(text, chance.randrange(len(text)))
         found = judgment(text, RUBRIC)
-        if isinstance(found, Judgment):
+        if isinstance(found, RubricScore):
             assert found.score is not None
             assert 0 <= found.score <= 1
             msgspec.json.encode(found)

@@ -11,24 +11,24 @@ from typing import Any
 import pytest
 
 from steelyard import evalsets
-from steelyard.analysis.scoring import RULES, correct, score
-from steelyard.engine.preflight.references import prove
+from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
+from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.python.verifier import Python
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ADD = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add('a', 'b') == 'ab'\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
 
 
-LEVEL = strongest()
-ROOM = Contained(LEVEL)
+LEVEL = strongest_isolation()
+ROOM = ZygoteSandbox(LEVEL)
 LOOP = asyncio.Runner()
 """One loop and one sandbox for all: a start costs more than an attempt."""
-VERIFIER = Python(ROOM)
+VERIFIER = PythonVerifier(ROOM)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -66,7 +66,7 @@ def test_a_right_answer_passes_every_test() -> None:
     assert (finding.label, finding.reason) == ("", "")
     assert (finding.code or "").strip() == RIGHT.strip()
     assert (finding.trust, finding.isolation) == ("isolated", LEVEL.level)
-    assert correct(case(), finding)
+    assert is_correct(case(), finding)
 
 
 def test_a_wrong_answer_says_what_came_instead() -> None:
@@ -74,14 +74,14 @@ def test_a_wrong_answer_says_what_came_instead() -> None:
     assert outcomes(finding) == ["failed", "failed", "failed"]
     assert (finding.label, finding.reason) == ("wrong answer", "add(1, 2) == 3: got 2, expected 3")
     assert "TypeError" in finding.tests[2].message
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 def test_an_answer_that_is_partly_right_gets_part_of_the_score() -> None:
     finding = judge("def add(a, b):\n    return a + b if isinstance(a, int) else None\n")
     assert outcomes(finding) == ["passed", "passed", "failed"]
-    assert not correct(case(), finding)
-    assert score(case(), finding, RULES["code"]) == pytest.approx(0.4 + 0.5 * 2 / 3 + 0.1)
+    assert not is_correct(case(), finding)
+    assert score(case(), finding, SCORING_RULES["code"]) == pytest.approx(0.4 + 0.5 * 2 / 3 + 0.1)
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_what_does_not_compile_is_the_answers_fault_and_says_where(code: str) ->
     assert finding.reason.startswith("SyntaxError")
     assert finding.diagnostics[0].spans[0].line_start == 1
     assert finding.tests == ()
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 def test_a_monstrous_source_is_the_answers_fault() -> None:
     for code in ("x = " + "(" * 5000 + ")" * 5000, "x = " + "-" * 100_000 + "1"):
         finding = judge(code)
         assert finding.compiled is False
-        assert not correct(case(), finding)
+        assert not is_correct(case(), finding)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def add(a, b):
     finding = judge(code)
     assert outcomes(finding) == ["failed"] * 3
     assert "compiled" in finding.output
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
 
 
 def test_an_answer_may_print_on_every_stream_and_still_be_right() -> None:
@@ -267,7 +267,7 @@ def add(a, b):
 def test_a_reply_without_code_is_wrong_and_says_so(text: str) -> None:
     finding = LOOP.run(VERIFIER.verify(case(), Answer(text=text)))
     assert finding.code is None
-    assert not correct(case(), finding)
+    assert not is_correct(case(), finding)
     assert finding.label == "no code"
 
 
@@ -359,14 +359,14 @@ def test_expected_functions_and_types_that_are_missing_are_named() -> None:
 
 def test_a_case_that_should_not_compile_is_judged_by_that() -> None:
     of = case("", should_compile=False)
-    assert correct(of, judge("def add(", of))
-    assert not correct(of, judge(RIGHT, of))
+    assert is_correct(of, judge("def add(", of))
+    assert not is_correct(of, judge(RIGHT, of))
 
 
 def test_a_case_whose_tests_are_not_run_is_judged_by_compiling() -> None:
     of = case("assert add(1, 2) == 4", should_pass_tests=False)
-    assert correct(of, judge(RIGHT, of))
-    assert not correct(of, judge("def add(", of))
+    assert is_correct(of, judge(RIGHT, of))
+    assert not is_correct(of, judge("def add(", of))
 
 
 def test_the_same_answer_is_judged_the_same_way_every_time() -> None:
@@ -552,7 +552,7 @@ def test_an_answer_that_lays_hands_on_its_judge_is_caught_with_evidence(style: s
     assert finding.tampered
     assert finding.label == "tampered"
     assert set(outcomes(finding)) == {"failed"}
-    assert not correct(of, finding)
+    assert not is_correct(of, finding)
 
 
 def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> None:
@@ -574,7 +574,7 @@ def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> Non
 def test_every_reference_we_ship_is_accepted_and_every_counterexample_refused() -> None:
     cases = evalsets.load([EXAMPLES / "python-basics.toml"]).cases
     assert all(case.reference and case.counterexample for case in cases)
-    proved, problems = prove(cases)
+    proved, problems = check_references(cases)
     assert problems == []
     assert proved == 2 * len(cases)
     assert len(cases) >= 15

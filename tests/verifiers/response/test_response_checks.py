@@ -13,12 +13,12 @@ import msgspec
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.verifiers.response.checks import TYPES, check, expected
-from steelyard.verifiers.response.judged import Judged
-from steelyard.verifiers.response.language import KNOWN, language_of
-from steelyard.verifiers.response.number import read
-from steelyard.verifiers.response.schema_quick import quick
-from steelyard.verifiers.response.unicode import NEWER, normal
+from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, expected_response_check
+from steelyard.verifiers.response.judged import ResponseCheckResult
+from steelyard.verifiers.response.language import KNOWN_LANGUAGES, language_of
+from steelyard.verifiers.response.number import parse_number
+from steelyard.verifiers.response.schema_quick import quick_predicate
+from steelyard.verifiers.response.unicode import NEWER_THAN_UNICODE_14, normalized_unicode
 
 STATUS = {
     "type": "object",
@@ -30,8 +30,8 @@ CANARY = "CANARY-7F3A"
 PROSE = "Here you are:\n```json\n{}\n```\nAnything else?"
 
 
-def judge(text: str, **data: Any) -> Judged:
-    return check(data).judge(text)
+def judge(text: str, **data: Any) -> ResponseCheckResult:
+    return declared_check(data).judge(text)
 
 
 def primary(text: str, **data: Any) -> str:
@@ -179,7 +179,7 @@ def test_our_keywords_agree_with_the_library_on_random_values() -> None:
             {"oneOf": [{"type": "integer"}, {"type": "number", "maximum": 0.5}]},
         ]
     }
-    ours, theirs = check({"type": "json", "schema": schema}), jsonschema.Draft202012Validator(schema)
+    ours, theirs = declared_check({"type": "json", "schema": schema}), jsonschema.Draft202012Validator(schema)
     random_numbers = random.Random(7)
     seen = set()
     for _ in range(400):
@@ -197,7 +197,7 @@ def test_the_quick_way_to_meet_a_schema_agrees_with_the_library_on_random_values
     seen = Counter[bool]()
     for _ in range(600):
         schema = _schema(chance, 2)
-        test, theirs = quick(schema), jsonschema.Draft202012Validator(schema)
+        test, theirs = quick_predicate(schema), jsonschema.Draft202012Validator(schema)
         assert test is not None
         for _ in range(5):
             value = _value(chance, 3)
@@ -284,8 +284,8 @@ def test_a_declared_normal_form_and_forbidden_controls_are_held_to() -> None:
 
 def test_characters_newer_than_unicode_14_are_left_alone_on_every_python() -> None:
     newer = "\U0001e030"  # a Cyrillic modifier letter of Unicode 15.0, which decomposes
-    assert NEWER.match(newer)
-    assert normal(f"\u00e9{newer}\u00e9", "NFKD") == f"e\u0301{newer}e\u0301"
+    assert NEWER_THAN_UNICODE_14.match(newer)
+    assert normalized_unicode(f"\u00e9{newer}\u00e9", "NFKD") == f"e\u0301{newer}e\u0301"
 
 
 # numbers
@@ -301,7 +301,7 @@ def test_characters_newer_than_unicode_14_are_left_alone_on_every_python() -> No
     ],
 )  # fmt: skip
 def test_a_number_is_read_as_declared_or_not_at_all(text: str, decimal: str, value: float | None) -> None:
-    found = read(text, decimal)
+    found = parse_number(text, decimal)
     assert (found is None) if value is None else found is not None and float(found) == value
 
 
@@ -479,10 +479,10 @@ SENTENCES = {
 
 
 def test_every_language_has_a_sentence_here() -> None:
-    assert tuple(sorted(SENTENCES)) == KNOWN
+    assert tuple(sorted(SENTENCES)) == KNOWN_LANGUAGES
 
 
-@pytest.mark.parametrize("code", KNOWN)
+@pytest.mark.parametrize("code", KNOWN_LANGUAGES)
 def test_a_sentence_is_told_by_its_language(code: str) -> None:
     assert language_of(SENTENCES[code]) == code
     assert primary(SENTENCES[code], type="language", value=[code]) == "pass"
@@ -671,13 +671,13 @@ def test_not_turns_a_check_around_and_may_name_a_policy() -> None:
 
 
 def test_an_expected_response_is_an_expression_or_else_plain_text() -> None:
-    assert expected("4[0-9]").judge("it is 42").passed
-    assert expected("f(x").judge("call f(x) now").passed
-    assert not expected("f(x").judge("call fx").passed
-    assert expected("C++").judge("in C++ it is").passed
-    assert not expected("C++").judge("in CC it is").passed
+    assert expected_response_check("4[0-9]").judge("it is 42").passed
+    assert expected_response_check("f(x").judge("call f(x) now").passed
+    assert not expected_response_check("f(x").judge("call fx").passed
+    assert expected_response_check("C++").judge("in C++ it is").passed
+    assert not expected_response_check("C++").judge("in CC it is").passed
     with pytest.raises(VerifierError, match="RE2 cannot"):
-        expected("(?=a)a")
+        expected_response_check("(?=a)a")
 
 
 def test_the_other_dialect_is_understood_as_it_is() -> None:
@@ -733,7 +733,7 @@ def test_the_other_dialect_is_understood_as_it_is() -> None:
 )
 def test_a_malformed_check_is_refused_in_one_sentence_that_names_the_path(data: Any, sentence: str) -> None:
     with pytest.raises(VerifierError, match=sentence) as caught:
-        check(data)
+        declared_check(data)
     assert "\n" not in str(caught.value)
 
 
@@ -742,7 +742,7 @@ def test_checks_within_checks_have_an_end() -> None:
     for _ in range(5000):
         data = {"type": "not", "check": data}
     with pytest.raises(VerifierError, match="checks within checks"):
-        check(data)
+        declared_check(data)
 
 
 # any text whatever
@@ -769,7 +769,7 @@ EVERY = {
 
 
 def test_every_type_of_check_is_tried_with_any_text() -> None:
-    assert set(EVERY) == set(TYPES)
+    assert set(EVERY) == set(CHECK_TYPES)
 
 
 PIECES = [
@@ -779,8 +779,8 @@ PIECES = [
 ]  # fmt: skip
 
 
-def hold(name: str, text: str) -> Judged:
-    found = check(EVERY[name]).judge(text)
+def hold(name: str, text: str) -> ResponseCheckResult:
+    found = declared_check(EVERY[name]).judge(text)
     assert found.primary in ("pass", "fail", "wrong_format", "policy_violation")
     assert 0 <= found.score <= 1
     assert (found.score == 1) >= (found.primary == "pass" and name != "any")

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.verifiers.response.refusal_rules import CUES, RULES, Rule
-from steelyard.verifiers.response.refusals import LOOKED_AT, Refusal, folded, refusal
+from steelyard.verifiers.response.refusal_rules import REFUSAL_CUES, REFUSAL_RULES, RefusalRule
+from steelyard.verifiers.response.refusals import REFUSAL_WINDOW_CHARACTERS, RefusalMatch, folded, refusal_match
 
 ROOT = Path(__file__).parents[3]
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "tr", "zh", "ja", "ko", "ar", "hi")
@@ -54,7 +54,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 def measured(**wanted: str) -> Measured:
     chosen = [reply for reply in LABELLED if all(getattr(reply, name) == value for name, value in wanted.items())]
-    counts = Counter((reply.label, refusal(reply.text) is not None) for reply in chosen)
+    counts = Counter((reply.label, refusal_match(reply.text) is not None) for reply in chosen)
     labels = Counter(reply.label for reply in chosen)
     return Measured(labels["refusal"], labels["answer"], counts["refusal", True], counts["answer", True])
 
@@ -91,7 +91,7 @@ def test_precision_and_recall_hold_their_bars(chosen: dict[str, str], precision:
 
 def test_the_page_shows_what_is_measured() -> None:
     page = (ROOT / "docs" / "classifying.md").read_text("utf-8")
-    assert f"{len(RULES)} rules" in page
+    assert f"{len(REFUSAL_RULES)} rules" in page
     assert f"{len(LABELLED)} replies" in page
     rows = [
         row("looked at while the rules were made", measured(split="dev")),
@@ -102,19 +102,19 @@ def test_the_page_shows_what_is_measured() -> None:
     assert [shown for shown in rows if shown not in page] == []
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_recognises_its_example_and_no_other_does(rule: Rule) -> None:
-    assert [other.id for other in RULES if refusal(rule.example, (other,))] == [rule.id]
+@pytest.mark.parametrize("rule", REFUSAL_RULES, ids=lambda rule: rule.id)
+def test_a_rule_recognises_its_example_and_no_other_does(rule: RefusalRule) -> None:
+    assert [other.id for other in REFUSAL_RULES if refusal_match(rule.example, (other,))] == [rule.id]
 
 
 def test_every_language_has_rules_and_cues() -> None:
-    assert {rule.language for rule in RULES} == set(CUES) == set(LANGUAGES)
+    assert {rule.language for rule in REFUSAL_RULES} == set(REFUSAL_CUES) == set(LANGUAGES)
 
 
 def test_evidence_names_rule_words_and_place() -> None:
     text = "\u200b  I’m **so** sorry, but I can’t help with that. Anything else?"
-    found = refusal(text)
-    assert found == Refusal(rule="en-inability", text="I can’t help with that", start=text.index("I can’t"))
+    found = refusal_match(text)
+    assert found == RefusalMatch(rule="en-inability", text="I can’t help with that", start=text.index("I can’t"))
     assert text[found.start : found.end] == found.text
 
 
@@ -139,23 +139,23 @@ def test_evidence_names_rule_words_and_place() -> None:
     ],
 )
 def test_how_letters_are_written_does_not_matter(text: str) -> None:
-    assert refusal(text) is not None
+    assert refusal_match(text) is not None
 
 
 @pytest.mark.parametrize(
     "text", ["", " \n", "\x00", "\ud800", "\u200b" * 50, '"', "```", "{", "I", "🙂", "I can't" + "\udfff"]
 )
 def test_a_reply_of_next_to_nothing_is_no_refusal(text: str) -> None:
-    assert refusal(text) is None
+    assert refusal_match(text) is None
 
 
 def test_an_answer_that_refuses_nothing_until_its_end_is_an_answer() -> None:
-    assert refusal("The sum is four. " * 200 + "I can't help with that.") is None
+    assert refusal_match("The sum is four. " * 200 + "I can't help with that.") is None
 
 
 def test_any_reply_gets_an_answer_and_its_evidence_can_be_found_in_it() -> None:
     chance = random.Random(7)
-    pieces = [word for rule in RULES for word in rule.example.split()]
+    pieces = [word for rule in REFUSAL_RULES for word in rule.example.split()]
     pieces += [
         "\x00",
         "\ud800",
@@ -177,11 +177,11 @@ def test_any_reply_gets_an_answer_and_its_evidence_can_be_found_in_it() -> None:
     ]
     for _ in range(3000):
         text = chance.choice(["", " "]).join(chance.choices(pieces, k=chance.randrange(1, 60)))
-        found = refusal(text)
+        found = refusal_match(text)
         assert found is None or text[found.start : found.end] == found.text != ""
-        assert refusal(text) == found
+        assert refusal_match(text) == found
     for _ in range(300):
-        assert refusal("".join(chr(chance.randrange(0x110000)) for _ in range(400))) is None
+        assert refusal_match("".join(chr(chance.randrange(0x110000)) for _ in range(400))) is None
 
 
 def test_letters_keep_their_places_when_folded() -> None:
@@ -196,7 +196,7 @@ def seconds(text: str) -> float:
     taken = []
     for _ in range(5):
         started = time.process_time()
-        refusal(text)
+        refusal_match(text)
         taken.append(time.process_time() - started)
     return min(taken)
 
@@ -204,7 +204,7 @@ def seconds(text: str) -> float:
 @pytest.mark.parametrize("piece", ["\u200b", " ", "\x00", "\u2066\n"])
 def test_twice_as_much_of_nothing_takes_at_most_about_twice_as_long(piece: str) -> None:
     short, long = (piece * (size // len(piece)) + "I can't help with that." for size in (5_000_000, 10_000_000))
-    assert refusal(long) is not None
+    assert refusal_match(long) is not None
     assert seconds(long) < 4 * seconds(short) + 0.05
 
 
@@ -214,10 +214,10 @@ def test_twice_as_much_of_nothing_takes_at_most_about_twice_as_long(piece: str) 
      "the content and usage ", "i am an ai and so ", "お答え、", "도움 ", "मैं ", '"', "“", "`", "\u0301", "not "],
 )  # fmt: skip
 def test_no_reply_takes_longer_the_longer_it_is(piece: str) -> None:
-    window, long = (piece * (size // len(piece)) for size in (2 * LOOKED_AT, 10_000_000))
+    window, long = (piece * (size // len(piece)) for size in (2 * REFUSAL_WINDOW_CHARACTERS, 10_000_000))
     assert seconds(long) < 4 * seconds(window) + 0.05
 
 
 def test_a_rule_is_named_by_language_and_way_and_no_name_is_used_twice() -> None:
-    assert all(re.fullmatch(r"[a-z]{2}-[a-z]+", rule.id) for rule in RULES)
-    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert all(re.fullmatch(r"[a-z]{2}-[a-z]+", rule.id) for rule in REFUSAL_RULES)
+    assert len({rule.id for rule in REFUSAL_RULES}) == len(REFUSAL_RULES)

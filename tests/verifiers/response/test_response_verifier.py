@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Verify
-from steelyard.sandbox.levels import LEVELS
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.response.classes import ORDER
-from steelyard.verifiers.response.verifier import Response
+from steelyard.sandbox.levels import ISOLATION_LEVELS
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
+from steelyard.verifiers.response.verifier import ResponseVerifier
 
-NOWHERE = Contained(LEVELS[-1])
+NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])
 """Nothing is run, so nothing is started."""
 STATUS = {
     "type": "json",
@@ -35,12 +35,12 @@ def case(target: str = "Paris", style: str = "", expect: dict[str, Any] | None =
 
 def judge(answer: str | Answer, of: Case) -> Finding:
     given = Answer(text=answer) if isinstance(answer, str) else answer
-    return asyncio.run(Response(NOWHERE).verify(of, given))
+    return asyncio.run(ResponseVerifier(NOWHERE).verify(of, given))
 
 
 def primary(answer: str | Answer, expect: dict[str, Any]) -> str:
     finding = judge(answer, case(expect=expect))
-    assert finding.passed == (finding.label == "") == correct(case(expect=expect), finding)
+    assert finding.passed == (finding.label == "") == is_correct(case(expect=expect), finding)
     assert finding.evidence, "no class without evidence"
     return finding.label or "pass"
 
@@ -63,7 +63,7 @@ def primary(answer: str | Answer, expect: dict[str, Any]) -> str:
 def test_a_reply_is_right_when_it_holds_or_is_the_target(text: str, style: str, passed: bool) -> None:
     finding = judge(text, case(style=style))
     assert finding.passed == passed
-    assert correct(case(style=style), finding) == passed
+    assert is_correct(case(style=style), finding) == passed
     assert finding.label == ("" if passed else "fail")
 
 
@@ -114,10 +114,10 @@ ANSWERS: dict[str, tuple[Answer, dict[str, Any]]] = {
 
 
 def test_every_class_has_an_answer_that_would_also_fit_a_later_one() -> None:
-    assert tuple(ANSWERS) == ORDER
+    assert tuple(ANSWERS) == RESPONSE_CLASS_ORDER
 
 
-@pytest.mark.parametrize("name", ORDER)
+@pytest.mark.parametrize("name", RESPONSE_CLASS_ORDER)
 def test_the_first_class_that_fits_is_the_one(name: str) -> None:
     assert primary(*ANSWERS[name]) == name
 
@@ -175,7 +175,7 @@ def test_a_very_long_reply_is_classified_like_a_short_one() -> None:
 )
 def test_a_case_that_cannot_be_judged_is_found_out_before_anything_is_asked(of: Case, message: str) -> None:
     with pytest.raises(VerifierError) as error:
-        Response(NOWHERE).check(of)
+        ResponseVerifier(NOWHERE).check(of)
     assert message in str(error.value)
     with pytest.raises(VerifierError):
         judge("Paris", of)

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from steelyard.analysis.scoring import correct
-from steelyard.protocols import Outcome
+from steelyard.analysis.scoring import is_correct
+from steelyard.protocols import ProcessResult
 from steelyard.records import Answer, Case, Expectations, Finding
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained, Place
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
-from steelyard.verifiers.rust.batch import Batches
-from steelyard.verifiers.rust.verifier import Rust
+from steelyard.verifiers.rust.batch import BatchQueue
+from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
 
 pytestmark = needs("rustc")
@@ -247,7 +247,7 @@ ATTEMPTS = HONEST | HOSTILE
 ENDLESS = {name: attempt for name, attempt in ATTEMPTS.items() if "without end" in name}
 
 
-class Counting(Contained):
+class Counting(ZygoteSandbox):
     """A sandbox that counts how often a compiler is called."""
 
     compiled = 0
@@ -260,20 +260,20 @@ class Counting(Contained):
             yield Counted(place, self)
 
 
-class Counted(Place):
-    def __init__(self, place: Place, sandbox: Counting) -> None:
+class Counted(SandboxWorkspace):
+    def __init__(self, place: SandboxWorkspace, sandbox: Counting) -> None:
         super().__init__(place._worker)
         self._sandbox = sandbox
 
-    async def run(self, argv: Sequence[str], **more: Any) -> Outcome:
+    async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
         self._sandbox.compiled += argv[0] == "/bin/sh"
         return await super().run(argv, **more)
 
 
 async def judged(attempts: Mapping[str, Attempt], *, together: bool) -> tuple[dict[str, Finding], int]:
     """What was found, and how often a compiler was called for it."""
-    sandbox = Counting(strongest(allow_weak=True))
-    rust = Rust(sandbox)
+    sandbox = Counting(strongest_isolation(allow_weak=True))
+    rust = RustVerifier(sandbox)
     texts = [f"```rust\n{attempt.code}\n```\n" for attempt in attempts.values()]
     try:
         if together:
@@ -299,7 +299,7 @@ def alone() -> dict[str, Finding]:
 def test_each_answer_gets_the_verdict_it_deserves(alone: dict[str, Finding], name: str) -> None:
     finding = alone[name]
     assert finding.label == ATTEMPTS[name].label, finding
-    assert correct(CASE, finding) == (not ATTEMPTS[name].label)
+    assert is_correct(CASE, finding) == (not ATTEMPTS[name].label)
     assert bool(finding.tampered) == (finding.label == "tampered")
 
 
@@ -322,7 +322,7 @@ def test_answers_that_never_end_do_not_take_their_neighbours_along(alone: dict[s
 def test_fifty_answers_are_compiled_at_once() -> None:
     attempts = {str(number): Attempt(f"{RIGHT}// {number}") for number in range(50)}
     together, compiled = asyncio.run(judged(attempts, together=True))
-    assert all(correct(CASE, finding) for finding in together.values())
+    assert all(is_correct(CASE, finding) for finding in together.values())
     assert compiled <= 2 * (os.cpu_count() or 2)
 
 
@@ -335,7 +335,7 @@ def test_what_waits_together_is_done_together_and_what_fails_fails_alone() -> No
         return [number // 2 if number % 2 == 0 else ValueError(number) for number in numbers]
 
     async def all_of_them() -> list[int | BaseException]:
-        batches = Batches(halved, most=4, at_once=1)
+        batches = BatchQueue(halved, most=4, at_once=1)
         return await asyncio.gather(*(batches.done("kind", number) for number in range(6)), return_exceptions=True)
 
     results = asyncio.run(all_of_them())
@@ -356,5 +356,5 @@ def test_what_waits_together_is_done_together_and_what_fails_fails_alone() -> No
     ],
 )
 def test_an_answer_that_others_could_notice_is_compiled_alone(code: str) -> None:
-    assert source.wants_to_be_alone(source.tokens(code + RIGHT))
-    assert not source.wants_to_be_alone(source.tokens(RIGHT))
+    assert source.affects_whole_crate(source.rust_tokens(code + RIGHT))
+    assert not source.affects_whole_crate(source.rust_tokens(RIGHT))

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from steelyard import evalsets
-from steelyard.analysis.scoring import RULES, correct, score
+from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Dependency, Expectations, Finding
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.rust import crate, libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.toolchain import toolchain
-from steelyard.verifiers.rust.verifier import Rust
+from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
 
 pytestmark = needs("rustc")
@@ -54,8 +54,8 @@ def case(tests: str = ADD, *, dependencies: tuple[Dependency, ...] = (), **expec
 
 def judge_all(pairs: list[tuple[Case, str]]) -> list[Finding]:
     async def verify() -> list[Finding]:
-        sandbox = Contained(strongest(allow_weak=True))
-        rust = Rust(sandbox)
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        rust = RustVerifier(sandbox)
         try:
             texts = [(of, f"Here you are:\n\n```rust\n{code}```\n") for of, code in pairs]
             return await asyncio.gather(*(rust.verify(of, Answer(text=text)) for of, text in texts))
@@ -80,7 +80,7 @@ def test_references_pass_and_counterexamples_fail() -> None:
     cases = evalsets.load([EXAMPLES / "rust-basics.toml"]).cases
     claims = [(each, text) for each in cases for text in (each.reference, each.counterexample)]
     for (each, text), finding in zip(claims, judge_all(claims), strict=True):
-        assert correct(each, finding) == (text == each.reference), (each.id, finding)
+        assert is_correct(each, finding) == (text == each.reference), (each.id, finding)
         assert finding.warnings is not None
 
 
@@ -89,12 +89,14 @@ def test_a_right_answer_is_found_to_be_right_in_every_respect() -> None:
     assert finding.compiled
     assert outcomes(finding) == {"tests::adds_up": "passed"}
     assert (finding.warnings, finding.missing, finding.label, finding.trust) == (0, (), "", "in-process")
-    assert score(case(), finding, RULES["code"]) == 1
+    assert score(case(), finding, SCORING_RULES["code"]) == 1
 
 
 def test_a_reply_without_code_is_told_from_wrong_code() -> None:
     async def verify() -> Finding:
-        return await Rust(Contained(strongest(allow_weak=True))).verify(case(), Answer(text="I would rather not."))
+        return await RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).verify(
+            case(), Answer(text="I would rather not.")
+        )
 
     assert asyncio.run(verify()).label == "no code"
 
@@ -112,16 +114,16 @@ def test_where_nothing_should_compile_an_answer_that_does_is_wrong() -> None:
     compiles, not_compiles, forbidden = judge_all(
         [(of, RIGHT), (of, "fn f() -> i32 { \"\" }"), (of, "#![no_main]\nfn f() -> i32 { \"\" }")]
     )  # fmt: skip
-    assert not correct(of, compiles)
-    assert correct(of, not_compiles)
-    assert not correct(of, forbidden)
+    assert not is_correct(of, compiles)
+    assert is_correct(of, not_compiles)
+    assert not is_correct(of, forbidden)
 
 
 def test_where_tests_need_not_pass_they_are_not_run() -> None:
     of = case(should_pass_tests=False)
     finding = judge("pub fn add(a: i32, b: i32) -> i32 { a - b }", of)
     assert finding.tests == ()
-    assert correct(of, finding)
+    assert is_correct(of, finding)
 
 
 def test_an_answer_that_does_not_fit_its_tests_has_compiled_all_the_same() -> None:
@@ -138,7 +140,7 @@ def test_what_an_answer_prints_is_kept_but_bounded() -> None:
     little, much = judge_all([(case(), talkative), (case(), flooding)])
     assert little.output == "adding\n"
     assert len(much.output) < 1 << 17
-    assert correct(case(), much)
+    assert is_correct(case(), much)
 
 
 # ---- what the compiler and the linter say
@@ -175,7 +177,7 @@ def test_warnings_are_counted_with_their_codes_however_an_answer_silences_them()
     for finding in quiet:
         assert finding.warnings == 2
         assert [note.level for note in finding.diagnostics][-1] == "note"
-        assert not correct(case(max_clippy_warnings=1), finding)
+        assert not is_correct(case(max_clippy_warnings=1), finding)
 
 
 def test_only_the_answer_is_linted() -> None:
@@ -186,11 +188,11 @@ def test_only_the_answer_is_linted() -> None:
 
 
 def test_without_clippy_nothing_is_known_about_warnings() -> None:
-    made = crate.piece(RIGHT, rust_source.tokens(RIGHT), rust_source.tests_in(ADD, ()))
+    made = crate.crate_module(RIGHT, rust_source.rust_tokens(RIGHT), rust_source.parse_rust_tests(ADD, ()))
 
-    async def check() -> crate.Compiled:
-        sandbox = Contained(strongest(allow_weak=True))
-        compiler = crate.Compiler(toolchain()._replace(clippy=None), (libraries.harness(toolchain()),))
+    async def check() -> crate.CompilationResult:
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        compiler = crate.RustCompiler(toolchain()._replace(clippy=None), (libraries.compiled_harness(toolchain()),))
         try:
             async with sandbox.workspace({}, readable=compiler.readable) as place:
                 return await compiler.check(place, [made], 20)
@@ -321,7 +323,7 @@ def test_after_a_test_that_ends_the_process_the_next_one_runs() -> None:
 )
 def test_tests_that_cannot_be_counted_are_refused_before_answers_are_paid_for(tests: str, said: str) -> None:
     with pytest.raises(VerifierError, match=said.replace("[", r"\[")):
-        Rust(Contained(strongest(allow_weak=True))).check(case(tests))
+        RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).check(case(tests))
 
 
 # ---- the machine
@@ -336,7 +338,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 
 def test_the_version_names_compiler_and_linter() -> None:
-    version = Rust(Contained(strongest(allow_weak=True))).version
+    version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
     assert version.startswith("rust 1, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
@@ -345,17 +347,18 @@ ITOA = (Dependency(name="itoa", version="1"),)
 
 
 @pytest.mark.skipif(
-    not any(libraries.DEBIAN.glob("itoa-1*")) and not os.environ.get("CI"), reason="librust-itoa-dev is missing"
+    not any(libraries.DEBIAN_CRATE_REGISTRY.glob("itoa-1*")) and not os.environ.get("CI"),
+    reason="librust-itoa-dev is missing",
 )
 def test_dependencies_are_built_once_and_lent_to_every_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     of = case(ADD.replace("add(1, 2), 3", 'show(128), "128"'), dependencies=ITOA)
     right = "pub fn show(n: u32) -> String { itoa::Buffer::new().format(n).to_string() }"
     wrong = "pub fn show(n: u32) -> String { itoa::Buffer::new().format(n + 1).to_string() }"
-    libraries.harness.cache_clear()
+    libraries.compiled_harness.cache_clear()
     first, second, third = judge_all([(of, right), (of, wrong), (case(), right)])
-    libraries.harness.cache_clear()
-    assert correct(of, first), first
+    libraries.compiled_harness.cache_clear()
+    assert is_correct(of, first), first
     assert second.label == "wrong answer"
     assert third.label == "does not compile"
     assert len(list(tmp_path.glob("steelyard/rust/*/libitoa-*.rlib"))) == 1
@@ -366,7 +369,7 @@ def test_dependencies_that_are_not_here_are_named_with_the_way_to_get_them(
 ) -> None:
     monkeypatch.setenv("STEELYARD_CARGO_VENDOR", str(tmp_path))
     with pytest.raises(VerifierError, match=r"\(itoa\) are not on this machine; .*cargo vendor"):
-        Rust(Contained(strongest(allow_weak=True))).check(case(dependencies=ITOA))
+        RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).check(case(dependencies=ITOA))
 
 
 # ---- reading source
@@ -374,7 +377,7 @@ def test_dependencies_that_are_not_here_are_named_with_the_way_to_get_them(
 
 def test_words_in_strings_comments_and_characters_are_no_words() -> None:
     source = """a "b\\"" r#"c"# 'd' /* e /* f */ g */ 'h i<'j> b"k" br"l" '\\'' '\\u{6d}' r#n // o"""
-    words = [token.text for token in rust_source.tokens(source) if token.kind == "word"]
+    words = [token.text for token in rust_source.rust_tokens(source) if token.kind == "word"]
     assert words == ["a", "i", "n"]
 
 
@@ -385,9 +388,9 @@ def test_words_in_strings_comments_and_characters_are_no_words() -> None:
 def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     source = pattern * (60_000 // len(pattern))
     started = time.process_time()
-    code = rust_source.tokens(source)
-    rust_source.refusal(code, "", ADD)
-    rust_source.wants_to_be_alone(code)
-    rust_source.silenced(code)
-    crate.piece(source, code, rust_source.tests_in(ADD, ()))
+    code = rust_source.rust_tokens(source)
+    rust_source.rust_refusal(code, "", ADD)
+    rust_source.affects_whole_crate(code)
+    rust_source.silenced_lints(code)
+    crate.crate_module(source, code, rust_source.parse_rust_tests(ADD, ()))
     assert time.process_time() - started < 3

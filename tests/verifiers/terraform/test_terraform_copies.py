@@ -11,13 +11,18 @@ from typing import Any, TypeVar
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Outcome
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained, Place
-from steelyard.verifiers.terraform.copies import Copies
-from steelyard.verifiers.terraform.diagnostics import Said
-from steelyard.verifiers.terraform.program import PLUGINS, VARIABLE, Program, program
-from steelyard.verifiers.terraform.tree import Tree, read
+from steelyard.protocols import ProcessResult
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
+from steelyard.verifiers.terraform.copies import ModuleCopyPool
+from steelyard.verifiers.terraform.diagnostics import ValidateOutput
+from steelyard.verifiers.terraform.program import (
+    PLUGIN_FOLDER_VARIABLES,
+    TERRAFORM_PROGRAM_VARIABLE,
+    TerraformProgram,
+    find_terraform,
+)
+from steelyard.verifiers.terraform.tree import ModuleSnapshot, read_module_snapshot
 from support.toolchains import needs_terraform, terraform
 
 Made = TypeVar("Made")
@@ -48,11 +53,11 @@ VERSIONS = [
 ]
 
 
-class Counting(Contained):
+class Counting(ZygoteSandbox):
     """A sandbox that counts how often Terraform is called, and how many workspaces there are."""
 
     def __init__(self) -> None:
-        super().__init__(strongest(allow_weak=True))
+        super().__init__(strongest_isolation(allow_weak=True))
         self.calls: list[str] = []
         self.workspaces = 0
 
@@ -65,12 +70,12 @@ class Counting(Contained):
             yield Counted(place, self)
 
 
-class Counted(Place):
-    def __init__(self, place: Place, sandbox: Counting) -> None:
+class Counted(SandboxWorkspace):
+    def __init__(self, place: SandboxWorkspace, sandbox: Counting) -> None:
         super().__init__(place._worker)
         self._sandbox = sandbox
 
-    async def run(self, argv: Sequence[str], **more: Any) -> Outcome:
+    async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
         self._sandbox.calls += [word for word in argv if word in ("init", "validate")]
         return await super().run(argv, **more)
 
@@ -84,14 +89,16 @@ def written(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def used(
-    tree: Tree, use: Callable[[Copies], Awaitable[Made]], version: str = "1.0.3", **environment: str
+    tree: ModuleSnapshot, use: Callable[[ModuleCopyPool], Awaitable[Made]], version: str = "1.0.3", **environment: str
 ) -> tuple[Made, Counting]:
     """What comes of using the copies of a module, and the sandbox they were in."""
-    asked: Program = program({VARIABLE: str(terraform(version)), "PATH": "/usr/bin:/bin", **environment})
+    asked: TerraformProgram = find_terraform(
+        {TERRAFORM_PROGRAM_VARIABLE: str(terraform(version)), "PATH": "/usr/bin:/bin", **environment}
+    )
 
     async def work() -> tuple[Made, Counting]:
         sandbox = Counting()
-        copies = Copies(tree, sandbox, asked)
+        copies = ModuleCopyPool(tree, sandbox, asked)
         try:
             return await use(copies), sandbox
         finally:
@@ -101,7 +108,7 @@ def used(
     return asyncio.run(work())
 
 
-def summaries(said: Said) -> list[str]:
+def summaries(said: ValidateOutput) -> list[str]:
     return sorted(error.summary for error in said.errors)
 
 
@@ -114,7 +121,7 @@ def test_many_versions_share_a_copy_and_the_module_stays_as_it_is(tmp_path: Path
     root = written(tmp_path, REPOSITORY)
     before = state(root)
 
-    async def use(copies: Copies) -> list[Said]:
+    async def use(copies: ModuleCopyPool) -> list[ValidateOutput]:
         original = await copies.validated()
         # a file that only one version has must be gone for the next
         with_another = await copies.validated(
@@ -124,7 +131,7 @@ def test_many_versions_share_a_copy_and_the_module_stays_as_it_is(tmp_path: Path
         again = await copies.validated()
         return [one.said for one in (original, with_another, *fixed, again)]
 
-    (original, with_another, *fixed, again), sandbox = used(read(root, "live/app"), use, version)
+    (original, with_another, *fixed, again), sandbox = used(read_module_snapshot(root, "live/app"), use, version)
     assert summaries(original) == ["Reference to undeclared input variable"]
     assert [(error.file, error.line_start) for error in original.errors] == [("main.tf", 12)]
     assert summaries(with_another) == ["Reference to undeclared local value"]
@@ -139,11 +146,11 @@ def test_a_module_that_init_refuses_for_its_syntax_can_be_validated_and_repaired
     broken = FIXED.replace("size   = 3", "size   =\n  speed  = 4")
     root = written(tmp_path, {**REPOSITORY, "live/app/main.tf": broken})
 
-    async def use(copies: Copies) -> tuple[Said, Said]:
+    async def use(copies: ModuleCopyPool) -> tuple[ValidateOutput, ValidateOutput]:
         repaired = await copies.validated({"main.tf": broken.replace("size   =", "size   = 3")})
         return (await copies.validated()).said, repaired.said
 
-    (original, repaired), sandbox = used(read(root, "live/app"), use, version)
+    (original, repaired), sandbox = used(read_module_snapshot(root, "live/app"), use, version)
     assert summaries(original) == ["Invalid expression"]
     # which only someone finds who has found the module that is called
     assert summaries(repaired) == ["Unsupported argument"]
@@ -152,25 +159,25 @@ def test_a_module_that_init_refuses_for_its_syntax_can_be_validated_and_repaired
 
 @needs_terraform()
 def test_a_provider_or_a_module_that_is_not_here_is_the_modules_lack_or_the_versions_mistake() -> None:
-    plain = Tree(".", {"main.tf": b'output "o" {\n  value = 1\n}\n'})
+    plain = ModuleSnapshot(".", {"main.tf": b'output "o" {\n  value = 1\n}\n'})
     with_null = 'resource "null_resource" "x" {}\n'
     from_afar = 'module "far" {\n  source = "git::https://example.com/far.git"\n}\n'
 
-    async def use(copies: Copies) -> list[Said]:
+    async def use(copies: ModuleCopyPool) -> list[ValidateOutput]:
         return [(await copies.validated({"main.tf": text})).said for text in (with_null, from_afar)]
 
     (asks_provider, asks_module), _ = used(plain, use)
     assert (summaries(asks_provider), summaries(asks_module)) == (["Could not load plugin"], ["Module not installed"])
 
     for own, said in ((with_null, "hashicorp/null"), (from_afar, "git::https://example.com/far.git")):
-        lacking = Tree(".", {"main.tf": own.encode()})
+        lacking = ModuleSnapshot(".", {"main.tf": own.encode()})
         with pytest.raises(VerifierError, match=rf"no answer without .*{said}.*; run terraform init -backend=false in"):
             used(lacking, lambda copies: copies.validated())
 
 
 @needs_terraform()
 def test_what_the_version_of_an_unknown_case_lacks_is_nobodys_mistake() -> None:
-    unknown = Tree(".", {}, is_complete=False)
+    unknown = ModuleSnapshot(".", {}, is_complete=False)
     with pytest.raises(VerifierError, match="no answer without its providers"):
         used(unknown, lambda copies: copies.validated({"main.tf": 'resource "null_resource" "x" {}\n'}))
 
@@ -185,7 +192,7 @@ def test_providers_are_installed_once_from_the_folder_of_plugins(tmp_path: Path)
     own = 'resource "null_resource" "x" {}\n'
     reasons: list[str] = []
 
-    async def use(copies: Copies) -> None:
+    async def use(copies: ModuleCopyPool) -> None:
         for text in (own, f"{own}# again\n", f'{own}resource "random_id" "x" {{}}\n'):
             try:
                 summaries((await copies.validated({"main.tf": text})).said)
@@ -194,7 +201,9 @@ def test_providers_are_installed_once_from_the_folder_of_plugins(tmp_path: Path)
             else:
                 reasons.append("")
 
-    _, sandbox = used(Tree(".", {"main.tf": own.encode()}), use, **{PLUGINS[0]: str(tmp_path / "plugins")})
+    _, sandbox = used(
+        ModuleSnapshot(".", {"main.tf": own.encode()}), use, **{PLUGIN_FOLDER_VARIABLES[0]: str(tmp_path / "plugins")}
+    )
     # it is installed and started, but is no plugin; what is not there at all is asked for by the third version only
     assert [bool(reason) for reason in reasons] == [True, True, False]
     assert "Unrecognized remote plugin message" in reasons[0]
@@ -206,4 +215,4 @@ def test_a_file_that_was_not_copied_is_no_mistake_of_the_version(tmp_path: Path)
     root = written(tmp_path, {"main.tf": 'output "o" {\n  value = filemd5("${path.module}/big.bin")\n}\n'})
     (root / "big.bin").write_bytes(bytes(5 << 20))
     with pytest.raises(VerifierError, match=r"big\.bin was not copied"):
-        used(read(root), lambda copies: copies.validated())
+        used(read_module_snapshot(root), lambda copies: copies.validated())

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from steelyard.records import Target
-from steelyard.verifiers.terraform.diagnostics import Diagnosis, Said, said
-from steelyard.verifiers.terraform.levels import Levels, levels
-from steelyard.verifiers.terraform.module import Module
-from steelyard.verifiers.terraform.stages import Stage, stages
+from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, parse_validate_output
+from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.verifiers.terraform.module import ModuleSources
+from steelyard.verifiers.terraform.stages import ValidationStage, possible_stages
 from support.terraform_problems import HERE, ORIGINAL, REPAIRS, VERSIONS, Problem, Repair, problems, reached, recorded
 
 EVERY = [
@@ -25,9 +25,9 @@ EVERY = [
 ]
 
 
-def judged(version: str, problem: Problem, repair: str) -> Levels:
+def judged(version: str, problem: Problem, repair: str) -> RepairLevels:
     answers = recorded(problem.name, version)
-    return levels(
+    return repair_levels(
         answers[ORIGINAL],
         answers[repair],
         target=problem.target,
@@ -70,16 +70,16 @@ def test_the_figures_add_up(version: str, problem: Problem, repair: str) -> None
     assert found.plausible == (found.module_total_errors == 0)
     assert (found.reason == "") == (found.fixed is True)
     assert found.line_specific_error_fixed or not found.fixed
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Levels) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=RepairLevels) == found
 
 
-def moved(told: Said, file: str, by: int) -> Said:
+def moved(told: ValidateOutput, file: str, by: int) -> ValidateOutput:
     """The same said of a file with so many more lines at its top."""
 
     def further(line: int | None) -> int | None:
         return None if line is None else line + by
 
-    return Said(
+    return ValidateOutput(
         told.valid,
         tuple(
             msgspec.structs.replace(one, line_start=further(one.line_start), line_end=further(one.line_end))
@@ -95,7 +95,7 @@ def test_moving_lines_changes_nothing(version: str, problem: Problem, repair: st
     answers = recorded(problem.name, version)
     file = problem.repairs[repair].file
     after = problem.repairs[repair].applied(problem.sources)
-    found = levels(
+    found = repair_levels(
         answers[ORIGINAL],
         moved(answers[repair], file, 3),
         target=problem.target,
@@ -117,7 +117,7 @@ def test_whatever_is_said_after_a_repair_success_is_nested(version: str) -> None
         for other in problems(version):
             for name, answer in recorded(other.name, version).items():
                 sources = other.repairs[name].applied(other.sources) if name in other.repairs else other.sources
-                found = levels(
+                found = repair_levels(
                     recorded(problem.name, version)[ORIGINAL],
                     answer,
                     target=problem.target,
@@ -132,7 +132,7 @@ def test_a_repair_that_changes_nothing_fixes_nothing() -> None:
     for version in VERSIONS:
         for problem in problems(version):
             original = recorded(problem.name, version)[ORIGINAL]
-            found = levels(
+            found = repair_levels(
                 original,
                 original,
                 target=problem.target,
@@ -150,8 +150,8 @@ class Seen:
 
     def __init__(self, path: Path) -> None:
         told = json.loads(path.read_text("utf-8"))
-        self.module = Module(told["sources"])
-        self.said = said(json.dumps(told["answer"]).encode())
+        self.module = ModuleSources(told["sources"])
+        self.said = parse_validate_output(json.dumps(told["answer"]).encode())
 
     def lines(self, file: str = "main.tf") -> set[int | None]:
         return {one.line_start for one in self.said.errors if one.file == file}
@@ -217,9 +217,9 @@ def test_what_is_wrong_with_the_files_is_said_together(seen: Callable[[str], See
     ]
 
 
-EARLY = {Stage.READING, Stage.LOADING, Stage.MODULES}
-LATE = {Stage.REFERENCES, Stage.NAMES, Stage.VALUES, Stage.PROVIDERS}
-TOGETHER = [EARLY, {Stage.PLUGINS}, {Stage.INPUTS}, {Stage.CYCLES}, LATE]
+EARLY = {ValidationStage.READING, ValidationStage.LOADING, ValidationStage.MODULES}
+LATE = {ValidationStage.REFERENCES, ValidationStage.NAMES, ValidationStage.VALUES, ValidationStage.PROVIDERS}
+TOGETHER = [EARLY, {ValidationStage.PLUGINS}, {ValidationStage.INPUTS}, {ValidationStage.CYCLES}, LATE]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -229,10 +229,10 @@ def test_all_errors_of_one_answer_are_known_to_come_from_stages_that_speak_toget
     for problem in problems(version):
         for name, answer in recorded(problem.name, version).items():
             sources = problem.repairs[name].applied(problem.sources) if name in problem.repairs else problem.sources
-            answers.append((Module(sources), answer))
+            answers.append((ModuleSources(sources), answer))
     for module, answer in answers:
-        earliest = {stages(one, module).earliest for one in answer.errors}
-        latest = {stages(one, module).latest for one in answer.errors}
+        earliest = {possible_stages(one, module).earliest for one in answer.errors}
+        latest = {possible_stages(one, module).latest for one in answer.errors}
         assert any(earliest <= together for together in TOGETHER), answer
         assert any(latest <= together for together in TOGETHER), answer
 
@@ -240,13 +240,13 @@ def test_all_errors_of_one_answer_are_known_to_come_from_stages_that_speak_toget
 # ---- cases of our own
 
 
-def wrong(line: int, summary: str = "Bad", *, file: str = "main.tf", **more: Any) -> Diagnosis:
-    plain = Diagnosis(severity="error", summary=summary, file=file, line_start=line, line_end=line)
+def wrong(line: int, summary: str = "Bad", *, file: str = "main.tf", **more: Any) -> TerraformDiagnostic:
+    plain = TerraformDiagnostic(severity="error", summary=summary, file=file, line_start=line, line_end=line)
     return msgspec.structs.replace(plain, **more)
 
 
-def told(*diagnostics: Diagnosis) -> Said:
-    return Said(all(one.severity != "error" for one in diagnostics), diagnostics)
+def told(*diagnostics: TerraformDiagnostic) -> ValidateOutput:
+    return ValidateOutput(all(one.severity != "error" for one in diagnostics), diagnostics)
 
 
 NAMES = "Reference to undeclared input variable"
@@ -256,9 +256,14 @@ FIXED = TWO.replace("var.x", "2")
 
 
 def repaired(
-    before: Said, after: Said, new: str | dict[str, str] = FIXED, *, old: str | dict[str, str] = TWO, **target: Any
-) -> Levels:
-    return levels(
+    before: ValidateOutput,
+    after: ValidateOutput,
+    new: str | dict[str, str] = FIXED,
+    *,
+    old: str | dict[str, str] = TWO,
+    **target: Any,
+) -> RepairLevels:
+    return repair_levels(
         before,
         after,
         target=msgspec.structs.replace(Target(file="main.tf", line_start=2, line_end=2, summary=NAMES), **target),
@@ -272,7 +277,7 @@ def test_a_target_that_is_gone_is_fixed() -> None:
 
 
 def test_without_a_target_only_plausibility_and_errors_are_known() -> None:
-    found = levels(
+    found = repair_levels(
         told(wrong(2, NAMES)),
         told(wrong(2, NAMES), wrong(6, FUNCTION), wrong(1, file="m/main.tf"), wrong(0, file="", line_start=None)),
         target=None,

@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from steelyard.records import Answer, Case, Finding, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.terraform.copies import Copies
-from steelyard.verifiers.terraform.diagnostics import Said
-from steelyard.verifiers.terraform.levels import levels
-from steelyard.verifiers.terraform.program import VARIABLE, program
-from steelyard.verifiers.terraform.tree import Tree
-from steelyard.verifiers.terraform.verifier import LEVELS, Terraform
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.terraform.copies import ModuleCopyPool
+from steelyard.verifiers.terraform.diagnostics import ValidateOutput
+from steelyard.verifiers.terraform.levels import repair_levels
+from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE, find_terraform
+from steelyard.verifiers.terraform.tree import ModuleSnapshot
+from steelyard.verifiers.terraform.verifier import REPAIR_LEVELS, TerraformVerifier
 from support.terraform_problems import ORIGINAL, VERSIONS, Problem, problems, reached, recorded
 from support.toolchains import needs_terraform, terraform
 
@@ -45,11 +45,13 @@ def case(problem: Problem, name: str) -> Case:
 
 def judged(problem: Problem, names: Sequence[str]) -> list[Finding]:
     async def verify() -> list[Finding]:
-        sandbox = Contained(strongest(allow_weak=True))
-        verifier = Terraform(sandbox)
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        verifier = TerraformVerifier(sandbox)
         try:
             return [
-                await verifier.verify(case(problem, name), Answer(text=marked(problem.repairs[name].content, "hcl")))
+                await verifier.verify(
+                    case(problem, name), Answer(text=verbatim_reply(problem.repairs[name].content, "hcl"))
+                )
                 for name in names
             ]
         finally:
@@ -59,14 +61,14 @@ def judged(problem: Problem, names: Sequence[str]) -> list[Finding]:
     return asyncio.run(verify())
 
 
-def said(problem: Problem, version: str) -> dict[str, Said]:
+def said(problem: Problem, version: str) -> dict[str, ValidateOutput]:
     """What a Terraform says of a problem and its repairs in our copies."""
-    asked = program({VARIABLE: str(terraform(version)), "PATH": "/usr/bin:/bin"})
-    tree = Tree(".", {name: text.encode() for name, text in problem.sources.items()})
+    asked = find_terraform({TERRAFORM_PROGRAM_VARIABLE: str(terraform(version)), "PATH": "/usr/bin:/bin"})
+    tree = ModuleSnapshot(".", {name: text.encode() for name, text in problem.sources.items()})
 
-    async def validate() -> dict[str, Said]:
-        sandbox = Contained(strongest(allow_weak=True))
-        copies = Copies(tree, sandbox, asked)
+    async def validate() -> dict[str, ValidateOutput]:
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        copies = ModuleCopyPool(tree, sandbox, asked)
         try:
             found = {ORIGINAL: (await copies.validated()).said}
             for name, repair in problem.repairs.items():
@@ -82,7 +84,7 @@ def said(problem: Problem, version: str) -> dict[str, Said]:
     return asyncio.run(validate())
 
 
-def sorted_by_place(found: Said) -> list[str]:
+def sorted_by_place(found: ValidateOutput) -> list[str]:
     """What was said, without what differs: the order, what was perhaps meant, and what only a refused init lets 0.13 say."""
     texts = (
         msgspec.json.encode(diagnosis).decode()
@@ -97,11 +99,11 @@ def sorted_by_place(found: Said) -> list[str]:
 def test_a_correct_repair_reaches_every_level_and_a_masking_one_none(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(terraform()))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(terraform()))
     (problem,) = [problem for problem in problems() if problem.name == name]
     for repair, finding in zip(names := ("correct", "masking"), judged(problem, names), strict=True):
         assert tuple(finding.levels.values()) == problem.repairs[repair].expected, (repair, finding)
-    assert tuple(finding.levels) == LEVELS
+    assert tuple(finding.levels) == REPAIR_LEVELS
 
 
 @pytest.mark.slow
@@ -115,7 +117,7 @@ def test_a_copy_hears_what_was_heard_after_init_and_every_repair_reaches_its_lev
     for name, heard in found.items():
         assert sorted_by_place(heard) == sorted_by_place(recorded(problem.name, version)[name]), name
     for name, repair in problem.repairs.items():
-        achieved = levels(
+        achieved = repair_levels(
             found[ORIGINAL],
             found[name],
             target=problem.target,

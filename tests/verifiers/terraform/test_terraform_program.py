@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.terraform.program import VARIABLE, Answered, Program, program
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.terraform.program import (
+    TERRAFORM_PROGRAM_VARIABLE,
+    TerraformProgram,
+    TimedValidateOutput,
+    find_terraform,
+)
 
 VALID = '{"format_version": "1.0", "valid": true, "error_count": 0, "warning_count": 0, "diagnostics": []}'
 INVALID = (
@@ -28,10 +33,10 @@ def script(folder: Path, body: str, name: str = "terraform", version: str = "Ter
     return path
 
 
-def answered(path: Path, *, seconds: float = 20, files: dict[str, str] | None = None) -> Answered:
-    async def ask() -> Answered:
-        sandbox = Contained(strongest(allow_weak=True))
-        found = program({VARIABLE: str(path), "PATH": "/usr/bin:/bin"})
+def answered(path: Path, *, seconds: float = 20, files: dict[str, str] | None = None) -> TimedValidateOutput:
+    async def ask() -> TimedValidateOutput:
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        found = find_terraform({TERRAFORM_PROGRAM_VARIABLE: str(path), "PATH": "/usr/bin:/bin"})
         try:
             async with sandbox.workspace(
                 {"tree/main.tf": "", "home/settings": found.settings, **(files or {})}, readable=found.readable
@@ -50,36 +55,38 @@ def test_the_named_program_comes_before_those_on_the_path(tmp_path: Path) -> Non
     script(tmp_path / "path", "")
     named = script(tmp_path / "named", "", version="Terraform v1.5.7")
     path = str(tmp_path / "path")
-    assert program({"PATH": path}) == Program(str(tmp_path / "path" / "terraform"), "terraform 1.9.8")
-    assert program({"PATH": path, VARIABLE: str(named)}) == Program(str(named), "terraform 1.5.7")
+    assert find_terraform({"PATH": path}) == TerraformProgram(str(tmp_path / "path" / "terraform"), "terraform 1.9.8")
+    assert find_terraform({"PATH": path, TERRAFORM_PROGRAM_VARIABLE: str(named)}) == TerraformProgram(
+        str(named), "terraform 1.5.7"
+    )
 
 
 def test_opentofu_is_taken_where_there_is_no_terraform(tmp_path: Path) -> None:
     tofu = script(tmp_path, "", "tofu", "OpenTofu v1.8.2\non linux_amd64")
-    assert program({"PATH": str(tmp_path)}) == Program(str(tofu), "tofu 1.8.2")
+    assert find_terraform({"PATH": str(tmp_path)}) == TerraformProgram(str(tofu), "tofu 1.8.2")
     script(tmp_path, "")
-    assert program({"PATH": f"{tmp_path}:"}).version == "terraform 1.9.8"
+    assert find_terraform({"PATH": f"{tmp_path}:"}).version == "terraform 1.9.8"
 
 
 def test_a_link_is_followed_so_that_a_sandbox_can_show_what_is_behind_it(tmp_path: Path) -> None:
     real = script(tmp_path / "real", "")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "terraform").symlink_to(real)
-    assert program({"PATH": str(tmp_path / "bin")}).readable == (str(real.parent),)
+    assert find_terraform({"PATH": str(tmp_path / "bin")}).readable == (str(real.parent),)
 
 
 def test_of_a_program_that_is_no_script_nothing_but_itself_is_shown() -> None:
-    assert Program("/bin/sh", "terraform 1.0.3").readable == ("/bin/sh",)
-    assert Program("/bin/sh", "terraform 1.0.3", "/plugins").readable == ("/bin/sh", "/plugins")
+    assert TerraformProgram("/bin/sh", "terraform 1.0.3").readable == ("/bin/sh",)
+    assert TerraformProgram("/bin/sh", "terraform 1.0.3", "/plugins").readable == ("/bin/sh", "/plugins")
 
 
 def test_where_there_is_none_the_way_to_one_is_told(tmp_path: Path) -> None:
     with pytest.raises(
         VerifierError, match=r"no Terraform here; install OpenTofu .* or name the program in STEELYARD_T"
     ):
-        program({"PATH": str(tmp_path)})
+        find_terraform({"PATH": str(tmp_path)})
     with pytest.raises(VerifierError, match='STEELYARD_TERRAFORM names "nowhere", which is no program; install'):
-        program({"PATH": str(tmp_path), VARIABLE: "nowhere"})
+        find_terraform({"PATH": str(tmp_path), TERRAFORM_PROGRAM_VARIABLE: "nowhere"})
 
 
 @pytest.mark.parametrize(
@@ -92,26 +99,28 @@ def test_where_there_is_none_the_way_to_one_is_told(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_is_refused(tmp_path: Path, version: str, said: str) -> None:
     script(tmp_path, "", version=version)
     with pytest.raises(VerifierError, match=said):
-        program({"PATH": str(tmp_path)})
+        find_terraform({"PATH": str(tmp_path)})
 
 
 def test_versions_from_the_oldest_to_the_newest_are_taken(tmp_path: Path) -> None:
     for version in ("0.13.0", "0.15.5", "1.0.3", "1.15.0-beta2", "2.0.0"):
         found = script(tmp_path / version, "", version=f"Terraform v{version}")
-        assert program({"PATH": str(found.parent)}).version == f"terraform {version}"
+        assert find_terraform({"PATH": str(found.parent)}).version == f"terraform {version}"
 
 
 def test_a_folder_of_plugins_must_be_there(tmp_path: Path) -> None:
     script(tmp_path, "")
     environment = {"PATH": str(tmp_path), "TF_PLUGIN_CACHE_DIR": str(tmp_path / "plugins")}
     with pytest.raises(VerifierError, match="no such folder of provider plugins"):
-        program(environment)
+        find_terraform(environment)
     (tmp_path / "plugins").mkdir()
-    found = program(environment)
+    found = find_terraform(environment)
     assert found.plugins == str(tmp_path / "plugins")
     assert f'path = "{tmp_path / "plugins"}"' in found.settings
     (tmp_path / "ours").mkdir()
-    assert program({**environment, "STEELYARD_TERRAFORM_PLUGINS": str(tmp_path / "ours")}).plugins.endswith("/ours")
+    assert find_terraform({**environment, "STEELYARD_TERRAFORM_PLUGINS": str(tmp_path / "ours")}).plugins.endswith(
+        "/ours"
+    )
 
 
 # ---- asking it

@@ -7,11 +7,17 @@ import re
 
 import pytest
 
-from steelyard.verifiers.terraform.source import Item, block_at, blocks, repair_text, with_block_replaced
+from steelyard.verifiers.terraform.source import (
+    TerraformBlockItem,
+    block_at,
+    repair_text,
+    terraform_blocks,
+    with_block_replaced,
+)
 
 
 def places(source: str) -> list[tuple[str, int, int]]:
-    return [(block.address, block.line_start, block.line_end) for block in blocks(source)]
+    return [(block.address, block.line_start, block.line_end) for block in terraform_blocks(source)]
 
 
 EVERYTHING = """\
@@ -77,11 +83,11 @@ def test_every_kind_of_block_is_found_by_its_address_and_lines() -> None:
 
 
 def test_a_block_knows_the_arguments_and_blocks_in_it() -> None:
-    found = {block.address: block.items for block in blocks(EVERYTHING)}
+    found = {block.address: block.items for block in terraform_blocks(EVERYTHING)}
     assert [item.name for item in found["locals"]] == ["brace", "nested", "escaped", "directive"]
-    assert found["data.aws_ami.base"] == (Item("filter", 17, 22, is_block=True),)
-    assert found["resource.aws_instance.web"][:1] == (Item("user_data", 25, 32),)
-    assert found["variable.region"] == (Item("default", 9, 9),)
+    assert found["data.aws_ami.base"] == (TerraformBlockItem("filter", 17, 22, is_block=True),)
+    assert found["resource.aws_instance.web"][:1] == (TerraformBlockItem("user_data", 25, 32),)
+    assert found["variable.region"] == (TerraformBlockItem("default", 9, 9),)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ def test_no_source_breaks_the_scanner() -> None:
     for _ in range(2000):
         source = "".join(chance.choices(pieces, k=chance.randrange(40)))
         last = source.count("\n") + 1
-        found = blocks(source)
+        found = terraform_blocks(source)
         assert all(1 <= block.line_start <= block.line_end <= last for block in found)
         assert [block.line_start for block in found] == sorted(block.line_start for block in found)
         assert all(block.line_start <= item.line_start <= item.line_end for block in found for item in block.items)
@@ -238,7 +244,7 @@ HOSTILE_WRAPPINGS = ["`", "```\n", "~~~", "<a>", "<a ", "</a>", "<![CDATA[", "<t
 @pytest.mark.parametrize("piece", [*HOSTILE, *HOSTILE_WRAPPINGS])
 def test_a_hostile_source_is_read_to_its_end(piece: str) -> None:
     source = piece * (50_000 // len(piece))
-    blocks(source)
+    terraform_blocks(source)
     repair_text(f"{source}x")
 
 

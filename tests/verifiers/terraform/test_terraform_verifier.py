@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from steelyard.analysis.scoring import correct
+from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Target, Verify
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.verifiers.code.verbatim import marked
-from steelyard.verifiers.terraform.program import VARIABLE
-from steelyard.verifiers.terraform.verifier import LEVELS, Terraform
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
+from steelyard.verifiers.terraform.verifier import REPAIR_LEVELS, TerraformVerifier
 from support.toolchains import needs_terraform, terraform
 
 NET = 'variable "size" {\n  type = number\n}\n\noutput "size" {\n  value = var.size\n}\n'
@@ -58,8 +58,8 @@ RIGHT = 'output "o" {\n  value = var.size\n}\n'
 
 def judged(pairs: list[tuple[Case, str]]) -> list[Finding]:
     async def verify() -> list[Finding]:
-        sandbox = Contained(strongest(allow_weak=True))
-        verifier = Terraform(sandbox)
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        verifier = TerraformVerifier(sandbox)
         turns = asyncio.Semaphore(verifier.at_once)
 
         async def one(case: Case, text: str) -> Finding:
@@ -84,7 +84,7 @@ ANSWERS: dict[str, tuple[Case, str]] = {
     "a call with a mistake": (CALL, f"```terraform\n{CALL.reference.replace('size = 3', 'speed = 3')}```"),
     "a call cut short": (CALL, "<answer>" + CALL.reference[:40]),
     "a repair": (REPAIR, f"<fixed_code><![CDATA[\n{RIGHT}]]></fixed_code>"),
-    "a repair, as it was recorded": (REPAIR, marked(RIGHT, "hcl")),
+    "a repair, as it was recorded": (REPAIR, verbatim_reply(RIGHT, "hcl")),
     "a repair of some lines": (changed(REPAIR, lines=(6, 6)), "  value = var.size\n"),
     "a repair that renames": (REPAIR, RIGHT.replace('"o"', '"q"')),
     "a repair that breaks another": (REPAIR, RIGHT.replace("size", "size\n  of = 3")),
@@ -93,11 +93,11 @@ ANSWERS: dict[str, tuple[Case, str]] = {
 
 @pytest.fixture(scope="module")
 def found() -> Iterator[dict[str, Finding]]:
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(terraform())
+    before = os.environ.get(TERRAFORM_PROGRAM_VARIABLE)
+    os.environ[TERRAFORM_PROGRAM_VARIABLE] = str(terraform())
     yield dict(zip(ANSWERS, judged(list(ANSWERS.values())), strict=True))
-    os.environ.pop(VARIABLE)
-    os.environ.update({VARIABLE: before} if before else {})
+    os.environ.pop(TERRAFORM_PROGRAM_VARIABLE)
+    os.environ.update({TERRAFORM_PROGRAM_VARIABLE: before} if before else {})
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.parent.mkdir()
     path.write_text("#!/bin/sh\n[ $1 = version ] && echo Terraform v1.9.8\n")
     path.chmod(0o755)
-    monkeypatch.setenv(VARIABLE, str(path))
+    monkeypatch.setenv(TERRAFORM_PROGRAM_VARIABLE, str(path))
     return path
 
 
@@ -117,7 +117,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @needs_terraform()
 def test_an_answer_that_validates_in_its_module_is_plausible(found: dict[str, Finding]) -> None:
     finding = found["a call"]
-    assert correct(CALL, finding)
+    assert is_correct(CALL, finding)
     assert (finding.compiled, finding.passed, finding.levels) == (True, True, {"plausible": True})
     assert (finding.label, finding.reason, finding.diagnostics) == ("", "", ())
     assert finding.code == CALL.reference
@@ -140,28 +140,28 @@ def test_an_answer_that_does_not_validate_is_told_what_is_wrong_and_where(found:
 def test_an_answer_whose_syntax_is_broken_does_not_compile(found: dict[str, Finding]) -> None:
     finding = found["a call cut short"]
     assert (finding.compiled, finding.passed, finding.label) == (False, None, "does not compile")
-    assert not correct(CALL, finding)
+    assert not is_correct(CALL, finding)
 
 
 @needs_terraform()
 @pytest.mark.parametrize("name", ["a repair", "a repair, as it was recorded"])
 def test_a_repair_that_does_all_it_should_reaches_every_level(found: dict[str, Finding], name: str) -> None:
-    assert found[name].levels == dict.fromkeys(LEVELS, True)
-    assert correct(REPAIR, found[name])
+    assert found[name].levels == dict.fromkeys(REPAIR_LEVELS, True)
+    assert is_correct(REPAIR, found[name])
     assert found[name].code == RIGHT
 
 
 @needs_terraform()
 def test_lines_that_are_no_block_are_taken_for_what_they_are(found: dict[str, Finding]) -> None:
     finding = found["a repair of some lines"]
-    assert (finding.code, finding.levels) == ("  value = var.size\n", dict.fromkeys(LEVELS, True))
+    assert (finding.code, finding.levels) == ("  value = var.size\n", dict.fromkeys(REPAIR_LEVELS, True))
 
 
 @needs_terraform()
 def test_a_repair_that_makes_away_with_the_block_is_plausible_but_nothing_is_fixed(found: dict[str, Finding]) -> None:
     finding = found["a repair that renames"]
     assert finding.passed
-    assert finding.levels == {**dict.fromkeys(LEVELS, False), "plausible": True}
+    assert finding.levels == {**dict.fromkeys(REPAIR_LEVELS, False), "plausible": True}
     assert [one.message for one in finding.diagnostics if one.level == "note"] == ["not fixed: output.o is gone"]
 
 
@@ -194,8 +194,8 @@ def test_what_a_repair_breaks_is_listed_with_how_far_it_is_away(found: dict[str,
 def test_a_repair_that_is_none_has_failed_unasked(silent: Path, case: Case, text: str, label: str) -> None:
     finding = judged([(case, text)])[0]
     assert finding.label == label
-    assert not correct(case, finding)
-    expected = LEVELS if case.verify.target else LEVELS[:1]
+    assert not is_correct(case, finding)
+    expected = REPAIR_LEVELS if case.verify.target else REPAIR_LEVELS[:1]
     assert finding.levels == dict.fromkeys(expected, False)
 
 
@@ -223,26 +223,28 @@ def test_a_case_that_cannot_be_verified_says_so_before_anything_is_paid_for(
     silent: Path, case: Case, said: str
 ) -> None:
     with pytest.raises(VerifierError, match=said):
-        Terraform(Contained(strongest(allow_weak=True))).check(case)
+        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).check(case)
 
 
 def test_without_terraform_a_case_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(TERRAFORM_PROGRAM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    verifier = Terraform(Contained(strongest(allow_weak=True)))
+    verifier = TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True)))
     with pytest.raises(VerifierError, match="no Terraform here; install OpenTofu"):
         verifier.check(CALL)
     assert verifier.version.startswith("terraform 1, ")
 
 
 def test_the_verifiers_version_names_the_terraform_it_asks(silent: Path) -> None:
-    assert Terraform(Contained(strongest(allow_weak=True))).version == "terraform 1, terraform 1.9.8"
+    assert (
+        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version == "terraform 1, terraform 1.9.8"
+    )
 
 
 def test_syntax_alone_is_judged_without_terraform_and_never_called_plausible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(TERRAFORM_PROGRAM_VARIABLE, raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     case = changed(CALL, syntax_only=True)
     nonsense = 'output "o" {\n  value = var.nothing_like_it\n}\n'

@@ -11,31 +11,31 @@ from msgspec.structs import replace
 
 from steelyard import store
 from steelyard.analysis.counts import Tally
-from steelyard.comparison.gate import ON, Decision, Paired, PairedCounts, decide
-from steelyard.comparison.pairing import Pairing, Tallied, paired, paired_tallies
-from steelyard.engine.gate.sides import parted, run_folder, side
-from steelyard.engine.results.count_attempts import HERE, Counting, are_meant, counted
+from steelyard.comparison.gate import COMPARED_MEASURES, Decision, PairedCase, PairedCounts, decide
+from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies
+from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
+from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
-from steelyard.errors import InputError, Problem, nearest
-from steelyard.records import Look, digest
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.records import GateLook, digest
 from steelyard.stats.power import unlucky_alarms
-from steelyard.stats.sequential import FINAL
+from steelyard.stats.sequential import FINAL_TEST_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.comparison.sides import Side, Trials
-    from steelyard.stats.sequential import Step
+    from steelyard.stats.sequential import PlannedLook
 
-SHARE = 0.8
+LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""
-LEAST = 1e-5
+MIN_LOOK_ALPHA_SHARE = 1e-5
 """With a smaller share of the error rate a look is none."""
-THIN = 10
+THIN_BASELINE_ATTEMPTS = 10
 """Attempts per case below which a baseline is too thin to be used for many changes."""
 
 
-class Levels(NamedTuple):
+class GateLevels(NamedTuple):
     """The levels of one look's tests, and what it thereby adds to what all looks may spend."""
 
     alarm: float
@@ -46,15 +46,15 @@ class Levels(NamedTuple):
     """Of the last test of cases whose attempts are all in; it is part of what alarms spend."""
 
 
-class Round(NamedTuple):
+class SamplingRound(NamedTuple):
     """Where a run is that asks in rounds."""
 
-    step: Step
+    step: PlannedLook
     finishing: bool
     """Whether no round will follow: all attempts are in, or those at the cases that looked worse."""
 
 
-class Gated(NamedTuple):
+class GateResult(NamedTuple):
     """What the gate decided, and what it rests on."""
 
     decision: Decision
@@ -66,11 +66,11 @@ class Gated(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class _Compared(NamedTuple):
+class _GateInputs(NamedTuple):
     """What both sides have in common, as far as a decision depends on it."""
 
     pairing: Pairing
-    cases: Mapping[str, Sequence[Paired] | PairedCounts]
+    cases: Mapping[str, Sequence[PairedCase] | PairedCounts]
     """By model, those that both sides have an outcome of."""
     shared: Mapping[str, int]
     """By model how many cases both sides have."""
@@ -81,7 +81,7 @@ class _Compared(NamedTuple):
     """What both sides hold, so that looking again at the same is known for what it is."""
 
 
-def gated(
+def gate_sides(
     baseline: Side,
     current: Side,
     *,
@@ -89,16 +89,16 @@ def gated(
     margin: float = 0.05,
     on: str = "passed",
     folder: Path | None = None,
-    at: Round | None = None,
-) -> Gated:
+    at: SamplingRound | None = None,
+) -> GateResult:
     """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down."""
     if on == "score" and baseline.rule != current.rule:
         raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
-    pairing = paired(baseline, current)
-    compared = _Compared(
+    pairing = pair_sides(baseline, current)
+    compared = _GateInputs(
         pairing=pairing,
         cases={
-            model.name: [_case(old, new, on) for old, new in model.cases if _told(old, new, on)]
+            model.name: [_paired_case(old, new, on) for old, new in model.cases if _is_comparable(old, new, on)]
             for model in pairing.models
         },
         shared={model.name: len(model.cases) for model in pairing.models},
@@ -108,18 +108,22 @@ def gated(
             for old, new in model.cases
             if old.attempts and new.attempts
         ),
-        attempt_cost={model.name: cost for model in pairing.models if (cost := _cost(model.cases)) is not None},
+        attempt_cost={
+            model.name: cost for model in pairing.models if (cost := _mean_attempt_cost(model.cases)) is not None
+        },
         thing=(baseline.models, current.models),
     )
     names = baseline.name, current.name
-    return _gated(compared, names, sorted(current.models), alpha=alpha, margin=margin, on=on, folder=folder, at=at)
+    return _decide_and_record(
+        compared, names, sorted(current.models), alpha=alpha, margin=margin, on=on, folder=folder, at=at
+    )
 
 
-def gated_tallies(
-    baseline: Tallied, current: Tallied, *, alpha: float = 0.05, margin: float = 0.05, folder: Path | None = None
-) -> Gated:
+def gate_tallies(
+    baseline: TallySide, current: TallySide, *, alpha: float = 0.05, margin: float = 0.05, folder: Path | None = None
+) -> GateResult:
     """The same decision about sides that are counts only, a million cases as soon as ten; its pairing holds no cases."""
-    models, pairing = paired_tallies(baseline, current)
+    models, pairing = pair_tallies(baseline, current)
     cases, sizes = {}, Counter[tuple[int, int]]()
     for model in models:
         counts = model.counts[(model.counts[:, 0] > 0) & (model.counts[:, 2] > 0)]
@@ -127,19 +131,21 @@ def gated_tallies(
         names = [case for case, before, after in both if before and after]
         cases[model.name] = PairedCounts(names, counts)
         sizes.update(zip(counts[:, 0].tolist(), counts[:, 2].tolist(), strict=True))
-    compared = _Compared(
+    compared = _GateInputs(
         pairing=pairing,
         cases=cases,
         shared={model.name: len(model.cases) for model in models},
         sizes=sizes,
         attempt_cost={},
-        thing=(_plainly(baseline), _plainly(current)) if folder else ((), ()),
+        thing=(_tally_contents(baseline), _tally_contents(current)) if folder else ((), ()),
     )
     sides = baseline.name, current.name
-    return _gated(compared, sides, sorted(current.models), alpha=alpha, margin=margin, on="passed", folder=folder)
+    return _decide_and_record(
+        compared, sides, sorted(current.models), alpha=alpha, margin=margin, on="passed", folder=folder
+    )
 
 
-def _plainly(side: Tallied) -> list[object]:
+def _tally_contents(side: TallySide) -> list[object]:
     """All that the counts of a side say."""
     return [
         (name, list(tally.cases), [int(count) for count in tally.tried], [int(count) for count in tally.passed])
@@ -147,8 +153,8 @@ def _plainly(side: Tallied) -> list[object]:
     ]
 
 
-def _gated(
-    compared: _Compared,
+def _decide_and_record(
+    compared: _GateInputs,
     names: tuple[str, str],
     models: Sequence[str],
     *,
@@ -156,8 +162,8 @@ def _gated(
     margin: float,
     on: str,
     folder: Path | None,
-    at: Round | None = None,
-) -> Gated:
+    at: SamplingRound | None = None,
+) -> GateResult:
     if not (0 < alpha < 1 and 0 < margin < 1):
         raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
     told = {name: len(_names(cases)) for name, cases in compared.cases.items()}
@@ -165,12 +171,12 @@ def _gated(
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
     held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
-    earlier = [look for look in (store.looks(folder) if folder else ()) if look.baseline == held_against]
+    earlier = [look for look in (store.gate_looks(folder) if folder else ()) if look.baseline == held_against]
     levels, look = _levels(earlier, shown, alpha, at)
-    if min(levels.alarm, levels.cleared) < LEAST * alpha:
+    if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
     decision = decide(
-        {name: _finished(each) if levels.final else each for name, each in compared.cases.items() if told[name]},
+        {name: _finished_cases(each) if levels.final else each for name, each in compared.cases.items() if told[name]},
         alpha=levels.alarm,
         cleared_level=levels.cleared,
         final_level=levels.final,
@@ -181,7 +187,7 @@ def _gated(
         on=on,
     )
     if folder and shown not in {one.data for one in earlier}:
-        entry = Look(
+        entry = GateLook(
             at=now(),
             baseline=held_against,
             data=shown,
@@ -194,14 +200,14 @@ def _gated(
             attempts=at.step.attempts if at else 0,
             verdict=decision.verdict,
         )
-        store.remember(folder, entry)
+        store.record_gate_look(folder, entry)
     # a run that asks in rounds is meant to be looked at more than once
     look_told = 1 if at else look
     warnings = _warnings(names[0], compared, look_told, alpha, levels.alarm)
-    return Gated(decision, compared.pairing, alpha, look, tuple(warnings))
+    return GateResult(decision, compared.pairing, alpha, look, tuple(warnings))
 
 
-def _names(cases: Sequence[Paired] | PairedCounts) -> Sequence[object]:
+def _names(cases: Sequence[PairedCase] | PairedCounts) -> Sequence[object]:
     return cases.cases if isinstance(cases, PairedCounts) else cases
 
 
@@ -213,48 +219,48 @@ def gate(
     margin: float = 0.05,
     on: str = "passed",
     rule: str | None = None,
-    root: Path = store.RUNS,
-    counting: Counting = HERE,
-) -> Gated:
+    root: Path = store.DEFAULT_RUNS_FOLDER,
+    counting: CountingOptions = LOCAL_COUNTING,
+) -> GateResult:
     """The decision about two sides, named as for the command line; looks at a run are counted in its folder.
 
     Runs are found by name below `root`. A `Path` is a folder or a file, never a name. A side may also be Parquet files
     with a row per attempt, or a folder of runs: then only outcomes are compared, and `counting` says how they are read.
     """
-    if on not in ON:
-        raise InputError(f'sides are compared on {" or ".join(ON)}, not on "{on}"')
+    if on not in COMPARED_MEASURES:
+        raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
-    meant = [are_meant(parted(name)[0]) for name in names]
+    meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
     if not any(meant):
         old, new = (side(name, rule=rule, root=root) for name in names)
-        return gated(old, new, alpha=alpha, margin=margin, on=on, folder=run_folder(names[1], root=root))
+        return gate_sides(old, new, alpha=alpha, margin=margin, on=on, folder=run_folder(names[1], root=root))
     if on != "passed" or rule is not None:
         raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
-    sides: list[Tallied] = []
+    sides: list[TallySide] = []
     warnings: list[str] = []
     for name, is_parquet in zip(names, meant, strict=True):
         if is_parquet:
-            tallied, problems = _counted(name, counting, root)
+            tallied, problems = _attempts_side(name, counting, root)
             sides.append(tallied)
             warnings += map(str, problems)
         else:
             sides.append(_as_tallies(side(name, root=root)))
     folder = None if meant[1] else run_folder(names[1], root=root)
-    found = gated_tallies(*sides, alpha=alpha, margin=margin, folder=folder)
+    found = gate_tallies(*sides, alpha=alpha, margin=margin, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))
 
 
-def _counted(name: str, counting: Counting, root: Path) -> tuple[Tallied, Sequence[Problem]]:
+def _attempts_side(name: str, counting: CountingOptions, root: Path) -> tuple[TallySide, Sequence[Problem]]:
     """The attempts that a name stands for, of all models or of the one that it ends with."""
-    path, at, model = parted(name)
-    tallies, problems = counted([path], counting, root=root)
+    path, at, model = split_run_and_model(name)
+    tallies, problems = parquet_outcomes([path], counting, root=root)
     models = {tally.model: tally for tally in tallies}
     if at and model not in models:
-        raise InputError(f'{path}: no model "{model}" ({nearest(model, models)})')
-    return Tallied(name, {model: models[model]} if at else models), problems
+        raise InputError(f'{path}: no model "{model}" ({did_you_mean(model, models)})')
+    return TallySide(name, {model: models[model]} if at else models), problems
 
 
-def _as_tallies(side: Side) -> Tallied:
+def _as_tallies(side: Side) -> TallySide:
     models = {
         name: Tally(
             name,
@@ -264,33 +270,33 @@ def _as_tallies(side: Side) -> Tallied:
         )
         for name, cases in side.models.items()
     }
-    return Tallied(side.name, models)
+    return TallySide(side.name, models)
 
 
-def _levels(earlier: Sequence[Look], shown: str, alpha: float, at: Round | None) -> tuple[Levels, int]:
+def _levels(earlier: Sequence[GateLook], shown: str, alpha: float, at: SamplingRound | None) -> tuple[GateLevels, int]:
     """The levels of this look, and which it is; looking again at the same attempts is the same look."""
     distinct = {look.data: look for look in earlier}
     for place, look in enumerate(distinct.values(), 1):
         if look.data == shown:
-            return Levels(look.level, look.spent, look.cleared_level, look.cleared_spent, look.final_level), place
+            return GateLevels(look.level, look.spent, look.cleared_level, look.cleared_spent, look.final_level), place
     alarm_left = max(0.0, alpha - math.fsum(look.spent for look in distinct.values()))
     cleared_left = max(0.0, alpha - math.fsum(look.cleared_spent for look in distinct.values()))
     if at is None:
-        alarm, cleared = SHARE * alarm_left, SHARE * cleared_left
-        return Levels(alarm, alarm, cleared, cleared), len(distinct) + 1
+        alarm, cleared = LOOK_ALPHA_SHARE * alarm_left, LOOK_ALPHA_SHARE * cleared_left
+        return GateLevels(alarm, alarm, cleared, cleared), len(distinct) + 1
     # the rounds share out alpha among themselves; whoever looked beside them has taken something from it
-    final = min(FINAL * alpha, alarm_left) if at.finishing else 0.0
+    final = min(FINAL_TEST_SHARE * alpha, alarm_left) if at.finishing else 0.0
     same = [look for look in distinct.values() if look.attempts == at.step.attempts]
     if same and at.finishing:
         # what all cases got was looked at before; only the last test of some cases is new
-        return Levels(same[0].level, final, same[0].cleared_level, 0.0, final), len(distinct) + 1
+        return GateLevels(same[0].level, final, same[0].cleared_level, 0.0, final), len(distinct) + 1
     alarm = min(at.step.alarm, alarm_left - final)
     cleared_spent = min(at.step.cleared, cleared_left)
     cleared = at.step.cleared_level if cleared_spent == at.step.cleared else cleared_spent
-    return Levels(alarm, alarm + final, cleared, cleared_spent, final), len(distinct) + 1
+    return GateLevels(alarm, alarm + final, cleared, cleared_spent, final), len(distinct) + 1
 
 
-def _finished(cases: Sequence[Paired] | PairedCounts) -> Sequence[Paired] | PairedCounts:
+def _finished_cases(cases: Sequence[PairedCase] | PairedCounts) -> Sequence[PairedCase] | PairedCounts:
     """The cases whose attempts are all in: those that got further ones, or in the last round all."""
     if isinstance(cases, PairedCounts):
         return cases
@@ -299,7 +305,7 @@ def _finished(cases: Sequence[Paired] | PairedCounts) -> Sequence[Paired] | Pair
     return [replace(case, further_attempts=0) for case in cases]
 
 
-def _told(old: Trials, new: Trials, on: str) -> bool:
+def _is_comparable(old: Trials, new: Trials, on: str) -> bool:
     """Whether both sides have an outcome, and where scores are compared a score for every attempt."""
     if on == "score":
         return all(
@@ -308,8 +314,8 @@ def _told(old: Trials, new: Trials, on: str) -> bool:
     return bool(old.attempts and new.attempts)
 
 
-def _case(old: Trials, new: Trials, on: str) -> Paired:
-    return Paired(
+def _paired_case(old: Trials, new: Trials, on: str) -> PairedCase:
+    return PairedCase(
         case=new.case,
         baseline_attempts=old.attempts,
         baseline_passes=old.passes,
@@ -323,7 +329,7 @@ def _case(old: Trials, new: Trials, on: str) -> Paired:
     )
 
 
-def _cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
+def _mean_attempt_cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
     """What an attempt costs on average now; None where a price is unknown."""
     costs = [(new.cost_usd, new.attempts) for _, new in cases if new.attempts]
     attempts = sum(count for _, count in costs)
@@ -332,12 +338,12 @@ def _cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
     return sum(cost or 0.0 for cost, _ in costs) / attempts
 
 
-def _warnings(baseline: str, compared: _Compared, look: int, alpha: float, level: float) -> Sequence[str]:
+def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, level: float) -> Sequence[str]:
     warnings = []
     if look > 1:
         warnings.append(f"look {look} at this run: of the error rate {alpha:g} this one may spend {level:.4g}")
     fewest = min((before for before, _ in compared.sizes), default=0)
-    if fewest < THIN and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
+    if fewest < THIN_BASELINE_ATTEMPTS and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
         warnings.append(
             f"{baseline} has as few as {fewest} attempts per case: one such baseline in ten, drawn too well, flags up to "
             f"{flagged:.0%} of innocent changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"

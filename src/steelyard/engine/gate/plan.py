@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from steelyard.comparison.pairing import Model, paired
-from steelyard.comparison.power import Once, Plan, mean_rate, model_plans
+from steelyard.comparison.pairing import PairedModel, pair_sides
+from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine.budget import most_tokens
-from steelyard.engine.gate.gate import SHARE
+from steelyard.engine.budget import max_request_tokens
+from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
 from steelyard.engine.plan import parameters
-from steelyard.errors import InputError, nearest
+from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Attempt, RunInfo
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from steelyard.records import Case
 
 
-def planned(
+def gate_plan(
     cases: Sequence[Case],
     baseline: Side,
     prices: Prices,
@@ -30,7 +30,7 @@ def planned(
     detect: float = 0.05,
     power: float = 0.8,
     alpha: float = 0.05,
-) -> Plan:
+) -> ComparisonPlan:
     """How many attempts at each case `gate` needs to see such a mean drop from the baseline, and what they cost.
 
     It is planned for the first look at a run, and by default for all models of the baseline.
@@ -38,15 +38,15 @@ def planned(
     for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
         if not 0 < share < 1:
             raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
-    chosen = {name: baseline.models[_known(name, baseline)] for name in models or baseline.models}
+    chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
     current = tuple(
         Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0, critical=case.critical) for case in cases
     )
-    pairing = paired(
+    pairing = pair_sides(
         Side(name=baseline.name, rule=baseline.rule, models=chosen),
         Side(name="the eval set", rule=baseline.rule, models=dict.fromkeys(chosen, current)),
     )
-    judged = [Model(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
+    judged = [PairedModel(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
     for model in judged:
         if not model.cases:
             raise InputError(
@@ -58,18 +58,18 @@ def planned(
                 "look for a smaller drop with --detect, or name the other models with --models"
             )
     by_id = {case.id: case for case in cases}
-    return Plan(
+    return ComparisonPlan(
         baseline=baseline.name,
         detect=detect,
         power=power,
         alpha=alpha,
-        look_alpha=SHARE * alpha,
+        look_alpha=LOOK_ALPHA_SHARE * alpha,
         models=model_plans(
             judged,
             detect=detect,
             power=power,
-            alpha=SHARE * alpha,
-            once={model.name: _once(model, by_id, prices) for model in judged},
+            alpha=LOOK_ALPHA_SHARE * alpha,
+            once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
         ),
         new_cases=pairing.new_cases,
         removed_cases=pairing.removed_cases,
@@ -83,22 +83,22 @@ def planned(
     )
 
 
-def _known(model: str, baseline: Side) -> str:
+def _checked_model(model: str, baseline: Side) -> str:
     if model not in baseline.models:
-        raise InputError(f'{baseline.name}: no model "{model}" ({nearest(model, baseline.models)})')
+        raise InputError(f'{baseline.name}: no model "{model}" ({did_you_mean(model, baseline.models)})')
     return model
 
 
-def _once(model: Model, cases: Mapping[str, Case], prices: Prices) -> Once:
+def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: Prices) -> SingleRoundCost:
     """What one attempt at each case costs: as in the baseline, or at most, by the prices of today."""
     costs = [old.cost_usd / old.attempts for old, _ in model.cases if old.cost_usd is not None]
     if len(costs) == len(model.cases):
-        return Once(cost_usd=math.fsum(costs))
+        return SingleRoundCost(cost_usd=math.fsum(costs))
     info = RunInfo(id="", started_at="")
     bounds = []
     for old, _ in model.cases:
         case = cases[old.case]
         attempt = Attempt(case=case, model=model.name, parameters=parameters(info, case, 1))
-        bounds.append(prices.bound(model.name, *most_tokens(attempt)))
+        bounds.append(prices.bound(model.name, *max_request_tokens(attempt)))
     known = [bound for bound in bounds if bound is not None]
-    return Once(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else Once()
+    return SingleRoundCost(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else SingleRoundCost()

@@ -10,36 +10,36 @@ from msgspec.structs import replace
 
 from steelyard import store
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
-from steelyard.comparison.pairing import Pairing, paired
+from steelyard.comparison.pairing import Pairing, pair_sides
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine import run as runs
-from steelyard.engine.gate.gate import Gated, Round, gated
+from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
-from steelyard.engine.pool import complete
+from steelyard.engine.pool import run_coroutine
 from steelyard.errors import InputError
-from steelyard.records import Case, Until
-from steelyard.stats.sequential import Step, design
+from steelyard.records import Case, StoppingRule
+from steelyard.stats.sequential import PlannedLook, design
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from steelyard.comparison.gate import Decision
     from steelyard.engine.run import Run
-    from steelyard.engine.session import Means
+    from steelyard.engine.session import RunOptions
 
-MOST = 20
+DEFAULT_MAX_SAMPLES = 20
 """Attempts per case at the most, unless the user says otherwise."""
-SUSPICIOUS = 0.1
+SUSPICIOUS_P_VALUE = 0.1
 """A case that dropped, with a p-value up to this, gets all attempts before the suite is cleared."""
 
-Tell = Callable[[str], None]
+MessageCallback = Callable[[str], None]
 
 
-class Decided(NamedTuple):
+class SequentialRunResult(NamedTuple):
     """A run and the decision it ended with."""
 
     run: Run
-    gated: Gated | None
+    gated: GateResult | None
     """None when something kept the run from being asked to its end."""
     asked: int
     """Attempts that were asked for."""
@@ -55,8 +55,15 @@ class Decided(NamedTuple):
 
 
 def run_until_decided(
-    cases: Sequence[Case], *, until: Until, models: Sequence[str], means: Means, tell: Tell, base_url: str, **asked: Any
-) -> Decided:
+    cases: Sequence[Case],
+    *,
+    until: StoppingRule,
+    models: Sequence[str],
+    means: RunOptions,
+    tell: MessageCallback,
+    base_url: str,
+    **asked: Any,
+) -> SequentialRunResult:
     """Ask for one attempt at each case, look, and ask on until the gate can decide or all are asked.
 
     What cannot be compared is found before anything is asked.
@@ -67,17 +74,17 @@ def run_until_decided(
     baseline = side(until.baseline, root=root)
     providers = runs.connect(models, means, base_url)
     try:
-        _comparable(baseline, providers, cases)
+        _check_comparable(baseline, providers, cases)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
     finally:
-        complete(runs.close(providers))
+        run_coroutine(runs.close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
     done = runs.run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
-    return decided(done, means=means, tell=tell)
+    return continue_until_decided(done, means=means, tell=tell)
 
 
-def decided(done: Run, *, means: Means, tell: Tell) -> Decided:
+def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallback) -> SequentialRunResult:
     """Ask on from where a run stands, until the gate can decide."""
     until = done.info.until
     if until is None:
@@ -88,21 +95,23 @@ def decided(done: Run, *, means: Means, tell: Tell) -> Decided:
     while done.complete or done.out_of_budget:
         attempts = done.info.samples or 1
         current = side(str(done.folder), root=root)
-        steps = design(until.most, baseline_attempts=_typical(paired(baseline, current)), alpha=until.alpha)
+        steps = design(
+            until.most, baseline_attempts=_typical_baseline_attempts(pair_sides(baseline, current)), alpha=until.alpha
+        )
         finishing = bool(done.info.more) or attempts >= until.most
-        found = gated(
+        found = gate_sides(
             baseline,
             current,
             alpha=until.alpha,
             margin=until.margin,
             folder=done.folder,
-            at=Round(_step(steps, attempts), finishing),
+            at=SamplingRound(_step(steps, attempts), finishing),
         )
-        tell(f"{_count(attempts)} per case: {_standing(found.decision)}")
+        tell(f"{_count(attempts)} per case: {_decision_line(found.decision)}")
         verdict = found.decision.verdict
         if finishing or verdict == REGRESSED or done.out_of_budget:
             break
-        more = _suspicious(found.decision, done.info.names, until.most) if verdict == NOT_REGRESSED else {}
+        more = _suspicious_cases(found.decision, done.info.names, until.most) if verdict == NOT_REGRESSED else {}
         if more:
             count = sum(map(len, more.values()))
             tell(f"{count} cases look worse than before; they get {until.most} attempts before the suite is cleared")
@@ -112,40 +121,40 @@ def decided(done: Run, *, means: Means, tell: Tell) -> Decided:
             done = runs.resume(done.folder, samples=further, means=means)
         else:
             break
-    return _told(done, found, until)
+    return _sequential_run_result(done, found, until)
 
 
-def _comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case]) -> None:
+def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case]) -> None:
     """Refuse what has no case and model in common with its baseline."""
     planned = tuple(Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0) for case in cases)
-    pairing = paired(baseline, Side(name="this run", rule=baseline.rule, models=dict.fromkeys(models, planned)))
+    pairing = pair_sides(baseline, Side(name="this run", rule=baseline.rule, models=dict.fromkeys(models, planned)))
     if not any(model.cases for model in pairing.models):
         raise InputError(f"{baseline.name} has none of these cases with these tests, so nothing could be decided")
 
 
-def _typical(pairing: Pairing) -> float:
+def _typical_baseline_attempts(pairing: Pairing) -> float:
     """The harmonic mean of the baseline's attempts at a case: what the variance of a mean over cases depends on."""
     tried = [old.attempts for model in pairing.models for old, _ in model.cases if old.attempts]
     return len(tried) / sum(1 / attempts for attempts in tried) if tried else 1.0
 
 
-def _step(steps: Sequence[Step], attempts: int) -> Step:
+def _step(steps: Sequence[PlannedLook], attempts: int) -> PlannedLook:
     return next(step for step in steps if step.attempts >= attempts or step is steps[-1])
 
 
-def _suspicious(decision: Decision, names: Sequence[str], most: int) -> dict[str, dict[str, int]]:
+def _suspicious_cases(decision: Decision, names: Sequence[str], most: int) -> dict[str, dict[str, int]]:
     """By model and case, how many attempts the cases get that look worse than before."""
     more = {}
     for model in decision.models:
         # with one model on each side, the comparison calls it by both names
         name = names[0] if len(decision.models) == 1 == len(names) else model.model
-        cases = {change.case: most for change in model.suspects if change.p <= SUSPICIOUS}
+        cases = {change.case: most for change in model.suspects if change.p <= SUSPICIOUS_P_VALUE}
         if cases:
             more[name] = cases
     return more
 
 
-def _standing(decision: Decision) -> str:
+def _decision_line(decision: Decision) -> str:
     """Where the decision stands, in one line."""
     if decision.verdict != CANNOT_TELL:
         return decision.verdict
@@ -161,11 +170,11 @@ def _count(attempts: int) -> str:
     return "1 attempt" if attempts == 1 else f"{attempts} attempts"
 
 
-def _told(done: Run, found: Gated | None, until: Until) -> Decided:
-    stored = store.Stored(done.folder)
+def _sequential_run_result(done: Run, found: GateResult | None, until: StoppingRule) -> SequentialRunResult:
+    stored = store.StoredRun(done.folder)
     planned = until.most * len(stored.cases) * len(done.info.names)
     models = done.summary.models
     asked = sum(model.attempts for model in models)
     paid = sum(model.cost_usd or 0.0 for model in models)
     known = asked and not any(model.unpriced or model.cost_usd is None for model in models)
-    return Decided(done, found, asked, planned, paid * (planned - asked) / asked if known else None)
+    return SequentialRunResult(done, found, asked, planned, paid * (planned - asked) / asked if known else None)

@@ -11,52 +11,52 @@ import msgspec
 
 from steelyard import store
 from steelyard.analysis import scoring
-from steelyard.analysis.suites import classified, in_order
-from steelyard.analysis.summary import judged
+from steelyard.analysis.suites import classify_response, ordered_class_counts
+from steelyard.analysis.summary import case_counts
 from steelyard.comparison.sides import Side, Trials
-from steelyard.errors import InputError, Problem, nearest
-from steelyard.outcomes.json_report import CASE, reported
-from steelyard.store.atomic_files import Replacement, writing_into
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.outcomes.json_report import REPORTED_CASE_STUB, reported_run
+from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-BASELINES = Path("steelyard-baselines")
+BASELINES_FOLDER = Path("steelyard-baselines")
 """Where baselines are kept; small files, fit for committing."""
 
 
-def side(name: str, *, rule: str | None = None, root: Path = store.RUNS) -> Side:
+def side(name: str, *, rule: str | None = None, root: Path = store.DEFAULT_RUNS_FOLDER) -> Side:
     """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, or one model of these, `@MODEL`."""
-    run, at, model = parted(name)
-    if _baseline(run).is_file():
-        whole = _of_baseline(_baseline(run), rule)
+    run, at, model = split_run_and_model(name)
+    if _baseline_path(run).is_file():
+        whole = _side_of_baseline(_baseline_path(run), rule)
     elif run.endswith(".json"):
-        is_baseline = Path(run).absolute().parent.name == BASELINES.name
-        whole = _of_baseline(Path(run), rule) if is_baseline else _of_report(Path(run), rule)
+        is_baseline = Path(run).absolute().parent.name == BASELINES_FOLDER.name
+        whole = _side_of_baseline(Path(run), rule) if is_baseline else _side_of_report(Path(run), rule)
     else:
-        whole = _of_run(_found(run, root), rule)
+        whole = _side_of_run(_find_run(run, root), rule)
     if not at:
         return whole
     if model not in whole.models:
-        raise InputError(f'{run}: no model "{model}" ({nearest(model, whole.models)})')
+        raise InputError(f'{run}: no model "{model}" ({did_you_mean(model, whole.models)})')
     return Side(name=name, rule=whole.rule, models={model: whole.models[model]})
 
 
-def run_folder(name: str, *, root: Path = store.RUNS) -> Path | None:
+def run_folder(name: str, *, root: Path = store.DEFAULT_RUNS_FOLDER) -> Path | None:
     """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
-    run, _, _ = parted(name)
-    return None if run.endswith(".json") or _baseline(run).is_file() else _found(run, root)
+    run, _, _ = split_run_and_model(name)
+    return None if run.endswith(".json") or _baseline_path(run).is_file() else _find_run(run, root)
 
 
-def _found(run: str, root: Path) -> Path:
+def _find_run(run: str, root: Path) -> Path:
     """The folder of a run; where there is none, the name may have been meant for a baseline."""
     try:
-        return store.find(run, root)
+        return store.find_run(run, root)
     except InputError as error:
         raise InputError(f"{error}; a baseline is made with: steelyard bless RUN --as NAME") from None
 
 
-class Blessed(NamedTuple):
+class BlessedBaseline(NamedTuple):
     """A baseline that was written."""
 
     path: Path
@@ -65,7 +65,9 @@ class Blessed(NamedTuple):
     """What was left out, as warnings."""
 
 
-def bless(names: Sequence[str], label: str, *, rule: str | None = None, root: Path = store.RUNS) -> Blessed:
+def bless(
+    names: Sequence[str], label: str, *, rule: str | None = None, root: Path = store.DEFAULT_RUNS_FOLDER
+) -> BlessedBaseline:
     """Pool some runs as a baseline; a case counts with the tests that the last run judged it by."""
     if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
         raise InputError(f'"{label}" cannot be the name of a baseline: it names a file, and may hold no slash and no @')
@@ -77,18 +79,18 @@ def bless(names: Sequence[str], label: str, *, rule: str | None = None, root: Pa
     twice = [run for run, count in Counter(runs).items() if count > 1]
     if twice:
         raise InputError(f"run {twice[0]} is in this baseline twice; its attempts count once")
-    models, problems = _pooled(sides)
+    models, problems = _pooled_models(sides)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs))
-    path = _baseline(label)
+    path = _baseline_path(label)
     text = msgspec.json.format(msgspec.json.encode(baseline, order="deterministic"), indent=1).decode() + "\n"
-    with writing_into(path.parent), Replacement() as fresh:
+    with explain_write_errors(path.parent), AtomicFiles() as fresh:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write(path, [text])
         fresh.finish()
-    return Blessed(path, baseline, problems)
+    return BlessedBaseline(path, baseline, problems)
 
 
-def _pooled(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple[Problem, ...]]:
+def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple[Problem, ...]]:
     """The trials of all sides together, and a warning for each case some of whose trials had other tests."""
     found: dict[str, dict[str, list[Trials]]] = {}
     for each in sides:
@@ -103,12 +105,12 @@ def _pooled(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple
             if len(same) < len(every):
                 left_out = f"{len(every) - len(same)} of {len(every)} runs had other tests and are left out"
                 problems.append(Problem(model, 0, f'case "{case}": {left_out}', fatal=False))
-            pooled.append(_joined(same))
+            pooled.append(_pooled_trials(same))
         models[model] = tuple(pooled)
     return models, tuple(problems)
 
 
-def _joined(trials: Sequence[Trials]) -> Trials:
+def _pooled_trials(trials: Sequence[Trials]) -> Trials:
     scores: Counter[float] = Counter()
     classes: Counter[str] = Counter()
     costs = [each.cost_usd for each in trials]
@@ -121,7 +123,9 @@ def _joined(trials: Sequence[Trials]) -> Trials:
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),
         # where some run does not tell the classes of its attempts, nobody knows those of all
-        classes=tuple(in_order(classes).items()) if all(each.classes for each in trials if each.attempts) else (),
+        classes=tuple(ordered_class_counts(classes).items())
+        if all(each.classes for each in trials if each.attempts)
+        else (),
         cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
         # asked because of what others brought: no fair sample of the case
         further_attempts=None,
@@ -129,12 +133,12 @@ def _joined(trials: Sequence[Trials]) -> Trials:
     )
 
 
-def _baseline(name: str) -> Path:
+def _baseline_path(name: str) -> Path:
     """Where a baseline of this name is; a path is none, and leads nowhere here."""
-    return BASELINES / f"{name}.json" if Path(name).name == name else BASELINES / "-"
+    return BASELINES_FOLDER / f"{name}.json" if Path(name).name == name else BASELINES_FOLDER / "-"
 
 
-def _of_baseline(path: Path, rule: str | None) -> Side:
+def _side_of_baseline(path: Path, rule: str | None) -> Side:
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Side)
     except OSError as error:
@@ -148,22 +152,22 @@ def _of_baseline(path: Path, rule: str | None) -> Side:
     return found
 
 
-def parted(name: str) -> tuple[str, str, str]:
+def split_run_and_model(name: str) -> tuple[str, str, str]:
     """The run and the model of `RUN@MODEL`; a path that is there is a path, whatever signs it holds."""
     return (name, "", "") if Path(name).exists() else name.partition("@")
 
 
-def _of_run(folder: Path, rule: str | None) -> Side:
-    stored = store.Stored(folder)
+def _side_of_run(folder: Path, rule: str | None) -> Side:
+    stored = store.StoredRun(folder)
     info = stored.info
     models: dict[str, list[Trials]] = {}
-    for one in judged(info, stored.cases, stored.facts(), rule=rule):
+    for one in case_counts(info, stored.cases, stored.facts(), rule=rule):
         trials = Trials(
             case=one.case.id,
             tests=one.case.tests_digest,
             attempts=len(one.scores),
             passes=one.passes,
-            scores=_counted(one.scores),
+            scores=_score_counts(one.scores),
             suite=one.case.suite,
             classes=one.classes,
             critical=one.case.critical,
@@ -177,16 +181,16 @@ def _of_run(folder: Path, rule: str | None) -> Side:
     return Side(name=str(folder), rule=rule or info.rule, models=every, runs=runs)
 
 
-def _of_report(path: Path, rule: str | None) -> Side:
-    report = reported(path)
+def _side_of_report(path: Path, rule: str | None) -> Side:
+    report = reported_run(path)
     name = rule or report.rule or "code"
-    chosen = None if name == report.rule else scoring.rule(name)
+    chosen = None if name == report.rule else scoring.find_rule(name)
     suites = _suites(path)
     found: dict[str, dict[str, list[tuple[bool, float | None]]]] = {}
     for one in report.attempts:
-        correct = scoring.correct(CASE, one.found) if one.correct is None else one.correct
+        correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
         # a score that the report gives is of its own rule; what it is derived from may not all be there
-        score = one.score if chosen is None else scoring.score(CASE, one.found, chosen)
+        score = one.score if chosen is None else scoring.score(REPORTED_CASE_STUB, one.found, chosen)
         found.setdefault(one.model, {}).setdefault(one.case, []).append((correct, score))
     models = {
         model: tuple(
@@ -194,9 +198,11 @@ def _of_report(path: Path, rule: str | None) -> Side:
                 case=case,
                 attempts=len(attempts),
                 passes=sum(correct for correct, _ in attempts),
-                scores=_counted(score for _, score in attempts),
+                scores=_score_counts(score for _, score in attempts),
                 suite=suites[model, case].suite if (model, case) in suites else "",
-                classes=tuple(in_order(suites[model, case].classes).items()) if (model, case) in suites else (),
+                classes=tuple(ordered_class_counts(suites[model, case].classes).items())
+                if (model, case) in suites
+                else (),
             )
             for case, attempts in sorted(cases.items())
         )
@@ -205,7 +211,7 @@ def _of_report(path: Path, rule: str | None) -> Side:
     return Side(name=str(path), rule=name, models=models)
 
 
-class _Result(msgspec.Struct):
+class _SuiteResult(msgspec.Struct):
     """What a report of ours tells of an attempt at a case of a suite."""
 
     case_id: str
@@ -215,29 +221,29 @@ class _Result(msgspec.Struct):
     failure: str = ""
 
 
-class _Results(msgspec.Struct):
-    results: list[_Result]
+class _SuiteResults(msgspec.Struct):
+    results: list[_SuiteResult]
 
 
-class _Suite(NamedTuple):
+class _SuiteFailureClasses(NamedTuple):
     suite: str
     classes: Counter[str]
 
 
-def _suites(path: Path) -> dict[tuple[str, str], _Suite]:
+def _suites(path: Path) -> dict[tuple[str, str], _SuiteFailureClasses]:
     """By model and case the suite and the classes of the attempts, where a report tells of them."""
     try:
-        results = msgspec.json.decode(path.read_bytes(), type=_Results).results
+        results = msgspec.json.decode(path.read_bytes(), type=_SuiteResults).results
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         # a report that has other things under these names is a report all the same
         return {}
-    found: dict[tuple[str, str], _Suite] = {}
+    found: dict[tuple[str, str], _SuiteFailureClasses] = {}
     for one in results:
         if one.suite and one.correct is not None:
-            suite = found.setdefault((one.model, one.case_id), _Suite(one.suite, Counter()))
-            suite.classes[classified(one.correct, one.failure)] += 1
+            suite = found.setdefault((one.model, one.case_id), _SuiteFailureClasses(one.suite, Counter()))
+            suite.classes[classify_response(one.correct, one.failure)] += 1
     return found
 
 
-def _counted(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:
+def _score_counts(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:
     return tuple(sorted(Counter(score for score in scores if score is not None).items()))

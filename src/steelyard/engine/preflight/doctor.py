@@ -16,24 +16,29 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.gateway import LOCAL
 from steelyard.errors import InputError, printable
-from steelyard.protocols import Limits
+from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
-from steelyard.reports.health import Health, Level, Limit, Tool
-from steelyard.sandbox.levels import CLAIMS, NAMES, Proof, proof, strongest
-from steelyard.sandbox.worker import environment, folders_of_python, interpreter
-from steelyard.sandbox.zygote import FILES, OPEN_FILES, ROOM
-from steelyard.verifiers.terraform.program import NAMES as NAMES_OF_TERRAFORM
-from steelyard.verifiers.terraform.program import VARIABLE
+from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
+from steelyard.sandbox.levels import (
+    ISOLATION_CLAIMS,
+    ISOLATION_LEVEL_NAMES,
+    IsolationProbeResult,
+    probe_isolation,
+    strongest_isolation,
+)
+from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
+from steelyard.sandbox.zygote import MAX_OPEN_FILES, MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
+from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PATIENCE = 20
+VERSION_TIMEOUT_SECONDS = 20
 """Seconds in which a program must tell its version."""
-RUSTUP = "rustup from https://rustup.rs"
+RUSTUP_HINT = "rustup from https://rustup.rs"
 
 
-class Wanted(NamedTuple):
+class ToolRequirement(NamedTuple):
     """A program that someone may need, and where it is to be had."""
 
     names: tuple[str, ...]
@@ -51,51 +56,53 @@ class Wanted(NamedTuple):
     """The environment variable by which the user names another one."""
 
 
-WANTED = (
-    Wanted(("rustc",), "Rust answers", elsewhere=RUSTUP, anywhere=True),
-    Wanted(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
-    Wanted(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP, anywhere=True),
-    Wanted(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
-    Wanted(
+TOOL_REQUIREMENTS = (
+    ToolRequirement(("rustc",), "Rust answers", elsewhere=RUSTUP_HINT, anywhere=True),
+    ToolRequirement(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
+    ToolRequirement(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP_HINT, anywhere=True),
+    ToolRequirement(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
+    ToolRequirement(
         ("cc", "gcc", "clang"), "linking Rust answers, C by commands", apt="gcc", elsewhere="xcode-select --install"
     ),
-    Wanted(("git",), "agents in workspaces", apt="git", brew="git"),
-    Wanted(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
-    Wanted(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
-    Wanted(
-        NAMES_OF_TERRAFORM,
+    ToolRequirement(("git",), "agents in workspaces", apt="git", brew="git"),
+    ToolRequirement(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
+    ToolRequirement(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
+    ToolRequirement(
+        TERRAFORM_PROGRAM_NAMES,
         "Terraform answers and repairs",
         brew="opentofu",
         elsewhere="https://opentofu.org/docs/intro/install; for a look at syntax alone: pip install 'steelyard[hcl]'",
         anywhere=True,
-        variable=VARIABLE,
+        variable=TERRAFORM_PROGRAM_VARIABLE,
     ),
 )
-BUBBLEWRAP = Wanted(("bwrap",), "containment where namespaces are forbidden to us", apt="bubblewrap", anywhere=True)
+BUBBLEWRAP_REQUIREMENT = ToolRequirement(
+    ("bwrap",), "containment where namespaces are forbidden to us", apt="bubblewrap", anywhere=True
+)
 
 
-def examine(path: str | None = None) -> Health:
+def examine_machine(path: str | None = None) -> MachineHealth:
     """Try every level of containment and every toolchain; programs are looked for in `path`, else where the user's are."""
-    levels = {name: proof(name) for name in NAMES}
+    levels = {name: probe_isolation(name) for name in ISOLATION_LEVEL_NAMES}
     try:
-        used = strongest().level
+        used = strongest_isolation().level
     except InputError:
         used = ""
-    wanted = (BUBBLEWRAP, *WANTED) if sys.platform == "linux" else WANTED
-    return Health(
+    wanted = (BUBBLEWRAP_REQUIREMENT, *TOOL_REQUIREMENTS) if sys.platform == "linux" else TOOL_REQUIREMENTS
+    return MachineHealth(
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         root=os.geteuid() == 0,
         level=used,
         levels=tuple(_level(name, found) for name, found in levels.items()),
         limits=tuple(_limits(levels[used] if used else None)),
-        tools=(_python(), *(look_for(one, path) for one in wanted), ray()),
+        tools=(_python(), *(find_tool(one, path) for one in wanted), ray_tool()),
         advice=tuple(_advice(used)),
     )
 
 
-def look_for(wanted: Wanted, path: str | None = None) -> Tool:
+def find_tool(wanted: ToolRequirement, path: str | None = None) -> ToolStatus:
     """A program with its version, or how to get it."""
-    seen = environment("")["PATH"] if path is None and not wanted.anywhere else path
+    seen = sandbox_environment("")["PATH"] if path is None and not wanted.anywhere else path
     named = os.environ.get(wanted.variable) if path is None else None
     for name in (named,) if named else wanted.names:
         found = shutil.which(name, path=seen)
@@ -112,22 +119,22 @@ def look_for(wanted: Wanted, path: str | None = None) -> Tool:
     return _tool(name, wanted, version="", path=hidden, problem=problem, remedy=_remedy(wanted))
 
 
-def _tool(name: str, wanted: Wanted, *, version: str, path: str, problem: str, remedy: str) -> Tool:
-    return Tool(name=name, purpose=wanted.purpose, version=version, path=path, problem=problem, remedy=remedy)
+def _tool(name: str, wanted: ToolRequirement, *, version: str, path: str, problem: str, remedy: str) -> ToolStatus:
+    return ToolStatus(name=name, purpose=wanted.purpose, version=version, path=path, problem=problem, remedy=remedy)
 
 
-def _python() -> Tool:
-    return Tool(
+def _python() -> ToolStatus:
+    return ToolStatus(
         name="Python",
         purpose="Python answers",
         version=platform.python_version(),
-        path=interpreter(),
+        path=base_interpreter(),
         problem="",
         remedy="",
     )
 
 
-def ray(variables: Mapping[str, str] = os.environ) -> Tool:
+def ray_tool(variables: Mapping[str, str] = os.environ) -> ToolStatus:
     """Ray with its version and, where one answers, the cluster that `--backend ray` would use."""
     purpose, place, problem = "verifying on many machines", "", ""
     try:
@@ -138,10 +145,10 @@ def ray(variables: Mapping[str, str] = os.environ) -> Tool:
         purpose += f", now on the cluster at {printable(place)}"
     spec = find_spec("ray")
     if spec is None or not spec.origin:
-        return Tool(
+        return ToolStatus(
             name="Ray", purpose=purpose, version="", path="", problem="not found", remedy="pip install 'steelyard[ray]'"
         )
-    return Tool(name="Ray", purpose=purpose, version=version("ray"), path=spec.origin, problem=problem, remedy="")
+    return ToolStatus(name="Ray", purpose=purpose, version=version("ray"), path=spec.origin, problem=problem, remedy="")
 
 
 def _version(program: str, question: str) -> tuple[str, str]:
@@ -155,7 +162,7 @@ def _version(program: str, question: str) -> tuple[str, str]:
             stdin=subprocess.DEVNULL,
             text=True,
             errors="replace",
-            timeout=PATIENCE,
+            timeout=VERSION_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -167,7 +174,7 @@ def _version(program: str, question: str) -> tuple[str, str]:
     return (number[0] if number else "of unknown version"), ""
 
 
-def _remedy(wanted: Wanted) -> str:
+def _remedy(wanted: ToolRequirement) -> str:
     if sys.platform == "darwin":
         return f"brew install {wanted.brew}" if wanted.brew else wanted.elsewhere
     if not wanted.apt:
@@ -175,23 +182,26 @@ def _remedy(wanted: Wanted) -> str:
     return f"apt install {wanted.apt}" if shutil.which("apt-get") else f"your system's package {wanted.apt}"
 
 
-def _level(name: str, found: Proof) -> Level:
-    held = {CLAIMS[claim]: held for claim, held in found.held.items()}
-    return Level(name=name, held=held, problem=found.problem, holds=found.holds)
+def _level(name: str, found: IsolationProbeResult) -> ContainmentLevel:
+    held = {ISOLATION_CLAIMS[claim]: held for claim, held in found.held.items()}
+    return ContainmentLevel(name=name, held=held, problem=found.problem, holds=found.holds)
 
 
-def _limits(used: Proof | None) -> Iterator[Limit]:
-    usual = Limits()
+def _limits(used: IsolationProbeResult | None) -> Iterator[AttemptLimit]:
+    usual = ResourceLimits()
     seconds = Case(id="", prompt="").timeout_secs
-    yield Limit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
-    yield Limit(name="time", most="twice that and 10 s, so that a busy machine fails nobody")
+    yield AttemptLimit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
+    yield AttemptLimit(name="time", most="twice that and 10 s, so that a busy machine fails nobody")
     if sys.platform == "linux":
-        yield Limit(name="memory", most=f"{_size(usual.memory_bytes)}, more for compilers and commands")
-        yield Limit(name="processes", most=f"{usual.processes}, threads included")
-    yield Limit(name="open files", most=str(OPEN_FILES))
-    yield Limit(name="one file", most=f"{_size(usual.file_bytes)}, what it prints included")
+        yield AttemptLimit(name="memory", most=f"{_size(usual.memory_bytes)}, more for compilers and commands")
+        yield AttemptLimit(name="processes", most=f"{usual.processes}, threads included")
+    yield AttemptLimit(name="open files", most=str(MAX_OPEN_FILES))
+    yield AttemptLimit(name="one file", most=f"{_size(usual.file_bytes)}, what it prints included")
     if used is not None and used.enclosure.own_root:
-        yield Limit(name="its folder", most=f"{ROOM[:-1]} MiB in {FILES:,} files, in memory, gone afterwards")
+        yield AttemptLimit(
+            name="its folder",
+            most=f"{SANDBOX_TMPFS_SIZE[:-1]} MiB in {MAX_SANDBOX_FILES:,} files, in memory, gone afterwards",
+        )
 
 
 def _size(count: int) -> str:
@@ -208,13 +218,13 @@ def _advice(used: str) -> Iterator[str]:
         yield "on macOS memory and processes are not limited, and containment rests on sandbox-exec, which Apple calls deprecated"
         yield "for hostile code use Linux, in a virtual machine for example"
     if sys.platform == "linux" and used != "full":
-        yield from _forbidden()
-    outside = [folder for folder in folders_of_python() if Path(folder).is_relative_to(Path.home())]
+        yield from _namespace_advice()
+    outside = [folder for folder in base_python_folders() if Path(folder).is_relative_to(Path.home())]
     if outside:
         yield f"answers can read {outside[0]}, because the Python we run on is there; let nothing else be there"
 
 
-def _forbidden() -> Iterator[str]:
+def _namespace_advice() -> Iterator[str]:
     """What forbids namespaces here, and who can allow them."""
     for knob, forbidding, allowing in (
         ("kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"),

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.scoring import correct
-from steelyard.engine.pool import complete, work_through
-from steelyard.engine.session import Means
-from steelyard.engine.verifiers import Verifying, in_environment, told
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.pool import run_concurrently, run_coroutine
+from steelyard.engine.session import RunOptions
+from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import Problem
-from steelyard.plugins import names
+from steelyard.plugins import plugin_names
 from steelyard.records import Answer
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from steelyard.records import Case
 
 
-def prove(cases: Sequence[Case], means: Means = Means()) -> tuple[int, list[Problem]]:
+def check_references(cases: Sequence[Case], means: RunOptions = RunOptions()) -> tuple[int, list[Problem]]:
     """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
-    return complete(_prove(in_environment(cases, means.python_env), means))
+    return run_coroutine(_check_references(with_python_env(cases, means.python_env), means))
 
 
-async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem]]:
-    verifying = Verifying(cases, means)
+async def _check_references(cases: Sequence[Case], means: RunOptions) -> tuple[int, list[Problem]]:
+    verifying = VerifierSet(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
     foreign = Counter(
-        case.kind for case in cases if case.kind and not case.by_judges and case.kind not in names("verifiers")
+        case.kind for case in cases if case.kind and not case.by_judges and case.kind not in plugin_names("verifiers")
     )
     problems = [
         Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)
@@ -37,13 +37,13 @@ async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem
     ]
     ours = [case for case in cases if case.kind not in foreign and not case.by_judges]
     reasons = verifying.unverifiable(ours)
-    problems += told(reasons)
+    problems += problems_by_reason(reasons)
     proved = 0
 
     async def try_out(claim: tuple[Case, str, bool]) -> None:
         nonlocal proved
         case, text, must_pass = claim
-        wrong = await _wrong(verifying, case, text, must_pass=must_pass)
+        wrong = await _reference_problem(verifying, case, text, must_pass=must_pass)
         if wrong:
             problems.append(Problem(f'case "{case.id}"', 0, wrong))
         else:
@@ -56,13 +56,13 @@ async def _prove(cases: Sequence[Case], means: Means) -> tuple[int, list[Problem
         if text and case.id not in reasons
     ]
     try:
-        await work_through(iter(claims), try_out, verifying.at_once)
+        await run_concurrently(iter(claims), try_out, verifying.at_once)
     finally:
         await verifying.close()
     return proved, sorted(problems)
 
 
-async def _wrong(verifying: Verifying, case: Case, text: str, *, must_pass: bool) -> str:
+async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, must_pass: bool) -> str:
     """What is wrong with an answer that must pass, or must not; empty when it comes out as it must."""
     what = "reference" if must_pass else "counterexample"
     try:
@@ -70,7 +70,7 @@ async def _wrong(verifying: Verifying, case: Case, text: str, *, must_pass: bool
             finding = await verifying.of(case).verify(case, Answer(text=_fenced(text, case.language)))
     except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
         return f"its {what} could not be verified: {error}"
-    if correct(case, finding) == must_pass:
+    if is_correct(case, finding) == must_pass:
         return ""
     if must_pass:
         return f"its reference does not pass: {finding.reason}"

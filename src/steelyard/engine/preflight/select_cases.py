@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.records import Case
-    from steelyard.store import Stored
+    from steelyard.store import StoredRun
 
 
-def choose(
+def select_cases(
     cases: Sequence[Case],
     *,
     tags: str | None = None,
     glob: str | None = None,
-    failed_in: Stored | None = None,
+    failed_in: StoredRun | None = None,
     limit: int | None = None,
 ) -> list[Case]:
     """The cases with one of the tags (`easy,strings`), an id like `glob`, and a failed attempt in that run."""

@@ -18,7 +18,7 @@ from steelyard.records import Case, digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from steelyard.engine.verifiers import Verifying
+    from steelyard.engine.verifiers import VerifierSet
 
 TOGETHER = 64
 """Cases that travel together."""
@@ -45,7 +45,7 @@ class Packed(NamedTuple):
 class Bundles:
     """Which case travels in which bundle, and which of them are in the object store."""
 
-    def __init__(self, cases: Sequence[Case], verifying: Verifying) -> None:
+    def __init__(self, cases: Sequence[Case], verifying: VerifierSet) -> None:
         self._verifying = verifying
         self._cases = [case for case in cases if not case.by_judges]
         self._places = {case.id: place for place, case in enumerate(self._cases)}
@@ -79,7 +79,7 @@ class Bundles:
             workspaces={
                 workspace: {
                     name: WorkspaceFile(content=file.content, mode=file.mode)
-                    for name, file in workspaces.files(workspace).items()
+                    for name, file in workspaces.workspace_files(workspace).items()
                 }
                 for workspace in sorted(named)
             },

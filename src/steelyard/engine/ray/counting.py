@@ -26,7 +26,14 @@ from steelyard.engine.ray.cluster import short
 from steelyard.engine.ray.gateway import LOCAL, join, leave_the_folder
 from steelyard.engine.ray.wire import same
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.parquet_counts import Adding, Columns, Counts, Source, counts_as_arrow, read_counts
+from steelyard.outcomes.parquet_counts import (
+    AttemptColumns,
+    CountsMerger,
+    ModelCaseCounts,
+    ParquetSource,
+    counts_as_arrow,
+    read_counts,
+)
 from steelyard.records import Record
 
 if TYPE_CHECKING:
@@ -49,8 +56,8 @@ LEAVING = 20
 class Task(Record, frozen=True, kw_only=True):
     """All that the process must know."""
 
-    sources: tuple[Source, ...]
-    columns: Columns
+    sources: tuple[ParquetSource, ...]
+    columns: AttemptColumns
     place: str
     """The address of the cluster."""
     folder: str
@@ -61,7 +68,7 @@ class Task(Record, frozen=True, kw_only=True):
     """Where it is written why there are none."""
 
 
-def counts(sources: Sequence[Source], columns: Columns, *, address: str = "") -> Counts:
+def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address: str = "") -> ModelCaseCounts:
     """The counts of all sources; every machine must find the files under the same paths.
 
     Ray Data maps groups of files to the counts of their cases and streams these into one process, where they are added up:
@@ -131,12 +138,12 @@ def _last(printed: Path) -> str:
     return short(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
 
 
-def grouped(sources: Sequence[Source], tasks: int) -> list[Source]:
+def grouped(sources: Sequence[ParquetSource], tasks: int) -> list[ParquetSource]:
     """The same files in about so many groups, none of them of two sources."""
     files = sum(len(source.files) for source in sources)
     size = max(1, min(MOST_FILES, files // max(1, tasks)))
     return [
-        Source(source.name, source.files[begin : begin + size])
+        ParquetSource(source.name, source.files[begin : begin + size])
         for source in sources
         for begin in range(0, len(source.files), size)
     ]
@@ -148,7 +155,7 @@ def _write(task: Task) -> None:
     import ray.data
 
     join(task.place, task.folder, STORE)
-    with Adding(memory=MEMORY_HERE) as adding:
+    with CountsMerger(memory=MEMORY_HERE) as adding:
         resources: Any = ray.cluster_resources  # Ray says nothing about its type
         groups = grouped(task.sources, TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
         ray.data.DataContext.get_current().enable_progress_bars = False
@@ -174,7 +181,9 @@ def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
         if same().code != code:
             raise InputError("a machine of the cluster has another steelyard; install the same version on all of them")
         (group,) = batch.to_pylist()
-        found = counts_as_arrow([Source(group["name"], tuple(group["files"]))], Columns(*columns), memory=MEMORY)
+        found = counts_as_arrow(
+            [ParquetSource(group["name"], tuple(group["files"]))], AttemptColumns(*columns), memory=MEMORY
+        )
     except InputError as error:
         text = msgspec.json.encode(error.problems).decode()
         return pyarrow.table({"complaint": [text]})

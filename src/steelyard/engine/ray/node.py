@@ -15,11 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.engine.ray.wire import Bundle, Done, Introduction, Item, Needs, Terms, WorkspaceFile, needs, same
-from steelyard.engine.session import Means
-from steelyard.engine.steps import failure, verified
-from steelyard.engine.verifiers import Verifying
+from steelyard.engine.session import RunOptions
+from steelyard.engine.steps import failure, verify_with_retry
+from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
-from steelyard.plugins import names, part
+from steelyard.plugins import load_plugin, plugin_names
 from steelyard.providers.agent import workspaces
 from steelyard.records import Case, digest
 
@@ -64,16 +64,18 @@ class Node:
     async def introduce(self, terms: bytes) -> bytes:
         """What this node can do of what is asked of it."""
         self._terms = msgspec.json.decode(terms, type=Terms)
-        means = Means(
+        means = RunOptions(
             require_isolation=self._terms.require_isolation, allow_weak_sandbox=self._terms.allow_weak_sandbox
         )
         cases, theirs = self._unpacked(self._terms.representatives)
         self._weak = ""
         try:
-            self._verifying = Verifying(cases, means, cpus=self._terms.cpus)
+            self._verifying = VerifierSet(cases, means, cpus=self._terms.cpus)
         except InputError as error:
             self._weak = str(error)
-            self._verifying = Verifying([case for case in cases if not _runs_code(case)], means, cpus=self._terms.cpus)
+            self._verifying = VerifierSet(
+                [case for case in cases if not _runs_code(case)], means, cpus=self._terms.cpus
+            )
         reasons = [await self._unable(case, there) for case, there in zip(cases, theirs, strict=True)]
         return msgspec.json.encode(
             Introduction(
@@ -131,7 +133,7 @@ class Node:
         try:
             async with self._verifying.turn(case):
                 began = loop.time()
-                fact = await verified(item.reply, case, self._verifying.of(case), self._terms.recheck)
+                fact = await verify_with_retry(item.reply, case, self._verifying.of(case), self._terms.recheck)
                 seconds = loop.time() - began
             self._tell(Done(number=item.number, fact=fact, seconds=seconds))
         except Exception as error:  # noqa: BLE001  whatever goes wrong here is told, or the driver would wait for ever
@@ -205,7 +207,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _runs_code(case: Case) -> bool:
-    return case.kind in names("verifiers") and part("verifiers", case.kind).runs_code
+    return case.kind in plugin_names("verifiers") and load_plugin("verifiers", case.kind).runs_code
 
 
 class Disk:
@@ -255,11 +257,11 @@ class Disk:
         return f"{place}:{name}"
 
     def _workspace(self, files: Mapping[str, WorkspaceFile]) -> str:
-        found = {name: workspaces.File(file.content, file.mode) for name, file in files.items()}
-        place = self._place() / "workspaces" / workspaces.digest(found)
+        found = {name: workspaces.GitFile(file.content, file.mode) for name, file in files.items()}
+        place = self._place() / "workspaces" / workspaces.workspace_digest(found)
         if not place.exists():
             fresh = Path(tempfile.mkdtemp(dir=self._place()))
-            workspaces.write(found, fresh)
+            workspaces.write_files(found, fresh)
             place.parent.mkdir(exist_ok=True)
             fresh.rename(place)
         return str(place)

@@ -17,14 +17,14 @@ from steelyard.engine.ray.bundles import KEPT, Bundles
 from steelyard.engine.ray.cluster import Cluster, Found, Lost, address, short
 from steelyard.engine.ray.wire import Done, Introduction, Item, Needs, Same, Terms, needs, same
 from steelyard.engine.steps import failure
-from steelyard.engine.verifiers import told as reasons_told
+from steelyard.engine.verifiers import problems_by_reason
 from steelyard.errors import InputError, SteelyardError, VerifierError
 from steelyard.records import Case, Failure, Reply, Verdict
 
 if TYPE_CHECKING:
-    from steelyard.engine.pool import Told
-    from steelyard.engine.session import Means
-    from steelyard.engine.verifiers import Verifying
+    from steelyard.engine.pool import VerdictCallback
+    from steelyard.engine.session import RunOptions
+    from steelyard.engine.verifiers import VerifierSet
 
 WAITING = 256
 """Replies that may wait, besides as many as are in hand, before asking waits as well."""
@@ -85,7 +85,7 @@ class Worker:
         return piece.needs not in self.unable and self.found.id not in piece.failed
 
 
-async def opened(cases: Sequence[Case], verifying: Verifying, means: Means) -> RayPool:
+async def opened(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> RayPool:
     """A pool whose nodes were asked whether they can do what is needed; raises InputError where none can."""
     pool = RayPool(cases, verifying, means)
     try:
@@ -99,7 +99,7 @@ async def opened(cases: Sequence[Case], verifying: Verifying, means: Means) -> R
 class RayPool:
     """One actor per node, each with sandboxes of its own; batches of about a second of its work, and never too many."""
 
-    def __init__(self, cases: Sequence[Case], verifying: Verifying, means: Means) -> None:
+    def __init__(self, cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> None:
         self._means = means
         self._verifying = verifying
         self._bundles = Bundles(cases, verifying)
@@ -187,12 +187,12 @@ class RayPool:
                 each = (f"{worker.found.name}: {worker.unable[group]}" for worker in ready)
                 reasons[case.id] = f"no node of the cluster can verify it: {'; '.join(each)}"
         if reasons:
-            raise InputError(reasons_told(reasons))
+            raise InputError(problems_by_reason(reasons))
 
     # ---- the work
 
     @asynccontextmanager
-    async def at_work(self, told: Told, *, alone: bool = False) -> AsyncIterator[None]:
+    async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
         self._tell, self._alone = told, alone
         async with asyncio.TaskGroup() as group:
             self._group = group

@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import printable, shown
-from steelyard.outcomes.byte_chunks import reported
-from steelyard.outcomes.csv_columns import Sheet
-from steelyard.outcomes.problems import Complaints, File, Unreadable
+from steelyard.errors import printable, short_quote
+from steelyard.outcomes.byte_chunks import collect_file_errors
+from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.records import digest
 
 OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 class Fixes(NamedTuple):
     """A file of fixes."""
 
-    file: File
+    file: OutcomeFile
     columns: frozenset[str]
     rows: tuple[Row, ...]
 
@@ -108,12 +108,12 @@ class Attempt(NamedTuple):
     """A digest of all this."""
 
 
-def read_fixes(file: File, complaints: Complaints) -> Fixes:
+def read_fixes(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Fixes:
     """The attempts of a file, each once."""
     found: dict[tuple[str, str, str], Row] = {}
     columns: frozenset[str] = frozenset()
-    with reported(file, complaints):
-        sheet = Sheet(file, complaints)
+    with collect_file_errors(file, complaints):
+        sheet = OutcomeCsvReader(file, complaints)
         columns = frozenset(sheet.columns)
         for line, cells in _rows(sheet, (OID, ITERATION), (SPECIFIC, *CARRIED, *ABOUT, *REPAIRS)):
             row = Row(line, cells[OID].strip(), cells.get(SPECIFIC, "").strip(), cells[ITERATION].strip(), cells)
@@ -126,8 +126,8 @@ def read_fixes(file: File, complaints: Complaints) -> Fixes:
     return Fixes(file, columns, tuple(found.values()))
 
 
-def _complain_of_repeat(file: File, earlier: Row, row: Row, complaints: Complaints) -> None:
-    name = f"{shown(row.problem)}, iteration {shown(row.iteration)}"
+def _complain_of_repeat(file: OutcomeFile, earlier: Row, row: Row, complaints: OutcomeProblemCollector) -> None:
+    name = f"{short_quote(row.problem)}, iteration {short_quote(row.iteration)}"
     if earlier.cells == row.cells:
         what = f"{name}: stands on line {earlier.line} already; counted once"
         complaints.add(file, "repeated", what, [row.line], fatal=False)
@@ -136,16 +136,16 @@ def _complain_of_repeat(file: File, earlier: Row, row: Row, complaints: Complain
         complaints.add(file, "contradicted", what, [row.line])
 
 
-def read_problems(path: Path | None, complaints: Complaints) -> Problems | None:
+def read_problems(path: Path | None, complaints: OutcomeProblemCollector) -> Problems | None:
     """What the list of problems says, as far as it can be read; None where there is none."""
     if path is None:
         return None
-    file = File(-1, path)
+    file = OutcomeFile(-1, path)
     is_specific = False
     cells_of: dict[str, Mapping[str, str]] = {}
     of_oid: dict[str, list[str]] = {}
-    with reported(file, complaints):
-        sheet = Sheet(file, complaints)
+    with collect_file_errors(file, complaints):
+        sheet = OutcomeCsvReader(file, complaints)
         is_specific = SPECIFIC in sheet.columns
         for _, cells in _rows(sheet, (OID,), (SPECIFIC, *ABOUT)):
             oid = cells[OID].strip()
@@ -156,7 +156,9 @@ def read_problems(path: Path | None, complaints: Complaints) -> Problems | None:
     return Problems(file.name, cells_of, of_oid, is_specific)
 
 
-def _rows(sheet: Sheet, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(
+    sheet: OutcomeCsvReader, needed: Sequence[str], wanted: Sequence[str]
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The cells of a sheet by column, row by row, each with its line."""
     chosen = [*needed, *(name for name in wanted if name in sheet.columns)]
     sheet.require(chosen)
@@ -173,7 +175,7 @@ def _rows(sheet: Sheet, needed: Sequence[str], wanted: Sequence[str]) -> Iterato
 class Reader:
     """Makes attempts of rows, and complains of those that cannot be: what they name may be anything."""
 
-    def __init__(self, clones: Path, problems: Problems | None, complaints: Complaints) -> None:
+    def __init__(self, clones: Path, problems: Problems | None, complaints: OutcomeProblemCollector) -> None:
         self._clones = clones
         self._problems = problems
         self._complaints = complaints
@@ -190,7 +192,7 @@ class Reader:
             listed = self._problems.cells[name]
         try:
             return self._attempt(row.cells, listed, row)
-        except Unreadable as error:
+        except UnreadableOutcomesError as error:
             self._complaints.add(fixes.file, error.what.partition(" ")[0], error.what, [row.line])
             return None
 
@@ -199,10 +201,10 @@ class Reader:
         named = row.specific if problems.is_specific and row.specific else ""
         names = [named] if named in problems.cells else [] if named else problems.of_oid.get(row.oid, ())
         if len(names) > 1:
-            what = f"oid {shown(row.oid)} stands for several problems, and no specific_oid says which"
+            what = f"oid {short_quote(row.oid)} stands for several problems, and no specific_oid says which"
             self._complaints.add(fixes.file, "ambiguous", what, [row.line])
         elif not names:
-            which = f"specific_oid {shown(named)}" if named else f"oid {shown(row.oid)}"
+            which = f"specific_oid {short_quote(named)}" if named else f"oid {short_quote(row.oid)}"
             what = f"{which} is not in {problems.name}; ignored"
             self._complaints.add(fixes.file, "unknown", what, [row.line], fatal=False)
         return names[0] if len(names) == 1 else None
@@ -218,7 +220,9 @@ class Reader:
         part = next((cells[name] for name in PARTS if cells.get(name, "").strip()), "")
         is_part = bool(part) and not whole.strip()
         if is_part and not (block or own or theirs):
-            raise Unreadable(f"{LINES[0]} and {LINES[1]} are empty; they say which lines the repair replaces")
+            raise UnreadableOutcomesError(
+                f"{LINES[0]} and {LINES[1]} are empty; they say which lines the repair replaces"
+            )
         target = _target(cells, listed, theirs or own or block or EVERYWHERE)
         if target is not None:
             named = target.filename.replace("\\", "/")
@@ -231,18 +235,20 @@ class Reader:
         """The module of these names, and the file's name as seen from it or from the clone."""
         for name, value in (("project_name", project), ("filename", filename)):
             if not value:
-                raise Unreadable(f"{name} is not given, neither here nor in the list of problems")
+                raise UnreadableOutcomesError(f"{name} is not given, neither here nor in the list of problems")
         if not _is_below(project) or ".." in project.split("/"):
-            raise Unreadable(f"project_name is {shown(project)}; expected the name of a folder in {CLONES}_dir")
+            raise UnreadableOutcomesError(
+                f"project_name is {short_quote(project)}; expected the name of a folder in {CLONES}_dir"
+            )
         inside = self._inside(project, filename)
         if inside.startswith("/") or not (folder or _is_below(inside)):
-            raise Unreadable(f"filename is {shown(filename)}; expected a file of the clone")
+            raise UnreadableOutcomesError(f"filename is {short_quote(filename)}; expected a file of the clone")
         folder = self._inside(project, folder) if folder else posixpath.dirname(inside) or "."
         if not _is_below(posixpath.join(folder, "_")) or ".." in folder.split("/"):
-            raise Unreadable(f"working_directory is {shown(folder)}; expected a folder of the clone")
+            raise UnreadableOutcomesError(f"working_directory is {short_quote(folder)}; expected a folder of the clone")
         folder = posixpath.normpath(folder)
         if not _is_below(posixpath.join(folder, inside)):
-            raise Unreadable(f"filename is {shown(filename)}; expected a file of the clone")
+            raise UnreadableOutcomesError(f"filename is {short_quote(filename)}; expected a file of the clone")
         root = self._clones / project
         self._hold("project_name", project, root, self._clones)
         self._hold("working_directory", folder, root / folder, root)
@@ -262,9 +268,13 @@ class Reader:
         try:
             is_held = place.resolve().is_relative_to(inside.resolve())
         except (OSError, RuntimeError, ValueError) as error:
-            raise Unreadable(f"{column} is {shown(name)}, which cannot be looked for: {error}") from None
+            raise UnreadableOutcomesError(
+                f"{column} is {short_quote(name)}, which cannot be looked for: {error}"
+            ) from None
         if not is_held:
-            raise Unreadable(f"{column} is {shown(name)}, which a link leads out of {printable(str(inside))}")
+            raise UnreadableOutcomesError(
+                f"{column} is {short_quote(name)}, which a link leads out of {printable(str(inside))}"
+            )
 
 
 def _is_below(path: str) -> bool:
@@ -281,10 +291,12 @@ def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] 
     numbers = [NUMBER.fullmatch(text) for text in texts]
     for name, text, number in zip(names, texts, numbers, strict=True):
         if number is None or not int(number[1]):
-            raise Unreadable(f"{name} is {shown(text) if text else 'empty'}; expected the number of a line, from 1")
+            raise UnreadableOutcomesError(
+                f"{name} is {short_quote(text) if text else 'empty'}; expected the number of a line, from 1"
+            )
     first, last = (int(number[1]) for number in numbers if number)
     if last < first:
-        raise Unreadable(f"{names[1]} is {last}, before {names[0]}, which is {first}")
+        raise UnreadableOutcomesError(f"{names[1]} is {last}, before {names[0]}, which is {first}")
     return first, last
 
 
@@ -296,6 +308,6 @@ def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[in
         return None
     severity = source.get("severity", "").strip().lower() or SEVERITIES[0]
     if severity not in SEVERITIES:
-        raise Unreadable(f"severity is {shown(severity)}; expected {' or '.join(SEVERITIES)}")
+        raise UnreadableOutcomesError(f"severity is {short_quote(severity)}; expected {' or '.join(SEVERITIES)}")
     filename, detail = (source.get(name, "").strip() for name in ("filename", "detail"))
     return Wanted(filename, *lines, summary, detail, severity)

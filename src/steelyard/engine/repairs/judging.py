@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.engine.pool import complete, work_through
+from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.repairs.attempts import Attempt, Fixes, Module, Row
 from steelyard.engine.repairs.outcomes import BY, Journal, Verdict, cells_of
-from steelyard.errors import InputError, VerifierError, boundary, printable, shown
+from steelyard.errors import InputError, VerifierError, printable, short_quote, wrap_exceptions
 from steelyard.records import Target, digest
-from steelyard.sandbox.levels import strongest
-from steelyard.sandbox.sandbox import Contained
-from steelyard.store.atomic_files import writing_into
-from steelyard.verifiers.terraform.copies import Copies
-from steelyard.verifiers.terraform.levels import Levels, levels
-from steelyard.verifiers.terraform.program import Program, program
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.store.atomic_files import explain_write_errors
+from steelyard.verifiers.terraform.copies import ModuleCopyPool
+from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.verifiers.terraform.program import TerraformProgram, find_terraform
 from steelyard.verifiers.terraform.source import repair_text, with_block_replaced
-from steelyard.verifiers.terraform.tree import Tree, read
+from steelyard.verifiers.terraform.tree import ModuleSnapshot, read_module_snapshot
 from steelyard.verifiers.terraform.verifier import is_unchanged
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
-    from steelyard.verifiers.terraform.diagnostics import Diagnosis, Said
+    from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput
 
 RULES = 1
 """How repairs are judged; another number makes every verdict owed again."""
@@ -62,7 +62,7 @@ class Means(NamedTuple):
     watch: Callable[[Progress], None] | None = None
     seconds: float = SECONDS
     """CPU time for one validation."""
-    sandbox: Contained | None = None
+    sandbox: ZygoteSandbox | None = None
     """Where Terraform runs; the strongest that holds here when left out."""
 
 
@@ -105,22 +105,22 @@ def judge(jobs: Sequence[Job], means: Means, then: Callable[[Found], None]) -> N
     with ExitStack() as held:
         journals = {}
         for job in jobs:
-            with writing_into(job.journal.parent):
+            with explain_write_errors(job.journal.parent):
                 job.journal.parent.mkdir(parents=True, exist_ok=True)
             journal = journals[job.fixes.file.path] = Journal(job.journal)
             held.callback(journal.close)
         judging = _Judging(jobs, journals, asked, means)
         if asked is not None and judging.owed:
-            complete(judging.carry_out(asked))
+            run_coroutine(judging.carry_out(asked))
         then(judging.found())
         for journal in journals.values():
             journal.clear()
 
 
-def needed_program(jobs: Sequence[Job]) -> Program | None:
+def needed_program(jobs: Sequence[Job]) -> TerraformProgram | None:
     """The Terraform of this machine; None where there is none and none is needed, an InputError where it is."""
     try:
-        return program()
+        return find_terraform()
     except VerifierError as error:
         # what was judged where Terraform was there can be looked at where it is not
         if all(earlier(job, attempt) for job in jobs for attempt in job.attempts):
@@ -138,7 +138,7 @@ class _Judging:
     """All attempts of all files on their way to a verdict, those at one module together."""
 
     def __init__(
-        self, jobs: Sequence[Job], journals: Mapping[Path, Journal], asked: Program | None, means: Means
+        self, jobs: Sequence[Job], journals: Mapping[Path, Journal], asked: TerraformProgram | None, means: Means
     ) -> None:
         self._journals = journals
         self._means = means
@@ -151,7 +151,7 @@ class _Judging:
         self._progress = Progress(sum(map(len, self.owed.values())))
         self._open: dict[Module, _Opened] = {}
 
-    def _survey(self, jobs: Sequence[Job], asked: Program | None) -> None:
+    def _survey(self, jobs: Sequence[Job], asked: TerraformProgram | None) -> None:
         """Find out what holds already, and what is owed."""
         by_module: dict[Module, list[tuple[Job, Attempt]]] = {}
         for number, job in enumerate(jobs):
@@ -181,13 +181,15 @@ class _Judging:
 
     # ---- the work
 
-    async def carry_out(self, asked: Program) -> None:
+    async def carry_out(self, asked: TerraformProgram) -> None:
         """Judge what is owed."""
         means = self._means
-        sandbox = means.sandbox or Contained(strongest(means.require_isolation, allow_weak=means.allow_weak_sandbox))
+        sandbox = means.sandbox or ZygoteSandbox(
+            strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
+        )
         ticking = asyncio.create_task(self._tick())
         try:
-            await work_through(self._steps(asked, sandbox), self._do, means.parallelism or os.cpu_count() or 1)
+            await run_concurrently(self._steps(asked, sandbox), self._do, means.parallelism or os.cpu_count() or 1)
         except ExceptionGroup as several:
             # what stops one stops all, so each says the same
             raise several.exceptions[0] from None
@@ -200,13 +202,13 @@ class _Judging:
             await sandbox.close()
         self._sync()
 
-    def _steps(self, asked: Program, sandbox: Sandbox) -> Iterator[_Step]:
+    def _steps(self, asked: TerraformProgram, sandbox: Sandbox) -> Iterator[_Step]:
         """The validations to be made: of each module first the original, then every version of it once."""
         for module, owed in self.owed.items():
             try:
-                with boundary(VerifierError):
+                with wrap_exceptions(VerifierError):
                     tree = _tree(module)
-                    copies = Copies(tree, sandbox, asked, seconds=self._means.seconds)
+                    copies = ModuleCopyPool(tree, sandbox, asked, seconds=self._means.seconds)
             except VerifierError as error:
                 self._give_up(owed, error)
                 continue
@@ -221,7 +223,7 @@ class _Judging:
         versions: dict[tuple[str, str], list[_Owed]] = {}
         for one in owed:
             try:
-                with boundary(VerifierError):
+                with wrap_exceptions(VerifierError):
                     change = _change(one.attempt, opened.tree)
             except VerifierError as error:
                 self._give_up([one], error)
@@ -238,7 +240,7 @@ class _Judging:
     async def _do(self, step: _Step) -> None:
         opened = step.opened
         try:
-            with boundary(VerifierError):
+            with wrap_exceptions(VerifierError):
                 if step.change is None:
                     await opened.look()
                 else:
@@ -322,13 +324,13 @@ class _Step(NamedTuple):
 class _Opened:
     """A module while its versions are validated."""
 
-    def __init__(self, module: Module, tree: Tree, copies: Copies, asked: Program) -> None:
+    def __init__(self, module: Module, tree: ModuleSnapshot, copies: ModuleCopyPool, asked: TerraformProgram) -> None:
         self.module = module
         self.tree = tree
         self.copies = copies
         self.asked = asked
         self.key = _key(tree, asked)
-        self.original: asyncio.Future[Said | VerifierError] = asyncio.get_running_loop().create_future()
+        self.original: asyncio.Future[ValidateOutput | VerifierError] = asyncio.get_running_loop().create_future()
         """What is said of the module as it is, or why that is not known."""
         self.steps: list[_Step] = []
         self.left = 0
@@ -340,7 +342,7 @@ class _Opened:
     async def look(self) -> None:
         """Validate the module as it is."""
         try:
-            with boundary(VerifierError):
+            with wrap_exceptions(VerifierError):
                 self.original.set_result((await self.copies.validated()).said)
         except VerifierError as error:
             self.original.set_result(VerifierError(f"the original cannot be validated: {error}"))
@@ -352,14 +354,14 @@ class _Opened:
 # ---- modules and what repairs make of them
 
 
-def _tree(module: Module) -> Tree:
-    with boundary(VerifierError):
+def _tree(module: Module) -> ModuleSnapshot:
+    with wrap_exceptions(VerifierError):
         if not module.root.is_dir():
-            raise VerifierError(f"no clone {shown(module.root.name)} in {printable(str(module.root.parent))}")
-        return read(module.root, module.folder)
+            raise VerifierError(f"no clone {short_quote(module.root.name)} in {printable(str(module.root.parent))}")
+        return read_module_snapshot(module.root, module.folder)
 
 
-def _looked_at(module: Module, asked: Program | None) -> tuple[str, str]:
+def _looked_at(module: Module, asked: TerraformProgram | None) -> tuple[str, str]:
     """The digest of a module; empty where it cannot be looked at, and then why."""
     if asked is None:
         return "", ""
@@ -369,19 +371,19 @@ def _looked_at(module: Module, asked: Program | None) -> tuple[str, str]:
         return "", str(error)
 
 
-def _key(tree: Tree, asked: Program) -> str:
+def _key(tree: ModuleSnapshot, asked: TerraformProgram) -> str:
     """A digest of all that verdicts on repairs of a module rest on, but for the repairs."""
     files = sorted(tree.files.items())
     return digest(RULES, asked.version, tree.folder, files, sorted(tree.packages), sorted(tree.left_out))
 
 
-def _path(tree: Tree, filename: str) -> str | None:
+def _path(tree: ModuleSnapshot, filename: str) -> str | None:
     """The path of a file that is named as seen from the module, or else from the clone; None when it is neither."""
     candidates = (posixpath.normpath(posixpath.join(tree.folder, filename)), posixpath.normpath(filename))
     return next((path for path in candidates if path in tree.files), None)
 
 
-def _change(attempt: Attempt, tree: Tree) -> _Change:
+def _change(attempt: Attempt, tree: ModuleSnapshot) -> _Change:
     """What a repair makes of its file."""
     path = _path(tree, attempt.filename)
     if path is None:
@@ -401,13 +403,17 @@ def _change(attempt: Attempt, tree: Tree) -> _Change:
     return _Change(name, code, "unchanged" if is_unchanged(code, original) else "")
 
 
-def _judged(attempt: Attempt, tree: Tree, change: _Change, before: Said, after: Said | None) -> tuple[Levels, str]:
+def _judged(
+    attempt: Attempt, tree: ModuleSnapshot, change: _Change, before: ValidateOutput, after: ValidateOutput | None
+) -> tuple[RepairLevels, str]:
     """The levels that a repair reached, and what it lacks; without an answer it changed nothing, and reached none."""
     changed = {} if after is None else {change.name: change.code}
     sources = tree.sources(), tree.sources(changed)
 
-    def reached(target: Target | None) -> Levels:
-        return levels(before, after or before, target=target, sources_before=sources[0], sources_after=sources[1])
+    def reached(target: Target | None) -> RepairLevels:
+        return repair_levels(
+            before, after or before, target=target, sources_before=sources[0], sources_after=sources[1]
+        )
 
     target = _target(attempt, tree, change)
     found = reached(target)
@@ -424,7 +430,7 @@ def _judged(attempt: Attempt, tree: Tree, change: _Change, before: Said, after: 
     return found, found.reason or (_told(after.errors[0]) if after.errors else "")
 
 
-def _target(attempt: Attempt, tree: Tree, change: _Change) -> Target | None:
+def _target(attempt: Attempt, tree: ModuleSnapshot, change: _Change) -> Target | None:
     wanted = attempt.target
     if wanted is None:
         return None
@@ -439,6 +445,6 @@ def _target(attempt: Attempt, tree: Tree, change: _Change) -> Target | None:
     )
 
 
-def _told(error: Diagnosis) -> str:
+def _told(error: TerraformDiagnostic) -> str:
     place = f"{error.file}:{error.line_start}: " if error.file and error.line_start else ""
     return f"{place}{error.summary}"[:SHORT]

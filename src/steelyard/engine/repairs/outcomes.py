@@ -14,14 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.engine.repairs.attempts import ITERATION, OID, SPECIFIC, Row
-from steelyard.errors import InputError, NoRoomError, printable, shown
-from steelyard.outcomes.byte_chunks import reported
-from steelyard.outcomes.codes import BOOLEANS, EXPECTED, FALSE
-from steelyard.outcomes.csv_columns import Sheet
-from steelyard.outcomes.problems import Complaints, File
+from steelyard.errors import DiskFullError, InputError, printable, short_quote
+from steelyard.outcomes.byte_chunks import collect_file_errors
+from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
+from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 from steelyard.records import Record
 from steelyard.reports.csv import cell
-from steelyard.verifiers.terraform.levels import Levels
+from steelyard.verifiers.terraform.levels import RepairLevels
 
 PASSED = "plausible_fix"
 LEVELS = {
@@ -59,7 +59,7 @@ class Verdict(Record, frozen=True, kw_only=True):
     """The outcome as a table has it."""
 
 
-def cells_of(levels: Levels, reason: str) -> dict[str, str]:
+def cells_of(levels: RepairLevels, reason: str) -> dict[str, str]:
     """The levels that a repair reached, as a table has them; what is not known is empty."""
     introduced = dict.fromkeys(f"{new.scope}: {new.diagnosis.summary}" for new in levels.introduced)
     reached: dict[str, bool | int | str | None] = {
@@ -95,21 +95,21 @@ class Recorded(NamedTuple):
         return found[0] if len(found) == 1 and not is_told_apart else None
 
 
-def recorded(path: Path, number: int, complaints: Complaints) -> Recorded:
+def recorded(path: Path, number: int, complaints: OutcomeProblemCollector) -> Recorded:
     """The outcomes of a table, our own or somebody else's."""
     verdicts: dict[tuple[str, str, str], Verdict] = {}
     of_oid: dict[tuple[str, str], list[Verdict]] = {}
-    file = File(number, path)
-    with reported(file, complaints):
-        sheet = Sheet(file, complaints)
+    file = OutcomeFile(number, path)
+    with collect_file_errors(file, complaints):
+        sheet = OutcomeCsvReader(file, complaints)
         names = sheet.columns
         sheet.require([OID, ITERATION, PASSED])
         for part in sheet.parts(names):
             for line, *texts in zip(part.lines.tolist(), *part.columns, strict=True):
                 cells = dict(zip(names, texts, strict=True))
                 passed = cells[PASSED].strip()
-                if BOOLEANS.get(passed.lower(), FALSE - 1) < FALSE:
-                    what = f"{PASSED} is {shown(passed) if passed else 'empty'}; expected {EXPECTED}"
+                if BOOLEAN_CODES.get(passed.lower(), FALSE_CODE - 1) < FALSE_CODE:
+                    what = f"{PASSED} is {short_quote(passed) if passed else 'empty'}; expected {EXPECTED_BOOLEAN_TEXT}"
                     complaints.add(file, "outcome", what, [line])
                 oid, specific, iteration = (cells.get(name, "").strip() for name in (OID, SPECIFIC, ITERATION))
                 verdict = Verdict(fix=cells.pop(FIX, ""), module=cells.pop(MODULE, ""), cells=cells)
@@ -212,10 +212,10 @@ class Journal:
         """Forget everything: it is in its table now."""
         os.ftruncate(self._file, 0)
 
-    def _cannot_write(self, error: OSError) -> InputError | NoRoomError:
+    def _cannot_write(self, error: OSError) -> InputError | DiskFullError:
         where = printable(str(self.path))
         if error.errno in NO_ROOM:
-            return NoRoomError(f"{where}: no room left ({error.strerror}); make room and run the same again")
+            return DiskFullError(f"{where}: no room left ({error.strerror}); make room and run the same again")
         return InputError(f"{where}: cannot be written: {error.strerror}")
 
 

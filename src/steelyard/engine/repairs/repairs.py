@@ -22,16 +22,24 @@ from steelyard.analysis.standings import Standings, standings
 from steelyard.engine.repairs.judging import USUAL, Means, Unjudged, needed_program
 from steelyard.engine.repairs.outcomes import LEVELS, PASSED
 from steelyard.engine.repairs.sources import Places, brief_name, judged, plan
-from steelyard.engine.results.synthetic import MODELS, PROBLEMS, TRUTH, synthesize, unchanged
-from steelyard.errors import InputError, Problem, nearest, printable, shown
+from steelyard.engine.results.synthetic import (
+    DEFAULT_SYNTHETIC_RATES,
+    SYNTHETIC_PROBLEMS_FILE,
+    SYNTHETIC_TRUTH_FILE,
+    synthesize,
+    unchanged_files,
+)
+from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv
-from steelyard.store.atomic_files import Replacement, writing_into
+from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 
 DEFAULT = Path("evaluation_config.json")
 SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
 CSV = (".csv", ".csv.gz")
-NOT_FIXES = re.compile(rf"(?:{re.escape(PROBLEMS)}|{re.escape(TRUTH)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?")
+NOT_FIXES = re.compile(
+    rf"(?:{re.escape(SYNTHETIC_PROBLEMS_FILE)}|{re.escape(SYNTHETIC_TRUTH_FILE)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?"
+)
 """Names of problems and of our own output, which are never read as fixes."""
 UNREADABLE = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 """What reading a damaged file can end in."""
@@ -162,7 +170,7 @@ def _config(path: Path) -> tuple[Config, list[Problem]]:
         raise InputError(f'{where}: expected an object with "fixes_dir" and "output_dir"')
     known = {field.name: field for field in msgspec.structs.fields(Config)}
     warnings = [
-        Problem(where, 0, f"unknown key {shown(key)} ({nearest(key[:80], known)})", fatal=False)
+        Problem(where, 0, f"unknown key {short_quote(key)} ({did_you_mean(key[:80], known)})", fatal=False)
         for key in table
         if key not in known
     ]
@@ -191,7 +199,7 @@ def _places(config: Path, asked: Config) -> Places:
             base = beside
         elif not asked.generate_synthetic_data:
             raise InputError(
-                f'{printable(str(config))}: "fixes_dir": no folder {shown(asked.fixes_dir)} in the working directory, '
+                f'{printable(str(config))}: "fixes_dir": no folder {short_quote(asked.fixes_dir)} in the working directory, '
                 "nor beside this file"
             )
     output = base / asked.output_dir
@@ -224,7 +232,7 @@ def _chosen(folder: Path, present: Sequence[Path], asked: Config) -> tuple[list[
     if not present:
         raise InputError(
             f"{where}: no CSV of fixes here; expected files such as gemini_fixes.csv "
-            f"({PROBLEMS}, {TRUTH}, *_outcomes.csv and *_pass_at_k.csv are never read as fixes)"
+            f"({SYNTHETIC_PROBLEMS_FILE}, {SYNTHETIC_TRUTH_FILE}, *_outcomes.csv and *_pass_at_k.csv are never read as fixes)"
         )
     named = [path for path in present if _is_named(path, asked)]
     chosen = [path for path in named if _is_of_type(path, asked)]
@@ -237,7 +245,7 @@ def _chosen(folder: Path, present: Sequence[Path], asked: Config) -> tuple[list[
         there = _listed(path.name for path in present)
         raise InputError(f"{where}: no fixes left to evaluate: of {there}, {', of which '.join(filters)}")
     return chosen, [
-        Problem(where, 0, f'"models": no file has {shown(model)} in its name', fatal=False)
+        Problem(where, 0, f'"models": no file has {short_quote(model)} in its name', fatal=False)
         for model in asked.models
         if not any(model in path.name for path in present)
     ]
@@ -265,7 +273,7 @@ def _make_up(places: Places, asked: Config) -> None:
     problems = _problems_file(places)
     synthesize(
         places.fixes,
-        models=names or MODELS,
+        models=names or DEFAULT_SYNTHETIC_RATES,
         samples=min(1000, max(10, *asked.k_values)),
         oids=_oids([problems] if problems else real) if problems or real else None,
     )
@@ -275,8 +283,8 @@ def _problems_file(places: Places) -> Path | None:
     """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
     real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
     for folder in (places.output, places.fixes):
-        path = folder / PROBLEMS
-        if path.is_file() and not (real and PROBLEMS in unchanged(folder)):
+        path = folder / SYNTHETIC_PROBLEMS_FILE
+        if path.is_file() and not (real and SYNTHETIC_PROBLEMS_FILE in unchanged_files(folder)):
             return path
     return None
 
@@ -362,12 +370,14 @@ def _written(folder: Path, found: Standings, levels: Mapping[str, Standings]) ->
     for model in found.models:
         name = f"{printable(model.model).replace(os.sep, '_')}_pass_at_k.csv"
         if name in (SUMMARY, BY_LEVEL) or name in files:
-            raise InputError(f"{printable(name)} would be written twice; rename the fixes of {shown(model.model)}")
+            raise InputError(
+                f"{printable(name)} would be written twice; rename the fixes of {short_quote(model.model)}"
+            )
         files[name] = table_csv(msgspec.structs.replace(found, models=(model,)))
     files[SUMMARY] = table_csv(found, brief=True)
     if levels:
         files[BY_LEVEL] = levels_csv(levels)
-    with writing_into(folder), Replacement() as fresh:
+    with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             fresh.write(folder / name, [text])

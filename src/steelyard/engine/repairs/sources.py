@@ -12,11 +12,11 @@ from steelyard import outcomes
 from steelyard.engine.repairs.attempts import REPAIRS, Attempt, Fixes, Reader, Row, read_fixes, read_problems
 from steelyard.engine.repairs.judging import Found, Job, Means, Unjudged, earlier, judge
 from steelyard.engine.repairs.outcomes import PASSED, Recorded, Verdict, brief_table, recorded, table
-from steelyard.errors import InputError, Problem, nearest, printable
-from steelyard.outcomes.byte_chunks import reported
-from steelyard.outcomes.csv_columns import Sheet
-from steelyard.outcomes.problems import Complaints, File
-from steelyard.store.atomic_files import Replacement, writing_into
+from steelyard.errors import InputError, Problem, did_you_mean, printable
+from steelyard.outcomes.byte_chunks import collect_file_errors
+from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
+from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 
 
 class Places(NamedTuple):
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
 def plan(chosen: Sequence[Path], places: Places, problems: Path | None) -> Plan:
     """What is known about files of fixes, and what is to be found out; raises an InputError with all that is wrong."""
-    complaints = Complaints()
+    complaints = OutcomeProblemCollector()
     reader = Reader(places.clones, read_problems(problems, complaints), complaints)
     ready: dict[Path, Path] = {}
     jobs: list[Job] = []
@@ -58,7 +58,7 @@ def plan(chosen: Sequence[Path], places: Places, problems: Path | None) -> Plan:
         if PASSED in columns or not columns:
             ready[path] = path
             continue
-        file = File(number, path)
+        file = OutcomeFile(number, path)
         there = [place for place in _recorded_places(path, places) if PASSED in _columns(place)]
         if not there and not set(columns) & set(REPAIRS):
             complaints.add(file, "not judged", _not_judged(path, columns, places))
@@ -110,7 +110,7 @@ def brief_name(name: str) -> str:
 
 
 def _not_judged(path: Path, columns: Sequence[str], places: Places) -> str:
-    there = nearest(PASSED, [printable(column[:80]) for column in columns[:30]])
+    there = did_you_mean(PASSED, [printable(column[:80]) for column in columns[:30]])
     looked = " or ".join(printable(str(place)) for place in _recorded_places(path, places))
     return (
         f'not judged: it has no column "{PASSED}" ({there}), there is no {looked} that has one, and it has no repairs '
@@ -157,7 +157,7 @@ def judged(planned: Plan, places: Places, means: Means) -> tuple[dict[Path, Path
         return own, planned.lacking
 
     def write(found: Found) -> None:
-        with writing_into(places.output), Replacement() as fresh:
+        with explain_write_errors(places.output), AtomicFiles() as fresh:
             for job in planned.jobs:
                 path = job.fixes.file.path
                 verdicts = {**planned.kept[path], **found.verdicts[path]}
@@ -187,7 +187,7 @@ def _columns(path: Path) -> list[str]:
     """The header of a CSV file; empty when there is none that can be read."""
     columns: list[str] = []
     if path.is_file():
-        file = File(0, path)
-        with reported(file, Complaints()):
-            columns = Sheet(file, Complaints()).columns
+        file = OutcomeFile(0, path)
+        with collect_file_errors(file, OutcomeProblemCollector()):
+            columns = OutcomeCsvReader(file, OutcomeProblemCollector()).columns
     return columns

@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import store
-from steelyard.analysis.counts import Outcomes
-from steelyard.engine.results.query import opinions
+from steelyard.analysis.counts import OutcomeTallies
+from steelyard.engine.results.query import fact_scores
 from steelyard.errors import InputError, Problem, printable
 from steelyard.outcomes import parquet_counts
-from steelyard.outcomes.parquet_counts import USUAL, Columns, Source
-from steelyard.store.parquet import copied
+from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ParquetSource
+from steelyard.store.parquet import copied_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-BACKENDS = ("local", "ray")
+COUNTING_BACKENDS = ("local", "ray")
 """Who counts: this machine, or all machines of a cluster."""
 
 
-class Counting(NamedTuple):
+class CountingOptions(NamedTuple):
     """How attempts are read and counted."""
 
-    columns: Columns = USUAL
+    columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS
     copies: str | None = None
     """Where the copies of runs are kept whose folders do not take them; None for the time of counting."""
     backend: str = "local"
@@ -35,17 +35,19 @@ class Counting(NamedTuple):
     """The cluster; empty for the one that runs here, else one of this machine alone."""
 
 
-HERE = Counting()
+LOCAL_COUNTING = CountingOptions()
 
 
-def counted(names: Sequence[str], counting: Counting = HERE, *, root: Path = store.RUNS) -> Outcomes:
+def parquet_outcomes(
+    names: Sequence[str], counting: CountingOptions = LOCAL_COUNTING, *, root: Path = store.DEFAULT_RUNS_FOLDER
+) -> OutcomeTallies:
     """How the attempts came out that some names stand for, case by case; memory grows with the cases, not the attempts.
 
     A name is a Parquet file, a folder with such files, a pattern, a run, or a folder of runs, which are found by their
     names below `root`.
     """
-    if counting.backend not in BACKENDS:
-        raise InputError(f'attempts are counted by {" or ".join(BACKENDS)}, not by "{counting.backend}"')
+    if counting.backend not in COUNTING_BACKENDS:
+        raise InputError(f'attempts are counted by {" or ".join(COUNTING_BACKENDS)}, not by "{counting.backend}"')
     with tempfile.TemporaryDirectory() as scratch:
         sources, warnings = _sources(names, root, Path(scratch).resolve(), counting)
         if counting.backend == "ray":
@@ -53,34 +55,36 @@ def counted(names: Sequence[str], counting: Counting = HERE, *, root: Path = sto
 
             found = counts(sources, counting.columns, address=counting.ray_address)
         else:
-            found = parquet_counts.counts(sources, counting.columns)
+            found = parquet_counts.counts_from_parquet(sources, counting.columns)
         tallies, problems = parquet_counts.outcomes_of(found, sources, counting.columns)
-    return Outcomes(tallies, (*(Problem("", 0, warning, fatal=False) for warning in warnings), *problems))
+    return OutcomeTallies(tallies, (*(Problem("", 0, warning, fatal=False) for warning in warnings), *problems))
 
 
-def are_meant(name: str) -> bool:
+def is_attempts_path(name: str) -> bool:
     """Whether a name stands for Parquet files or for a folder of runs, and not for one run, a baseline or a report."""
     path = Path(name)
-    with _readable(name):
+    with _explain_read_errors(name):
         if path.is_dir():
             return not (path / "run.json").is_file()
         return path.suffix.lower() == ".parquet" or (not path.exists() and glob.has_magic(name))
 
 
-def _sources(names: Sequence[str], root: Path, scratch: Path, counting: Counting) -> tuple[list[Source], list[str]]:
+def _sources(
+    names: Sequence[str], root: Path, scratch: Path, counting: CountingOptions
+) -> tuple[list[ParquetSource], list[str]]:
     """The files that names stand for, and what to say about those that are left out; a file is there once."""
-    sources: list[Source] = []
+    sources: list[ParquetSource] = []
     warnings: list[str] = []
     wrong: list[Problem] = []
     known: dict[str, str] = {}
     copies = None if counting.copies is None else Path(counting.copies)
     for number, name in enumerate(names):
         try:
-            folder = _runs(name, root)
+            folder = _folder_of_runs(name, root)
             if folder is None:
                 files = _files(name)
             else:
-                runs, said = copied(folder, opinions, scratch / str(number), copies)
+                runs, said = copied_runs(folder, fact_scores, scratch / str(number), copies)
                 files = [str(path) for run in runs for path in run.files]
                 warnings += said
                 if not files:
@@ -88,9 +92,9 @@ def _sources(names: Sequence[str], root: Path, scratch: Path, counting: Counting
                 if counting.backend == "ray" and any(run.place.is_relative_to(scratch) for run in runs):
                     what = "its runs take no copies, which all machines must find"
                     raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
-                _once(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)
-            _once(name, {os.path.realpath(path): path for path in files}, known)
-            sources.append(Source(name, tuple(files)))
+                _refuse_duplicates(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)
+            _refuse_duplicates(name, {os.path.realpath(path): path for path in files}, known)
+            sources.append(ParquetSource(name, tuple(files)))
         except InputError as error:
             wrong += error.problems
     if wrong:
@@ -98,7 +102,7 @@ def _sources(names: Sequence[str], root: Path, scratch: Path, counting: Counting
     return sources, warnings
 
 
-def _once(name: str, things: Mapping[str, str], known: dict[str, str]) -> None:
+def _refuse_duplicates(name: str, things: Mapping[str, str], known: dict[str, str]) -> None:
     """Keep in mind by which name some things were given; an InputError if another one gave one of them."""
     for thing, called in things.items():
         if thing in known:
@@ -106,22 +110,22 @@ def _once(name: str, things: Mapping[str, str], known: dict[str, str]) -> None:
     known.update(dict.fromkeys(things, name))
 
 
-def _runs(name: str, root: Path) -> Path | None:
+def _folder_of_runs(name: str, root: Path) -> Path | None:
     """The folder of a run, or of several; None where a name stands for Parquet files."""
     path = Path(name)
-    with _readable(name):
+    with _explain_read_errors(name):
         if path.is_dir():
             is_of_runs = (path / "run.json").is_file() or next(path.glob("*/run.json"), None) is not None
             return path if is_of_runs else None
         if path.exists() or glob.has_magic(name) or path.suffix.lower() == ".parquet":
             return None
-    return store.find(name, root)
+    return store.find_run(name, root)
 
 
 def _files(name: str) -> list[str]:
     """The Parquet files that a path or a pattern stands for, by absolute paths."""
     path = Path(name)
-    with _readable(name):
+    with _explain_read_errors(name):
         if path.is_dir():
             found = [each for each in path.rglob("*.parquet") if not _is_hidden(each.relative_to(path))]
         elif path.exists() or not glob.has_magic(name):
@@ -144,7 +148,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def _explain_read_errors(name: str) -> Iterator[None]:
     """Say in one sentence why there is nothing to read."""
     try:
         yield

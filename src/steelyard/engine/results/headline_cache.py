@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard import store
-from steelyard.analysis.attempts import SHAPE, Outline, Outlining, packed, sentences
-from steelyard.analysis.summary import Headline, Headlines, Summary, headlines_of, summarise
+from steelyard.analysis.attempts import (
+    ATTEMPT_TABLE_VERSION,
+    AttemptTable,
+    AttemptTableBuilder,
+    pack_attempt_table,
+    problem_sentences,
+)
+from steelyard.analysis.summary import ModelHeadline, RunHeadlines, Summary, headlines_from_summary, summarise
 from steelyard.errors import StoreError
 
 if TYPE_CHECKING:
@@ -17,55 +23,64 @@ if TYPE_CHECKING:
 
     from steelyard.records import Case, RunInfo
 
-_headlines = msgspec.json.Decoder(Headlines)
+_headlines = msgspec.json.Decoder(RunHeadlines)
 
 
-def summed_up(journal: store.Journal, info: RunInfo, cases: Sequence[Case]) -> tuple[Summary, tuple[str, ...]]:
+def summarise_and_cache(
+    journal: store.Journal, info: RunInfo, cases: Sequence[Case]
+) -> tuple[Summary, tuple[str, ...]]:
     """The summary of a run, and what went wrong, without harm, when it was written down together with an outline."""
-    outline = _outline(journal, info, cases)
+    outline = _attempt_table(journal, info, cases)
     summary = outline.summary(info, cases)
-    return summary, _kept(journal, cases, outline, summary)
+    return summary, _cache_summary(journal, cases, outline, summary)
 
 
-def _outline(journal: store.Journal, info: RunInfo, cases: Sequence[Case]) -> Outline:
-    outlining = Outlining(info, cases)
+def _attempt_table(journal: store.Journal, info: RunInfo, cases: Sequence[Case]) -> AttemptTable:
+    outlining = AttemptTableBuilder(info, cases)
     for place, fact in journal.placed():
         outlining.add(place, fact)
-    return outlining.outline([path.name for path in journal.journals()], sentences(journal.damaged))
+    return outlining.outline([path.name for path in journal.journals()], problem_sentences(journal.damaged))
 
 
-def _kept(journal: store.Journal, cases: Sequence[Case], outline: Outline, summary: Summary) -> tuple[str, ...]:
+def _cache_summary(
+    journal: store.Journal, cases: Sequence[Case], outline: AttemptTable, summary: Summary
+) -> tuple[str, ...]:
     try:
-        made_of = store.sources_at_a_glance(journal.described()[1], store.glimpse(journal.folder), SHAPE)
-        headlines = Headlines(made_of=made_of, cases=len(cases), models=headlines_of(cases, summary))
-        journal.keep(store.HEADLINE, msgspec.json.format(msgspec.json.encode(headlines), indent=2) + b"\n")
-        journal.keep(store.INDEX, packed(store.sources(journal, SHAPE), outline, summary))
+        made_of = store.run_size_fingerprint(
+            journal.described()[1], store.run_folder_snapshot(journal.folder), ATTEMPT_TABLE_VERSION
+        )
+        headlines = RunHeadlines(made_of=made_of, cases=len(cases), models=headlines_from_summary(cases, summary))
+        journal.keep(store.HEADLINE_FILE, msgspec.json.format(msgspec.json.encode(headlines), indent=2) + b"\n")
+        journal.keep(
+            store.ATTEMPT_INDEX_FILE,
+            pack_attempt_table(store.run_fingerprint(journal, ATTEMPT_TABLE_VERSION), outline, summary),
+        )
     except (StoreError, OverflowError) as error:
         return (f"{journal.folder}: not prepared for the viewer, which will read the journal instead: {error}",)
     return ()
 
 
-def listed(root: Path) -> list[tuple[str, tuple[Headline, ...]]]:
+def run_headlines(root: Path) -> list[tuple[str, tuple[ModelHeadline, ...]]]:
     """The runs below a folder by their names, oldest first, each with its headline figures.
 
     They are read where the last sitting wrote them down, and worked out of the journal where it could not.
     """
-    return [(run.folder.name, _written_down(run) or _worked_out(run)) for run in store.runs(root)]
+    return [(run.folder.name, _cached_headlines(run) or _computed_headlines(run)) for run in store.runs(root)]
 
 
-def _written_down(run: store.Stored) -> tuple[Headline, ...]:
+def _cached_headlines(run: store.StoredRun) -> tuple[ModelHeadline, ...]:
     """The figures of the run as it is now; none where what is written is of another state of it."""
     folder = run.folder.resolve()
     try:
-        kept = _headlines.decode(run.content(folder / store.HEADLINE))
-        glimpse = store.glimpse(folder)
-    except (OSError, *store.UNREADABLE):
+        kept = _headlines.decode(run.content(folder / store.HEADLINE_FILE))
+        glimpse = store.run_folder_snapshot(folder)
+    except (OSError, *store.DECODE_ERRORS):
         return ()
-    is_present = kept.made_of == store.sources_at_a_glance(run.described()[1], glimpse, SHAPE)
+    is_present = kept.made_of == store.run_size_fingerprint(run.described()[1], glimpse, ATTEMPT_TABLE_VERSION)
     # how long a journal is that lies elsewhere, a glimpse does not tell
     return kept.models if is_present and not glimpse.links else ()
 
 
-def _worked_out(run: store.Stored) -> tuple[Headline, ...]:
+def _computed_headlines(run: store.StoredRun) -> tuple[ModelHeadline, ...]:
     cases = run.cases
-    return headlines_of(cases, summarise(run.info, cases, run.facts()))
+    return headlines_from_summary(cases, summarise(run.info, cases, run.facts()))

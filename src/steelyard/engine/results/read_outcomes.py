@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import outcomes, store
-from steelyard.analysis.counts import Outcomes, Tally
+from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
 from steelyard.errors import InputError, Problem, StoreError, printable
-from steelyard.outcomes.byte_chunks import ENDINGS
+from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Columns(NamedTuple):
+class ColumnOverrides(NamedTuple):
     """What the columns of a table are called, where the user says so."""
 
     case: str | None = None
@@ -36,19 +36,19 @@ def gather(
     *,
     problems: str | None = None,
     fixes: Sequence[str] = (),
-    columns: Columns = Columns(),
-    root: Path = store.RUNS,
-) -> Outcomes:
+    columns: ColumnOverrides = ColumnOverrides(),
+    root: Path = store.DEFAULT_RUNS_FOLDER,
+) -> OutcomeTallies:
     """The outcomes of files and of runs, which are folders, names below the runs' folder, or `latest`.
 
     Raises an InputError with all that is wrong with all of them.
     """
     kinds: dict[str, list[str]] = {"fixes": list(fixes), "results": [], "table": []}
     runs: list[Path] = []
-    found: list[Outcomes] = []
+    found: list[OutcomeTallies] = []
     wrong: list[Problem] = []
     for source in sources:
-        with _kept(wrong):
+        with _collect_problems(wrong):
             folder = _run_folder(source, root)
             if folder is None:
                 kinds["table" if columns.named() else _kind(source)].append(source)
@@ -59,20 +59,20 @@ def gather(
     if not (runs or any(kinds.values()) or wrong):
         raise InputError("no outcomes; name files or runs, or use --problems-csv and --fixes-csv")
     for run in runs:
-        with _kept(wrong):
-            found.append(_of_run(run))
+        with _collect_problems(wrong):
+            found.append(_run_outcomes(run))
     if kinds["fixes"]:
-        with _kept(wrong):
+        with _collect_problems(wrong):
             if columns.passed:
                 # such as the level of a success, which is told only where there is a target
                 found.append(outcomes.fixes(kinds["fixes"], problems, passed=columns.passed, may_be_unknown=True))
             else:
                 found.append(outcomes.fixes(kinds["fixes"], problems))
     if kinds["results"]:
-        with _kept(wrong):
+        with _collect_problems(wrong):
             found.append(outcomes.results(kinds["results"]))
     if kinds["table"]:
-        with _kept(wrong):
+        with _collect_problems(wrong):
             found.append(outcomes.table(kinds["table"], **columns.named()))
     if wrong:
         raise InputError(wrong)
@@ -82,11 +82,11 @@ def gather(
         raise InputError(
             f'"{printable(twice[0])}" is in several of these; give them one at a time, or rename one of them'
         )
-    return Outcomes(tuple(tallies), tuple(problem for each in found for problem in each.problems))
+    return OutcomeTallies(tuple(tallies), tuple(problem for each in found for problem in each.problems))
 
 
 @contextmanager
-def _kept(problems: list[Problem]) -> Iterator[None]:
+def _collect_problems(problems: list[Problem]) -> Iterator[None]:
     """Keep what is wrong until everything has been looked at."""
     try:
         yield
@@ -115,18 +115,18 @@ def _run_folder(source: str, root: Path) -> Path | None:
             return None
         if Path(source).exists() and not Path(source).is_dir():
             raise InputError(f"{where}: neither a file nor a run folder; write what it gives to a file first")
-        return store.find(source, root)
+        return store.find_run(source, root)
     except InputError:
-        if Path(source).suffix.lower() in ENDINGS and not Path(source).exists():
+        if Path(source).suffix.lower() in OUTCOME_FILE_SUFFIXES and not Path(source).exists():
             raise InputError(f"{where}: no such file, and no run of that name under {root}") from None
         raise
 
 
-def _of_run(folder: Path) -> Outcomes:
+def _run_outcomes(folder: Path) -> OutcomeTallies:
     """How a run came out; warnings say what of its journal cannot be read."""
-    stored = store.Stored(folder)
+    stored = store.StoredRun(folder)
     summary = summarise(stored.info, stored.cases, stored.facts())
-    return Outcomes(tuple(_tallies(summary)), tuple(stored.damaged))
+    return OutcomeTallies(tuple(_tallies(summary)), tuple(stored.damaged))
 
 
 def _tallies(summary: Summary) -> Iterator[Tally]:

@@ -15,24 +15,28 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, printable, shown
+from steelyard.errors import InputError, Problem, printable, short_quote
 from steelyard.records import Record
-from steelyard.store.atomic_files import Replacement, writing_into
+from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 
-PROBLEMS, TRUTH, MANIFEST = "problems.csv", "synthetic_truth.csv", "synthetic.json"
-MODELS: Mapping[str, float] = MappingProxyType({"gemini": 0.75, "chatgpt4.1": 0.6, "baseline": 0.3})
+SYNTHETIC_PROBLEMS_FILE, SYNTHETIC_TRUTH_FILE, SYNTHETIC_MANIFEST_FILE = (
+    "problems.csv",
+    "synthetic_truth.csv",
+    "synthetic.json",
+)
+DEFAULT_SYNTHETIC_RATES: Mapping[str, float] = MappingProxyType({"gemini": 0.75, "chatgpt4.1": 0.6, "baseline": 0.3})
 """Models where nobody names any; what they are said to achieve is as made up as their outcomes."""
-STEPS = 100
+RATE_STEPS = 100
 """Rates are whole hundredths."""
-SPREAD = 4
+RATE_SPREAD = 4
 """Rates are spread as Beta(4m, 4(1-m)) around their mean m: some problems are easy and some as good as hopeless."""
-MOST_PROBLEMS, MOST_SAMPLES = 10_000_000, 1_000_000
+MAX_SYNTHETIC_PROBLEMS, MAX_SYNTHETIC_SAMPLES = 10_000_000, 1_000_000
 """More than anybody needs, and as much as memory holds."""
-LONGEST = 200
+MAX_SYNTHETIC_MODEL_NAME_BYTES = 200
 """Bytes of a model's name: a file system takes 255 for a file's."""
 
 
-class Made(NamedTuple):
+class SyntheticOutcomes(NamedTuple):
     """What was made up, and where it lies."""
 
     rates: Mapping[str, tuple[float, ...]]
@@ -45,7 +49,7 @@ class Made(NamedTuple):
         return sum(1 - (1 - rate) ** k for rate in rates) / len(rates)
 
 
-class _Manifest(Record, frozen=True, kw_only=True):
+class _SyntheticManifest(Record, frozen=True, kw_only=True):
     """What a folder holds of ours, by name: the digest of what was written."""
 
     files: dict[str, str]
@@ -58,51 +62,53 @@ def synthesize(
     *,
     problems: int = 100,
     samples: int = 10,
-    models: Mapping[str, float] = MODELS,
+    models: Mapping[str, float] = DEFAULT_SYNTHETIC_RATES,
     seed: int = 0,
     oids: Sequence[str] | None = None,
-) -> Made:
+) -> SyntheticOutcomes:
     """Write problems and each model's outcomes; the same arguments give the same bytes on every machine.
 
     Every model's rates average the rate it was given, to the nearest hundredth of one problem; a problem that is hard
     for one model is hard for all. With `oids` the outcomes are those of problems that are there already, and no
     problems are written. A file that is not as we wrote it stops everything before anything is written.
     """
-    if wrong := list(_wrong(problems, samples, models, oids)):
+    if wrong := list(_argument_problems(problems, samples, models, oids)):
         raise InputError(wrong)
     names = dict.fromkeys(oids) if oids is not None else {_oid(number): None for number in range(1, problems + 1)}
     rates = {model: _rates(len(names), rate, seed) for model, rate in models.items()}
     files: dict[str, Iterable[str]] = {}
     if oids is None:
-        files[PROBLEMS] = _problem_lines(problems)
+        files[SYNTHETIC_PROBLEMS_FILE] = _problem_lines(problems)
     for model in models:
         files[f"{model}_synthetic_fixes.csv"] = _fixes_lines(model, names, rates[model], samples, seed)
-    files[TRUTH] = _truth_lines(names, rates)
-    ours = unchanged(folder)
-    if foreign := [name for name in (*files, MANIFEST) if os.path.lexists(folder / name) and name not in ours]:
+    files[SYNTHETIC_TRUTH_FILE] = _truth_lines(names, rates)
+    ours = unchanged_files(folder)
+    if foreign := [
+        name for name in (*files, SYNTHETIC_MANIFEST_FILE) if os.path.lexists(folder / name) and name not in ours
+    ]:
         what = "not as `steelyard synth` wrote it, so it stays; move it away or choose another folder"
         raise InputError(Problem(printable(str(folder / name)), 0, what) for name in foreign)
-    with writing_into(folder), Replacement() as fresh:
+    with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
         digests = {name: fresh.write(folder / name, lines) for name, lines in files.items()}
-        ours.pop(MANIFEST, None)
+        ours.pop(SYNTHETIC_MANIFEST_FILE, None)
         # a file that takes its place must be known as ours even if we are killed before the next one does
-        _describe(folder, _Manifest(files=ours, writing=digests))
+        _write_manifest(folder, _SyntheticManifest(files=ours, writing=digests))
         fresh.finish()
-        _describe(folder, _Manifest(files=ours | digests))
-    return Made(rates=rates, written=tuple(folder / name for name in (*files, MANIFEST)))
+        _write_manifest(folder, _SyntheticManifest(files=ours | digests))
+    return SyntheticOutcomes(rates=rates, written=tuple(folder / name for name in (*files, SYNTHETIC_MANIFEST_FILE)))
 
 
-def unchanged(folder: Path) -> dict[str, str]:
+def unchanged_files(folder: Path) -> dict[str, str]:
     """The files of a folder that are as `synthesize` wrote them, each with its digest; empty where it never wrote."""
-    found = _digest(folder / MANIFEST)
+    found = _digest(folder / SYNTHETIC_MANIFEST_FILE)
     if found is None:
         return {}
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
+        manifest = msgspec.json.decode((folder / SYNTHETIC_MANIFEST_FILE).read_bytes(), type=_SyntheticManifest)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
-    ours = {MANIFEST: found}
+    ours = {SYNTHETIC_MANIFEST_FILE: found}
     for name in {**manifest.files, **manifest.writing}:
         if Path(name).name != name or not name.isprintable():
             continue
@@ -112,28 +118,30 @@ def unchanged(folder: Path) -> dict[str, str]:
     return ours
 
 
-def _wrong(problems: int, samples: int, models: Mapping[str, float], oids: Sequence[str] | None) -> Iterator[Problem]:
+def _argument_problems(
+    problems: int, samples: int, models: Mapping[str, float], oids: Sequence[str] | None
+) -> Iterator[Problem]:
     if (problems if oids is None else len(oids)) < 1:
         yield Problem("", 0, "problems: there must be at least one")
-    if problems > MOST_PROBLEMS:
-        yield Problem("", 0, f"problems: expected at most {MOST_PROBLEMS:,}, got {problems:,}")
-    if not 1 <= samples <= MOST_SAMPLES:
-        limit = "at least 1" if samples < 1 else f"at most {MOST_SAMPLES:,}"
+    if problems > MAX_SYNTHETIC_PROBLEMS:
+        yield Problem("", 0, f"problems: expected at most {MAX_SYNTHETIC_PROBLEMS:,}, got {problems:,}")
+    if not 1 <= samples <= MAX_SYNTHETIC_SAMPLES:
+        limit = "at least 1" if samples < 1 else f"at most {MAX_SYNTHETIC_SAMPLES:,}"
         yield Problem("", 0, f"samples: expected {limit}, got {samples:,}")
     if not models:
         yield Problem("", 0, "models: there must be at least one, such as strong=0.8")
     seen: dict[str, str] = {}
     for model, rate in models.items():
-        where = f"model {shown(model)}"
+        where = f"model {short_quote(model)}"
         if model.startswith(".") or model.strip() != model or not model or not model.isprintable() or "/" in model:
             yield Problem(
                 where, 0, "names a file, so it cannot be empty, hidden, or hold slashes or control characters"
             )
-        elif len(model.encode()) > LONGEST:
-            yield Problem(where, 0, f"names a file, so it cannot be longer than {LONGEST} bytes")
+        elif len(model.encode()) > MAX_SYNTHETIC_MODEL_NAME_BYTES:
+            yield Problem(where, 0, f"names a file, so it cannot be longer than {MAX_SYNTHETIC_MODEL_NAME_BYTES} bytes")
         # some file systems take them for one
         elif (twin := seen.setdefault(model.casefold(), model)) != model:
-            yield Problem(where, 0, f"names the same file as {shown(twin)}")
+            yield Problem(where, 0, f"names the same file as {short_quote(twin)}")
         if not 0 <= rate <= 1:
             yield Problem(where, 0, f"its rate must lie between 0 and 1, got {rate}")
 
@@ -148,7 +156,7 @@ def _oid(number: int) -> str:
     return hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()[:12]
 
 
-def _chance(seed: int, purpose: str) -> random.Random:
+def _random_stream(seed: int, purpose: str) -> random.Random:
     """Uniform numbers for one purpose: another model more or less leaves everybody else's as they are."""
     start = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest(), "big")
     return random.Random(start)  # noqa: S311  made-up outcomes are no secret
@@ -162,21 +170,21 @@ def _rates(problems: int, mean: float, seed: int) -> tuple[float, ...]:
     comparisons, which are the same on every machine. Every model sees the same draws: that is what makes a problem
     hard for all.
     """
-    draw = _chance(seed, "difficulty").random
+    draw = _random_stream(seed, "difficulty").random
     counts = []
     for _ in range(problems):
         passes = 0
-        for step in range(STEPS):
-            passes += draw() * (SPREAD + step) < SPREAD * mean + passes
+        for step in range(RATE_STEPS):
+            passes += draw() * (RATE_SPREAD + step) < RATE_SPREAD * mean + passes
         counts.append(passes)
-    short = round(mean * STEPS * problems) - sum(counts)
+    short = round(mean * RATE_STEPS * problems) - sum(counts)
     change = 1 if short > 0 else -1
     while short:
         for place, count in enumerate(counts):
-            if short and 0 <= count + change <= STEPS:
+            if short and 0 <= count + change <= RATE_STEPS:
                 counts[place] += change
                 short -= change
-    return tuple(count / STEPS for count in counts)
+    return tuple(count / RATE_STEPS for count in counts)
 
 
 def _csv_line(*cells: str | int | float | None) -> str:
@@ -193,7 +201,7 @@ def _problem_lines(problems: int) -> Iterator[str]:
 
 
 def _fixes_lines(model: str, oids: Iterable[str], rates: Iterable[float], samples: int, seed: int) -> Iterator[str]:
-    draw = _chance(seed, f"outcomes of {model}").random
+    draw = _random_stream(seed, f"outcomes of {model}").random
     yield _csv_line("oid", "iteration_id", "plausible_fix")
     for oid, rate in zip(oids, rates, strict=True):
         cell = _csv_line(oid).removesuffix("\n")
@@ -207,10 +215,10 @@ def _truth_lines(oids: Iterable[str], rates: Mapping[str, Iterable[float]]) -> I
             yield _csv_line(model, oid, rate)
 
 
-def _describe(folder: Path, manifest: _Manifest) -> None:
+def _write_manifest(folder: Path, manifest: _SyntheticManifest) -> None:
     text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2).decode() + "\n"
-    with Replacement() as fresh:
-        fresh.write(folder / MANIFEST, [text])
+    with AtomicFiles() as fresh:
+        fresh.write(folder / SYNTHETIC_MANIFEST_FILE, [text])
         fresh.finish()
 
 

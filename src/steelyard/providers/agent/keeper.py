@@ -28,20 +28,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO, Any
 
-LINUX = sys.platform == "linux"
-SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
-KEPT = 64 << 10
+RUNS_ON_LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+AGENT_TRANSCRIPT_HALF_BYTES = 64 << 10
 """Bytes that are kept of the beginning of what an agent prints, and of its end."""
-KEPT_OUTPUT = 1 << 20
+AGENT_STDOUT_HALF_BYTES = 1 << 20
 """The same for its standard output alone, where it may tell what it used up."""
-PIECE = 1 << 20
-LOOK = 0.25
+PIPE_READ_BYTES = 1 << 20
+AGENT_POLL_SECONDS = 0.25
 """Seconds between looks where nothing else tells of the end."""
-STUBBORN = 10
+AGENT_KILL_TIMEOUT_SECONDS = 10
 """Seconds after which a process that cannot be killed is left alone."""
 
 
-class Kept:
+class HeadTailBuffer:
     """The beginning and the end of what is printed."""
 
     def __init__(self, each: int) -> None:
@@ -66,8 +66,8 @@ class Kept:
         """What was kept, without our keys."""
         self._cut()
         if not self._dropped:
-            return _without(_text(self.whole), secrets)
-        beginning, end = (_without(_text(part), secrets) for part in (self._beginning, self._end))
+            return _redacted(_text(self.whole), secrets)
+        beginning, end = (_redacted(_text(part), secrets) for part in (self._beginning, self._end))
         for secret in secrets:  # half a key is one as well
             for length in range(4, len(secret)):
                 beginning = beginning.removesuffix(secret[:length])
@@ -81,7 +81,7 @@ class Kept:
         return bytes(self._end if self._dropped else self._beginning + self._end)
 
 
-def _without(text: str, secrets: list[str]) -> str:
+def _redacted(text: str, secrets: list[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
@@ -94,14 +94,14 @@ def _text(printed: bytes | bytearray) -> str:
 # ---- what an agent starts
 
 
-def end_family() -> None:
+def kill_descendants() -> None:
     """End every process below this one, however it hides."""
-    until = time.monotonic() + STUBBORN
+    until = time.monotonic() + AGENT_KILL_TIMEOUT_SECONDS
     while time.monotonic() < until:
         # stopped first, so that what multiplies cannot outrun us
         for sent in (signal.SIGSTOP, signal.SIGKILL):
             seen: set[int] = set()
-            while fresh := set(_family()) - seen:
+            while fresh := set(_descendant_pids()) - seen:
                 for process in fresh:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(process, sent)
@@ -114,10 +114,10 @@ def end_family() -> None:
         time.sleep(0.005)
 
 
-def _family() -> list[int]:
+def _descendant_pids() -> list[int]:
     """Our children and theirs; whoever lost its parent has become ours."""
     children: dict[int, list[int]] = {}
-    for process in Path("/proc").glob("[0-9]*") if LINUX else ():
+    for process in Path("/proc").glob("[0-9]*") if RUNS_ON_LINUX else ():
         with contextlib.suppress(OSError):
             parent = (process / "stat").read_bytes().rpartition(b")")[2].split()[1]
             children.setdefault(int(parent), []).append(int(process.name))
@@ -134,50 +134,50 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _begin(told: int) -> None:
+def _prepare_agent_process(told: int) -> None:
     """What an agent does before it is the agent: says who it is, in case that it outlives us, and dies with us if it can."""
     os.write(told, b"%d\n" % os.getpid())
-    if LINUX:
-        _prctl(SET_PDEATHSIG, signal.SIGKILL)
+    if RUNS_ON_LINUX:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 # ---- one agent
 
 
-class Unwanted(Exception):
+class AgentCancelled(Exception):
     """Nobody waits for the answer any more."""
 
 
-def kept(order: dict[str, Any], home: Path) -> dict[str, Any]:
+def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
     """Let the agent work on a copy of its workspace; what it printed and changed."""
-    before = workspaces.files(order["workspace"])
-    if order["digest"] and workspaces.digest(before) != order["digest"]:
+    before = workspaces.workspace_files(order["workspace"])
+    if order["digest"] and workspaces.workspace_digest(before) != order["digest"]:
         raise InputError(f"{order['workspace']} changed since the eval set was loaded; start anew")
     copy = home / "workspace"
     copy.mkdir()
     extra = {path: base64.b64decode(content) for path, content in order["files"].items()}
-    workspaces.write(workspaces.added(before, extra), copy)
-    everything, output = Kept(KEPT), Kept(KEPT_OUTPUT)
+    workspaces.write_files(workspaces.with_added_files(before, extra), copy)
+    everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
     with tempfile.TemporaryFile(dir=home) as prompt:
         prompt.write(order["prompt"].encode("utf-8", "replace"))
         prompt.seek(0)
         began = time.monotonic()
-        agent = _started(order, copy, prompt)
+        agent = _start_agent(order, copy, prompt)
         try:
-            in_time = _ended(agent, began + order["time_limit"], everything, output)
+            in_time = _wait_for_agent(agent, began + order["time_limit"], everything, output)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(agent.pid, signal.SIGKILL)
             agent.wait()
             seconds = time.monotonic() - began
-            end_family()
+            kill_descendants()
     # not made before, because an agent may remove whatever it finds
     home.mkdir(exist_ok=True)
-    changed = workspaces.change(before, copy, Path(tempfile.mkdtemp(dir=home)), ignoring=order["files"])
+    changed = workspaces.workspace_change(before, copy, Path(tempfile.mkdtemp(dir=home)), ignoring=order["files"])
     return {
         # of what it did not add, the original is ours to begin with
         "patch": "\n".join(
-            _without(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n")
+            _redacted(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n")
         ),
         "left_out": changed.left_out,
         "transcript": everything.text(order["secrets"]),
@@ -188,7 +188,7 @@ def kept(order: dict[str, Any], home: Path) -> dict[str, Any]:
     }
 
 
-def _started(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:
     told = os.dup(1)
     try:
         return subprocess.Popen(
@@ -200,7 +200,7 @@ def _started(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=lambda: _begin(told),  # noqa: PLW1509  this process has one thread
+            preexec_fn=lambda: _prepare_agent_process(told),  # noqa: PLW1509  this process has one thread
         )
     except OSError as error:
         raise InputError(f"{order['argv'][0]} cannot be started: {error.strerror}") from None
@@ -208,7 +208,9 @@ def _started(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess
         os.close(told)
 
 
-def _ended(agent: subprocess.Popen[bytes], deadline: float, everything: Kept, output: Kept) -> bool:
+def _wait_for_agent(
+    agent: subprocess.Popen[bytes], deadline: float, everything: HeadTailBuffer, output: HeadTailBuffer
+) -> bool:
     """Listen to an agent until it ends, or until its time is over; raises Unwanted when nobody waits any more."""
     watched = os.pidfd_open(agent.pid) if hasattr(os, "pidfd_open") else None
     waiting = select.poll()
@@ -225,7 +227,7 @@ def _ended(agent: subprocess.Popen[bytes], deadline: float, everything: Kept, ou
     def listen(number: int) -> bool:
         """Whether something was printed there."""
         try:
-            piece = os.read(number, PIECE)
+            piece = os.read(number, PIPE_READ_BYTES)
         except BlockingIOError:
             return False
         if not piece:
@@ -239,10 +241,10 @@ def _ended(agent: subprocess.Popen[bytes], deadline: float, everything: Kept, ou
 
     try:
         while (left := deadline - time.monotonic()) > 0:
-            pause = min(left, 3600 if watched is not None else LOOK)
+            pause = min(left, 3600 if watched is not None else AGENT_POLL_SECONDS)
             ready = {number for number, _ in waiting.poll(pause * 1000)}
             if 0 in ready:
-                raise Unwanted
+                raise AgentCancelled
             for number in sorted(ready & set(streams)):
                 listen(number)
             if agent.poll() is not None:
@@ -260,7 +262,7 @@ def _ended(agent: subprocess.Popen[bytes], deadline: float, everything: Kept, ou
             os.close(watched)
 
 
-def remove(home: Path) -> None:
+def remove_folder(home: Path) -> None:
     """Remove a folder, however deep and locked what is in it."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(home)
@@ -276,31 +278,31 @@ def main() -> None:
     # make the agent ignore it as well
     for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent, lambda *_: None)
-    if LINUX:
-        _prctl(SET_CHILD_SUBREAPER, 1)
+    if RUNS_ON_LINUX:
+        _prctl(PR_SET_CHILD_SUBREAPER, 1)
     # by its number: nothing may be read ahead, because what comes later is the end
-    length = int.from_bytes(_exactly(8), "big")
-    order = json.loads(_exactly(length))
+    length = int.from_bytes(_read_exactly(8), "big")
+    order = json.loads(_read_exactly(length))
     home = Path(order["home"])
     home.mkdir(0o700)
     try:
-        told = json.dumps(kept(order, home)).encode()
-    except Unwanted:
+        told = json.dumps(run_agent(order, home)).encode()
+    except AgentCancelled:
         told = b""
     except InputError as error:
         told = json.dumps({"error": str(error)}).encode()
     except OSError as error:
         told = json.dumps({"broken": str(error)}).encode()
     finally:
-        end_family()
-        remove(home)
+        kill_descendants()
+        remove_folder(home)
     sys.stdout.buffer.write(told)
 
 
-def _exactly(length: int) -> bytes:
+def _read_exactly(length: int) -> bytes:
     pieces = bytearray()
     while len(pieces) < length:
-        piece = os.read(0, min(PIECE, length - len(pieces)))
+        piece = os.read(0, min(PIPE_READ_BYTES, length - len(pieces)))
         if not piece:
             sys.exit(1)
         pieces += piece

@@ -27,22 +27,29 @@ import msgspec
 
 import steelyard
 from steelyard.errors import InputError, ProviderError, Rejected
-from steelyard.protocols import Offer, Provider, ProviderSettings
+from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.agent import workspaces
-from steelyard.providers.agent.keeper import remove
+from steelyard.providers.agent.keeper import remove_folder
 from steelyard.records import Answer, Attempt, Cost, is_secret
 
-KEEPER = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
-PATIENCE = 60
+KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
+KEEPER_CLEANUP_TIMEOUT_SECONDS = 60
 """Seconds in which a keeper must have cleaned up behind an agent that nobody wants any more."""
-INTERPRETER = re.compile(r"(?:python|node|deno|bun|ruby|perl|bash|dash|zsh|sh)[\d.]*")
-REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_PREFIX")
+INTERPRETER_NAME = re.compile(r"(?:python|node|deno|bun|ruby|perl|bash|dash|zsh|sh)[\d.]*")
+GIT_REPOSITORY_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_PREFIX",
+)
 """Names in our environment that would lead an agent's git to a repository of the user's."""
-LINES = 1000
+MAX_USAGE_SEARCH_LINES = 1000
 """Lines of output in which its usage is looked for, from the last one back."""
 
 
-class Agent:
+class AgentProvider:
     """One program, started once per attempt in a fresh copy of the case's workspace."""
 
     at_once = max(2, os.cpu_count() or 2)
@@ -74,7 +81,7 @@ class Agent:
         for path in files:
             workspaces.check_path(path)
         if shutil.which("git") is None:
-            raise InputError(f"{self._name}: {workspaces.NO_GIT}")
+            raise InputError(f"{self._name}: {workspaces.GIT_MISSING_MESSAGE}")
         self._environment = dict(environment)
         self._files = {
             path: base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
@@ -90,7 +97,7 @@ class Agent:
             raise InputError(f"{self._name}: no such program; give a name on PATH or a path, such as agent:./agent.sh")
         found = [os.path.abspath(program), *words[1:]]  # noqa: PTH100  a link may be known by its own name alone
         place = next((number for number, word in enumerate(found) if number and not word.startswith("-")), 0)
-        is_script = INTERPRETER.fullmatch(Path(name).name) and place and found[place - 1] not in ("-c", "-e", "-m")
+        is_script = INTERPRETER_NAME.fullmatch(Path(name).name) and place and found[place - 1] not in ("-c", "-e", "-m")
         if is_script and os.path.isfile(folder / found[place]):  # noqa: PTH113  Path's own raises for a name that is too long
             found[place] = os.path.abspath(folder / found[place])  # noqa: PTH100
         return found
@@ -98,7 +105,7 @@ class Agent:
     async def ask(self, attempt: Attempt) -> Answer:
         case = attempt.case
         home = Path(tempfile.gettempdir(), f"steelyard-agent-{secrets.token_hex(8)}")
-        inherited = {name: value for name, value in os.environ.items() if name not in REPOSITORY}
+        inherited = {name: value for name, value in os.environ.items() if name not in GIT_REPOSITORY_VARIABLES}
         environment = {
             **inherited,
             "STEELYARD_CASE": case.id,
@@ -119,7 +126,7 @@ class Agent:
         }
         # files instead of pipes: nothing to drain while we wait for the keeper's end
         with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as complaints:
-            await _kept(json.dumps(order).encode(), home, told, complaints)
+            await _run_keeper(json.dumps(order).encode(), home, told, complaints)
             return self._answer(_content(told), _content(complaints))
 
     def _answer(self, told: bytes, complaints: bytes) -> Answer:
@@ -150,8 +157,8 @@ class Agent:
     def available(self, case: str) -> None:  # noqa: ARG002  an agent works on anything
         return None
 
-    async def offers(self) -> list[Offer]:
-        return [Offer(self._name)]
+    async def offers(self) -> list[OfferedModel]:
+        return [OfferedModel(self._name)]
 
     async def close(self) -> None:
         pass
@@ -163,11 +170,11 @@ def _secrets(environment: Mapping[str, str]) -> list[str]:
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
-async def _kept(order: bytes, home: Path, told: IO[bytes], complaints: IO[bytes]) -> None:
+async def _run_keeper(order: bytes, home: Path, told: IO[bytes], complaints: IO[bytes]) -> None:
     """Let a keeper carry out an order; when this ends, however it ends, nothing of the agent is left."""
     root = str(Path(steelyard.__file__).parent.parent)
     keeper = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", KEEPER, root),
+        *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", KEEPER_SCRIPT, root),
         stdin=asyncio.subprocess.PIPE,
         stdout=told,
         stderr=complaints,
@@ -185,12 +192,12 @@ async def _kept(order: bytes, home: Path, told: IO[bytes], complaints: IO[bytes]
         # its end tells the keeper that nobody waits any more
         stdin.close()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(keeper.wait(), PATIENCE)
+            await asyncio.wait_for(keeper.wait(), KEEPER_CLEANUP_TIMEOUT_SECONDS)
         if keeper.returncode != 0:
-            await _in_its_place(keeper, home, told)
+            await _clean_up_after_keeper(keeper, home, told)
 
 
-async def _in_its_place(keeper: asyncio.subprocess.Process, home: Path, told: IO[bytes]) -> None:
+async def _clean_up_after_keeper(keeper: asyncio.subprocess.Process, home: Path, told: IO[bytes]) -> None:
     """Clean up behind an agent whose keeper was killed, or hangs; who had left the agent's own group goes on."""
     with contextlib.suppress(ProcessLookupError):
         keeper.kill()
@@ -199,7 +206,7 @@ async def _in_its_place(keeper: asyncio.subprocess.Process, home: Path, told: IO
     if agent.isdigit():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(int(agent), signal.SIGKILL)
-    remove(home)
+    remove_folder(home)
 
 
 def _content(file: IO[bytes]) -> bytes:
@@ -217,7 +224,7 @@ def usage(output: str) -> dict[str, Any]:
     {'input_tokens': 12, 'output_tokens': 3}
     """
     for said in _objects(output):
-        found = _used(said)
+        found = _usage_fields(said)
         if found:
             return found
     return {}
@@ -228,7 +235,7 @@ def _objects(output: str) -> list[dict[str, Any]]:
     whole = _decoded(output)
     if whole is not None:
         return [said for said in reversed(whole if isinstance(whole, list) else [whole]) if isinstance(said, dict)]
-    lines = (line.strip() for line in reversed(output.splitlines()[-LINES:]))
+    lines = (line.strip() for line in reversed(output.splitlines()[-MAX_USAGE_SEARCH_LINES:]))
     found = (_decoded(line) for line in lines if line.startswith("{"))
     return [said for said in found if isinstance(said, dict)]
 
@@ -240,15 +247,23 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _used(said: dict[str, Any]) -> dict[str, Any]:
+def _usage_fields(said: dict[str, Any]) -> dict[str, Any]:
     told = said.get("usage")
     counted: dict[str, Any] = told if isinstance(told, dict) else said
     given = _count(counted, "input_tokens", "prompt_tokens")
     read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
     # where these two are told, they are counted beside the input, elsewhere as a part of it
     taken = None if given is None else given + (read or 0) + (written or 0)
-    inside = [_inside(counted, "prompt_tokens_details"), _inside(counted, "input_tokens_details"), counted]
-    thought = [_inside(counted, "completion_tokens_details"), _inside(counted, "output_tokens_details"), counted]
+    inside = [
+        _nested_object(counted, "prompt_tokens_details"),
+        _nested_object(counted, "input_tokens_details"),
+        counted,
+    ]
+    thought = [
+        _nested_object(counted, "completion_tokens_details"),
+        _nested_object(counted, "output_tokens_details"),
+        counted,
+    ]
     cached = [_count(part, "cached_tokens", "cached_input_tokens") for part in inside]
     found = {
         "input_tokens": taken,
@@ -260,7 +275,7 @@ def _used(said: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _inside(said: dict[str, Any], name: str) -> dict[str, Any]:
+def _nested_object(said: dict[str, Any], name: str) -> dict[str, Any]:
     part = said.get(name)
     return part if isinstance(part, dict) else {}
 
@@ -283,4 +298,4 @@ def _cost(said: dict[str, Any]) -> Cost | None:
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
     """A program that works in a copy of each case's workspace."""
-    return {model: Agent(model, environment=settings.environment, time_limit=settings.time_limit_secs)}
+    return {model: AgentProvider(model, environment=settings.environment, time_limit=settings.time_limit_secs)}

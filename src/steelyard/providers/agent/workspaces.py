@@ -19,20 +19,20 @@ from typing import NamedTuple
 
 from steelyard.errors import InputError, printable
 
-MOST_FILES = 10_000
-MOST_BYTES = 64 << 20
+MAX_WORKSPACE_FILES = 10_000
+MAX_WORKSPACE_BYTES = 64 << 20
 """What a workspace may hold: a copy of it is made for every attempt, and one more for every verdict."""
-MOST_CHANGED = 16 << 20
+MAX_CHANGED_BYTES = 16 << 20
 """Bytes of changed files that fit into a patch."""
-LONGEST_PATCH = 32 << 20
-PATIENCE = 60
+MAX_PATCH_CHARACTERS = 32 << 20
+GIT_TIMEOUT_SECONDS = 60
 """Seconds that git may take for any one thing."""
-PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
+GIT_MODE_FILE, GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK = "100644", "100755", "120000"
 """What a file is, in the words of git."""
-NEVER = frozenset({".git", "__pycache__"})
+EXCLUDED_FOLDERS = frozenset({".git", "__pycache__"})
 """Folders that are no part of a workspace: neither the history of the files nor what Python remembers of them."""
-NO_GIT = "git is not installed; get it with: apt install git, brew install git, or your system's package (see steelyard doctor)"
-CLEAN = {
+GIT_MISSING_MESSAGE = "git is not installed; get it with: apt install git, brew install git, or your system's package (see steelyard doctor)"
+GIT_ENVIRONMENT = {
     "HOME": "/nonexistent",
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -44,19 +44,19 @@ CLEAN = {
 """The environment of git: nobody's settings, hooks or questions."""
 
 
-class File(NamedTuple):
+class GitFile(NamedTuple):
     """A file as git sees it."""
 
     content: bytes
     """For a link the path that it points to."""
-    mode: str = PLAIN
+    mode: str = GIT_MODE_FILE
 
 
-Files = Mapping[str, File]
+WorkspaceFiles = Mapping[str, GitFile]
 """The files of a workspace by their paths in it; as in git, an empty folder is nothing."""
 
 
-class Change(NamedTuple):
+class WorkspaceChange(NamedTuple):
     """What became of a workspace."""
 
     patch: str
@@ -68,9 +68,9 @@ class Change(NamedTuple):
 # ---- where a workspace is
 
 
-def located(workspace: str, beside: Path) -> str:
+def resolve_workspace(workspace: str, beside: Path) -> str:
     """The same workspace with an absolute path, and its commit by its full name; raises InputError when it is not there."""
-    folder, commit = _taken_apart(str(beside / workspace))
+    folder, commit = _split_commit(str(beside / workspace))
     if not folder.is_dir():
         raise InputError(f"{printable(str(folder))} is no folder; name one beside the file, or FOLDER@COMMIT")
     if not commit:
@@ -86,7 +86,7 @@ def located(workspace: str, beside: Path) -> str:
     return f"{os.path.abspath(folder)}@{full.decode().strip()}"  # noqa: PTH100
 
 
-def _taken_apart(workspace: str) -> tuple[Path, str]:
+def _split_commit(workspace: str) -> tuple[Path, str]:
     """The folder and the commit of FOLDER@COMMIT; a folder that is called so is a folder."""
     folder, at, commit = workspace.rpartition("@")
     is_commit = bool(at and folder and commit) and not Path(workspace).is_dir()
@@ -106,11 +106,11 @@ def _is_in_repository(folder: Path) -> bool:
 # ---- what is in it
 
 
-def files(workspace: str) -> dict[str, File]:
+def workspace_files(workspace: str) -> dict[str, GitFile]:
     """The files of a folder or of FOLDER@COMMIT; an empty name stands for an empty folder."""
     if not workspace:
         return {}
-    folder, commit = _taken_apart(workspace)
+    folder, commit = _split_commit(workspace)
     if not folder.is_dir():
         raise InputError(f"{printable(str(folder))} is no folder any more")
     found = dict(sorted(_committed(folder, commit) if commit else _in_folder(folder)))
@@ -121,7 +121,7 @@ def files(workspace: str) -> dict[str, File]:
     return found
 
 
-def digest(found: Files) -> str:
+def workspace_digest(found: WorkspaceFiles) -> str:
     """Equal for equal files, wherever they lie."""
     total = hashlib.blake2b(digest_size=16)
     for path, file in sorted(found.items()):
@@ -130,19 +130,19 @@ def digest(found: Files) -> str:
     return total.hexdigest()
 
 
-def _in_folder(folder: Path) -> Iterator[tuple[str, File]]:
+def _in_folder(folder: Path) -> Iterator[tuple[str, GitFile]]:
     """What lies in a folder; a link is a link, and what is neither file nor folder is nothing."""
     count = size = 0
-    for path in _walked(folder):
-        file = read(folder, path, MOST_BYTES - size)
+    for path in _file_paths(folder):
+        file = read_file(folder, path, MAX_WORKSPACE_BYTES - size)
         if file is None:
             continue
         count, size = count + 1, size + len(file.content)
-        _bounded(count, size, folder)
+        _check_workspace_size(count, size, folder)
         yield path, file
 
 
-def _walked(folder: Path, below: str = "") -> Iterator[str]:
+def _file_paths(folder: Path, below: str = "") -> Iterator[str]:
     """The paths of everything below a folder that is no folder itself."""
     waiting = [below]
     while waiting:
@@ -153,7 +153,7 @@ def _walked(folder: Path, below: str = "") -> Iterator[str]:
             raise InputError(f"{printable(str(folder / here))} cannot be read: {error.strerror}") from None
         for entry in entries:
             path = f"{here}/{entry.name}" if here else entry.name
-            if entry.name.lower() in NEVER:
+            if entry.name.lower() in EXCLUDED_FOLDERS:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
@@ -161,7 +161,7 @@ def _walked(folder: Path, below: str = "") -> Iterator[str]:
                 yield path
 
 
-def read(folder: Path, path: str, most: int) -> File | None:
+def read_file(folder: Path, path: str, most: int) -> GitFile | None:
     """One file of a folder, reached through no link; None when it is not there, or neither file nor link."""
     if any((folder / above).is_symlink() for above in list(Path(path).parents)[:-1]):
         return None
@@ -169,7 +169,7 @@ def read(folder: Path, path: str, most: int) -> File | None:
     try:
         about = place.lstat()
         if stat.S_ISLNK(about.st_mode):
-            return File(os.fsencode(place.readlink()), LINK)
+            return GitFile(os.fsencode(place.readlink()), GIT_MODE_SYMLINK)
         if not stat.S_ISREG(about.st_mode):
             return None
         if about.st_size > most:
@@ -182,27 +182,27 @@ def read(folder: Path, path: str, most: int) -> File | None:
         if error.errno == errno.ENAMETOOLONG:
             return None
         raise InputError(f"{printable(str(place))} cannot be read: {error.strerror}") from None
-    return File(content, PROGRAM if about.st_mode & stat.S_IXUSR else PLAIN)
+    return GitFile(content, GIT_MODE_EXECUTABLE if about.st_mode & stat.S_IXUSR else GIT_MODE_FILE)
 
 
-def _bounded(count: int, size: int, where: Path) -> None:
-    if count > MOST_FILES:
+def _check_workspace_size(count: int, size: int, where: Path) -> None:
+    if count > MAX_WORKSPACE_FILES:
         raise InputError(
-            f"{printable(str(where))}: more than {MOST_FILES:,} files; a workspace is copied for every attempt, so name a "
+            f"{printable(str(where))}: more than {MAX_WORKSPACE_FILES:,} files; a workspace is copied for every attempt, so name a "
             "smaller folder, or FOLDER@COMMIT, which has no build products"
         )
-    if size > MOST_BYTES:
+    if size > MAX_WORKSPACE_BYTES:
         raise InputError(f"{printable(str(where))}: {_too_large()}")
 
 
 def _too_large() -> str:
-    return f"more than {MOST_BYTES >> 20} MB; a workspace is copied for every attempt, so name a smaller one"
+    return f"more than {MAX_WORKSPACE_BYTES >> 20} MB; a workspace is copied for every attempt, so name a smaller one"
 
 
 # ---- commits
 
 
-def _committed(folder: Path, commit: str) -> Iterator[tuple[str, File]]:
+def _committed(folder: Path, commit: str) -> Iterator[tuple[str, GitFile]]:
     """What a commit has in this folder, byte by byte: no filter and no attribute of the repository changes it."""
     listed = git("ls-tree", "-r", "-z", "-l", commit, within=folder)
     entries = []
@@ -213,11 +213,11 @@ def _committed(folder: Path, commit: str) -> Iterator[tuple[str, File]]:
             continue
         mode, _, name, length = about.decode().split()
         parts = os.fsdecode(path).split("/")
-        if any(part in ("..", "") or part.lower() in NEVER for part in parts):
+        if any(part in ("..", "") or part.lower() in EXCLUDED_FOLDERS for part in parts):
             continue
         entries.append(("/".join(parts), mode, name))
         size += int(length)
-        _bounded(len(entries), size, folder)
+        _check_workspace_size(len(entries), size, folder)
     if not entries:
         raise InputError(f"commit {printable(commit)} has no files in {printable(str(folder))}")
     wanted = "".join(f"{name}\n" for _, _, name in entries)
@@ -226,7 +226,12 @@ def _committed(folder: Path, commit: str) -> Iterator[tuple[str, File]]:
         header = told.readline().split()
         if len(header) != 3:
             raise InputError(f"commit {printable(commit)}: {printable(file)} is not in the repository")
-        yield file, File(told.read(int(header[2])), mode if mode in (PROGRAM, LINK) else PLAIN)
+        yield (
+            file,
+            GitFile(
+                told.read(int(header[2])), mode if mode in (GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK) else GIT_MODE_FILE
+            ),
+        )
         told.read(1)
 
 
@@ -248,16 +253,18 @@ def git(*arguments: str, within: Path, stdin: bytes = b"", repository: Path | No
         ran = subprocess.run(
             command,
             cwd=within,
-            env={"PATH": os.environ.get("PATH", os.defpath), **CLEAN, **named},
+            env={"PATH": os.environ.get("PATH", os.defpath), **GIT_ENVIRONMENT, **named},
             input=stdin,
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=GIT_TIMEOUT_SECONDS,
             check=False,
         )
     except FileNotFoundError:
-        raise InputError(f"{printable(str(within))} is gone" if shutil.which("git") else NO_GIT) from None
+        raise InputError(f"{printable(str(within))} is gone" if shutil.which("git") else GIT_MISSING_MESSAGE) from None
     except subprocess.TimeoutExpired:
-        raise InputError(f"git {arguments[0]} took more than {PATIENCE} s in {printable(str(within))}") from None
+        raise InputError(
+            f"git {arguments[0]} took more than {GIT_TIMEOUT_SECONDS} s in {printable(str(within))}"
+        ) from None
     if ran.returncode:
         said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
         raise InputError(f"git {arguments[0]}: {printable(said[-1]) if said else f'exit code {ran.returncode}'}")
@@ -267,7 +274,7 @@ def git(*arguments: str, within: Path, stdin: bytes = b"", repository: Path | No
 # ---- copies
 
 
-def write(found: Files, folder: Path) -> None:
+def write_files(found: WorkspaceFiles, folder: Path) -> None:
     """Put the files into a folder that holds nothing in their place."""
     made = set()
     for path, file in found.items():
@@ -275,15 +282,15 @@ def write(found: Files, folder: Path) -> None:
         if place.parent not in made:
             place.parent.mkdir(parents=True, exist_ok=True)
             made.add(place.parent)
-        if file.mode == LINK:
+        if file.mode == GIT_MODE_SYMLINK:
             place.symlink_to(os.fsdecode(file.content))
         else:
-            mode = 0o755 if file.mode == PROGRAM else 0o644
+            mode = 0o755 if file.mode == GIT_MODE_EXECUTABLE else 0o644
             with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as opened:  # noqa: PTH123
                 opened.write(file.content)
 
 
-def added(found: Files, extra: Mapping[str, str | bytes]) -> dict[str, File]:
+def with_added_files(found: WorkspaceFiles, extra: Mapping[str, str | bytes]) -> dict[str, GitFile]:
     """The files with others put over them; a text that begins with `#!` is a program."""
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in extra.items()}
     taken = {*found, *contents}
@@ -292,7 +299,10 @@ def added(found: Files, extra: Mapping[str, str | bytes]) -> dict[str, File]:
         below = [other for other in found if other.startswith(f"{path}/")]
         if above or below:
             raise InputError(f"{printable(path)} cannot be added: {printable((above or below)[0])} is in its way")
-    fresh = {path: File(content, PROGRAM if content.startswith(b"#!") else PLAIN) for path, content in contents.items()}
+    fresh = {
+        path: GitFile(content, GIT_MODE_EXECUTABLE if content.startswith(b"#!") else GIT_MODE_FILE)
+        for path, content in contents.items()
+    }
     return dict(sorted({**found, **fresh}.items()))
 
 
@@ -301,11 +311,11 @@ def check_path(path: str) -> None:
     plain = Path(path)
     if str(plain) != path or path == "." or plain.is_absolute() or ".." in plain.parts or not path.isprintable():
         raise InputError(f"{path!r:.200} is no plain path below the folder; write it like docs/style.md")
-    if NEVER & {part.lower() for part in plain.parts}:
-        raise InputError(f"{path!r:.200}: {' and '.join(sorted(NEVER))} are no part of a workspace")
+    if EXCLUDED_FOLDERS & {part.lower() for part in plain.parts}:
+        raise InputError(f"{path!r:.200}: {' and '.join(sorted(EXCLUDED_FOLDERS))} are no part of a workspace")
 
 
-def archive(found: Files) -> bytes:
+def tar_archive(found: WorkspaceFiles) -> bytes:
     """The files as a tar archive, the same bytes for the same files."""
     import tarfile
 
@@ -315,11 +325,11 @@ def archive(found: Files) -> bytes:
             entry = tarfile.TarInfo(path)
             # long ago, so that whatever is changed later is newer
             entry.mtime = 1_000_000_000
-            if file.mode == LINK:
+            if file.mode == GIT_MODE_SYMLINK:
                 entry.type, entry.linkname = tarfile.SYMTYPE, os.fsdecode(file.content)
                 tar.addfile(entry)
             else:
-                entry.mode, entry.size = 0o755 if file.mode == PROGRAM else 0o644, len(file.content)
+                entry.mode, entry.size = 0o755 if file.mode == GIT_MODE_EXECUTABLE else 0o644, len(file.content)
                 tar.addfile(entry, io.BytesIO(file.content))
     return packed.getvalue()
 
@@ -327,7 +337,9 @@ def archive(found: Files) -> bytes:
 # ---- changes
 
 
-def change(before: Files, folder: Path, scratch: Path, *, ignoring: Collection[str] = ()) -> Change:
+def workspace_change(
+    before: WorkspaceFiles, folder: Path, scratch: Path, *, ignoring: Collection[str] = ()
+) -> WorkspaceChange:
     """What became of the files in a folder, as a git patch; `scratch` is an empty folder for git's own use.
 
     As in git, a new file counts unless the folder's own .gitignore names it, and a file that was there before always does.
@@ -337,23 +349,23 @@ def change(before: Files, folder: Path, scratch: Path, *, ignoring: Collection[s
     is_there = folder.is_dir() and not folder.is_symlink()
     if is_there:
         _unlock(folder)
-    new, unseen = _new(folder, repository) if is_there else (set(), "")
-    old_files, new_files, left_out, room = {}, {}, [unseen] if unseen else [], MOST_CHANGED
+    new, unseen = _new_files(folder, repository) if is_there else (set(), "")
+    old_files, new_files, left_out, room = {}, {}, [unseen] if unseen else [], MAX_CHANGED_BYTES
     for path in sorted({*before, *new} - set(ignoring)):
         was = before.get(path)
         size = _size(folder / path) if is_there else 0
         if size > max(room, 0 if was is None else len(was.content)):
-            left_out.append(f"{printable(path)} ({_told(size)})")
+            left_out.append(f"{printable(path)} ({_size_text(size)})")
             continue
         try:
-            now = read(folder, path, size) if is_there else None
+            now = read_file(folder, path, size) if is_there else None
         except InputError:
             left_out.append(f"{printable(path)} (unreadable)")
             continue
         if now == was:
             continue
-        if now is not None and (len(now.content) > room or (now.mode == LINK and not _is_text(now))):
-            left_out.append(f"{printable(path)} ({_told(size)})")
+        if now is not None and (len(now.content) > room or (now.mode == GIT_MODE_SYMLINK and not _is_text(now))):
+            left_out.append(f"{printable(path)} ({_size_text(size)})")
             continue
         if was is not None:
             old_files[path] = was
@@ -361,9 +373,9 @@ def change(before: Files, folder: Path, scratch: Path, *, ignoring: Collection[s
             new_files[path] = now
             room -= len(now.content)
     patch = _patch(old_files, new_files, repository)
-    if len(patch) > LONGEST_PATCH:
-        return Change("", (f"the whole patch ({_told(len(patch))})",))
-    return Change(patch, tuple(left_out))
+    if len(patch) > MAX_PATCH_CHARACTERS:
+        return WorkspaceChange("", (f"the whole patch ({_size_text(len(patch))})",))
+    return WorkspaceChange(patch, tuple(left_out))
 
 
 def _unlock(folder: Path) -> None:
@@ -378,7 +390,7 @@ def _unlock(folder: Path) -> None:
             continue  # another user's, or too deep: it is no part of a patch
 
 
-def _new(folder: Path, repository: Path) -> tuple[set[str], str]:
+def _new_files(folder: Path, repository: Path) -> tuple[set[str], str]:
     """The files that git would add, also where they lie in a repository of their own; and what is not among them."""
     try:
         listed = git("ls-files", "-z", "--others", "--exclude-standard", within=folder, repository=repository)
@@ -387,11 +399,11 @@ def _new(folder: Path, repository: Path) -> tuple[set[str], str]:
     found: set[str] = set()
     for path in map(os.fsdecode, filter(None, listed.split(b"\0"))):
         if path.endswith("/"):
-            found.update(_walked(folder, path.rstrip("/")))
-        elif NEVER.isdisjoint(part.lower() for part in path.split("/")):
+            found.update(_file_paths(folder, path.rstrip("/")))
+        elif EXCLUDED_FOLDERS.isdisjoint(part.lower() for part in path.split("/")):
             found.add(path)
-        if len(found) > MOST_FILES:
-            return set(), f"new files (more than {MOST_FILES:,})"
+        if len(found) > MAX_WORKSPACE_FILES:
+            return set(), f"new files (more than {MAX_WORKSPACE_FILES:,})"
     return found, ""
 
 
@@ -402,18 +414,18 @@ def _size(place: Path) -> int:
         return 0
 
 
-def _told(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
 
 
-def _is_text(file: File | None) -> bool:
+def _is_text(file: GitFile | None) -> bool:
     try:
         return file is None or file.content.decode() is not None
     except UnicodeDecodeError:
         return False
 
 
-def _patch(before: Files, after: Files, repository: Path) -> str:
+def _patch(before: WorkspaceFiles, after: WorkspaceFiles, repository: Path) -> str:
     """The way from one tree to the other, in characters: what is no UTF-8 is put as git puts binary files."""
     as_text = {path for path in (*before, *after) if _is_text(before.get(path)) and _is_text(after.get(path))}
     everything_binary = repository / "binary"
@@ -424,7 +436,7 @@ def _patch(before: Files, after: Files, repository: Path) -> str:
         if not any(sides):
             continue
         name = "text" if is_text else "binary"
-        stream = b"".join(_imported(f"{name}-{number}", side) for number, side in enumerate(sides))
+        stream = b"".join(_fast_import_commit(f"{name}-{number}", side) for number, side in enumerate(sides))
         git("fast-import", "--quiet", within=repository, stdin=stream)
         wanted = (
             "-r",
@@ -440,7 +452,7 @@ def _patch(before: Files, after: Files, repository: Path) -> str:
     return patch.decode()
 
 
-def _imported(name: str, side: Files) -> bytes:
+def _fast_import_commit(name: str, side: WorkspaceFiles) -> bytes:
     """A commit of these files, as `git fast-import` reads it."""
     pieces = [b"commit refs/heads/%s\ncommitter - <-> 0 +0000\ndata 0\n" % name.encode()]
     for path, file in side.items():

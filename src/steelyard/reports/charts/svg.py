@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup, escape
 
-ELEMENTS = frozenset(("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "defs", "clipPath"))
-ATTRIBUTES = frozenset(
+ALLOWED_SVG_ELEMENTS = frozenset(("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "defs", "clipPath"))
+ALLOWED_SVG_ATTRIBUTES = frozenset(
     (
         *("clip-path", "cx", "cy", "d", "dx", "dy", "fill", "fill-opacity", "font-size", "font-style", "font-weight"),
         *("height", "id", "opacity", "r", "stroke", "stroke-dasharray", "stroke-linecap", "stroke-linejoin"),
@@ -19,25 +19,25 @@ ATTRIBUTES = frozenset(
 )
 """What a drawing needs; whatever else its maker writes is left out, and all that could be followed or run is among it."""
 
-_LONG = re.compile(r"-?\d+\.\d{3,}")
+_LONG_DECIMAL_PATTERN = re.compile(r"-?\d+\.\d{3,}")
 
 
-SCALE = 1.25
+SVG_SCALE = 1.25
 """Pixels of a page per pixel of a drawing: its letters are made for a denser page."""
 
 
-WIDE = 500
+WIDE_SVG_PIXELS = 500
 """A drawing of more pixels wants the width of the page."""
 
 
-class Drawing(NamedTuple):
+class InlineSvg(NamedTuple):
     """An element of a page."""
 
     markup: Markup
     is_wide: bool
 
 
-def inline(drawing: bytes, name: str, title: str, description: str) -> Drawing:
+def inline_svg(drawing: bytes, name: str, title: str, description: str) -> InlineSvg:
     """An SVG file as an element of a page, under a name that no other drawing of the page has.
 
     Colours stay as they are: the page's style says what becomes of each in light, in dark and on paper.
@@ -47,16 +47,20 @@ def inline(drawing: bytes, name: str, title: str, description: str) -> Drawing:
     said = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>').format(name, title, description)
     head = Markup(
         '<svg role="img" aria-labelledby="{0}-title" aria-describedby="{0}-desc" width="{1}" height="{2}" viewBox="{3}">'
-    ).format(name, round(width * SCALE), round(height * SCALE), f"0 0 {width:g} {height:g}")
+    ).format(name, round(width * SVG_SCALE), round(height * SVG_SCALE), f"0 0 {width:g} {height:g}")
     whole = Markup("").join([head, said, *(_element(child, name) for child in root), Markup("</svg>")])
-    return Drawing(whole, width > WIDE)
+    return InlineSvg(whole, width > WIDE_SVG_PIXELS)
 
 
 def _element(element: ElementTree.Element, name: str) -> Markup:
     tag = element.tag.rpartition("}")[2]
-    if tag not in ELEMENTS or _is_unseen(tag, element):
+    if tag not in ALLOWED_SVG_ELEMENTS or _is_unseen(tag, element):
         return Markup("")
-    kept = {key: value for key, value in element.attrib.items() if key in ATTRIBUTES and not _is_default(key, value)}
+    kept = {
+        key: value
+        for key, value in element.attrib.items()
+        if key in ALLOWED_SVG_ATTRIBUTES and not _is_default(key, value)
+    }
     attributes = Markup("").join(Markup(' {}="{}"').format(key, _value(key, kept[key], name)) for key in kept)
     inside = Markup("").join([escape(element.text or ""), *(_element(child, name) for child in element)])
     if tag == "g" and not inside:
@@ -84,4 +88,4 @@ def _value(key: str, value: str, name: str) -> str:
         return f"{name}-{value}"
     if key == "clip-path":
         return re.sub(r"url\(#", f"url(#{name}-", value)
-    return _LONG.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)
+    return _LONG_DECIMAL_PATTERN.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), value)

@@ -12,43 +12,43 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.errors import InputError
 from steelyard.reports.figures import counted, dollars, line, points, rate
-from steelyard.reports.tiers import graded
-from steelyard.tiers.rubrics import GRADES
+from steelyard.reports.tiers import grade_text
+from steelyard.tiers.rubrics import GRADE_THRESHOLDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from steelyard.tiers.analysis import Analysis, ModelAnalysis, TierAnalysis
+    from steelyard.tiers.analysis import ExperimentAnalysis, ModelAnalysis, TierAnalysis
 
     Spec = dict[str, Any]
     Row = dict[str, Any]
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-VERSION = "5.21"
+VEGA_LITE_SCHEMA_URL = "https://vega.github.io/schema/vega-lite/v5.json"
+VEGA_LITE_VERSION = "5.21"
 """The Vega-Lite by which pictures are made: the last of its version 5."""
-PICTURES = ("svg", "png")
-SHARPNESS = 2
+CHART_IMAGE_FORMATS = ("svg", "png")
+PNG_SCALE = 2
 """Pixels of a PNG per pixel of the chart."""
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GREY, LIGHT, DARK = "#767676", "#D9D9D9", "#262626"
-MOST = 60
+CHART_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CHART_GREY, CHART_LIGHT_GREY, CHART_DARK_GREY = "#767676", "#D9D9D9", "#262626"
+MAX_CHART_TIERS = 60
 """Tiers of all models together in one chart; more cannot be told apart."""
-BINS = 20
+SCORE_BINS = 20
 """Of the distribution of scores: thresholds of grades lie between two of them."""
-FARTHEST = 2.5
+MAX_INTERVAL_RATIO = 2.5
 """An interval is drawn as far as so many times the greatest value; from there on it is an arrow."""
-WIDE = 10
+LOG_SCALE_RATIO = 10
 """Where the greatest value is more than so many times the least, the scale is logarithmic."""
-ABREAST = 3
+MAX_LABELLED_MODELS = 3
 """Models of which each dot is labelled; with more, labels would cover each other."""
-LETTERS = 40
+MAX_TIER_CHART_NAME_CHARACTERS = 40
 """Of a name."""
 
 
-def charts(analysis: Analysis) -> dict[str, Spec]:
+def charts(analysis: ExperimentAnalysis) -> dict[str, Spec]:
     """All charts that there is something to draw in, by name."""
-    drawn: dict[str, Callable[[Analysis], Spec | None]] = {
+    drawn: dict[str, Callable[[ExperimentAnalysis], Spec | None]] = {
         "pass-rate": pass_rates,
         "cost-of-pass": costs_of_pass,
         "scores": scores,
@@ -59,10 +59,10 @@ def charts(analysis: Analysis) -> dict[str, Spec]:
     return {name: spec for name, spec in found.items() if spec is not None}
 
 
-def rendered(spec: Spec, picture: Literal["svg", "png"]) -> bytes:
+def chart_image(spec: Spec, picture: Literal["svg", "png"]) -> bytes:
     """A chart as a picture; raises an InputError where the package that makes pictures is not installed."""
-    if picture not in PICTURES:
-        raise ValueError(f"a picture is one of {', '.join(PICTURES)}, got {picture!r}")
+    if picture not in CHART_IMAGE_FORMATS:
+        raise ValueError(f"a picture is one of {', '.join(CHART_IMAGE_FORMATS)}, got {picture!r}")
     try:
         import vl_convert
     except ImportError:
@@ -71,13 +71,13 @@ def rendered(spec: Spec, picture: Literal["svg", "png"]) -> bytes:
         ) from None
     # everything is in the specification, so nothing may be fetched
     if picture == "svg":
-        text: str = vl_convert.vegalite_to_svg(spec, vl_version=VERSION, allowed_base_urls=[])
+        text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE_VERSION, allowed_base_urls=[])
         return text.encode()
-    drawn: bytes = vl_convert.vegalite_to_png(spec, vl_version=VERSION, scale=SHARPNESS, allowed_base_urls=[])
+    drawn: bytes = vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE_VERSION, scale=PNG_SCALE, allowed_base_urls=[])
     return drawn
 
 
-def pass_rates(analysis: Analysis) -> Spec | None:
+def pass_rates(analysis: ExperimentAnalysis) -> Spec | None:
     """The pass rate of each tier with its interval."""
     rows = [
         row | {"value": tier.pass_rate.value, "low": tier.pass_rate.low, "high": tier.pass_rate.high}
@@ -87,15 +87,15 @@ def pass_rates(analysis: Analysis) -> Spec | None:
     if not rows:
         return None
     axis = {"title": "pass rate (share of runs)", "format": ".0%"}
-    return _spec(
+    return _tier_chart_spec(
         analysis,
         "Pass rate by tier",
-        _listed(analysis, lambda tier: rate(tier.pass_rate)),
+        _tier_descriptions(analysis, lambda tier: rate(tier.pass_rate)),
         {
             "width": _width(analysis),
             "height": 240,
             "data": {"values": rows},
-            "encoding": _across(analysis),
+            "encoding": _tier_encoding(analysis),
             "layer": [
                 _interval({"field": "low", "axis": axis, "scale": {"domain": [0, 1]}}),
                 _dot("datum.value !== null"),
@@ -106,7 +106,7 @@ def pass_rates(analysis: Analysis) -> Spec | None:
     )
 
 
-def costs_of_pass(analysis: Analysis) -> Spec | None:
+def costs_of_pass(analysis: ExperimentAnalysis) -> Spec | None:
     """The cost of a pass of each tier with its interval; an arrow where it has no upper end, or one far off."""
     known = [(row, tier.cost_of_pass) for row, tier in _tiers(analysis)]
     known = [(row, price) for row, price in known if price.value is not None or price.infinite]
@@ -114,10 +114,10 @@ def costs_of_pass(analysis: Analysis) -> Spec | None:
     values = [(price.low if price.infinite else price.value) or 0.0 for _, price in known]
     if not any(values):
         return None
-    is_wide = max(values) > WIDE * min(values) > 0
+    is_wide = max(values) > LOG_SCALE_RATIO * min(values) > 0
     lows = [price.low for _, price in known if price.low]
     bottom = min(*values, *lows, max(values)) / 1.5 if is_wide else 0.0
-    highs = [min(FARTHEST * max(values), price.high) for _, price in known if price.high is not None]
+    highs = [min(MAX_INTERVAL_RATIO * max(values), price.high) for _, price in known if price.high is not None]
     # open intervals end a little higher than the highest dot
     top = max(*highs, 1.3 * max(values), 0.0)
     rows = []
@@ -141,15 +141,15 @@ def costs_of_pass(analysis: Analysis) -> Spec | None:
             else {"format": f"$,.{digits}f", "tickCount": 6}
         ),
     }
-    return _spec(
+    return _tier_chart_spec(
         analysis,
         "Cost of a pass by tier",
-        _listed(analysis, lambda tier: dollars(tier.cost_of_pass)),
+        _tier_descriptions(analysis, lambda tier: dollars(tier.cost_of_pass)),
         {
             "width": _width(analysis),
             "height": 240,
             "data": {"values": rows},
-            "encoding": _across(analysis),
+            "encoding": _tier_encoding(analysis),
             "layer": [
                 _interval({"field": "low", "axis": axis, "scale": scale}),
                 {
@@ -172,7 +172,7 @@ def _ticks(bottom: float, top: float) -> list[float]:
     return [value for value in found if bottom <= value <= top]
 
 
-def scores(analysis: Analysis) -> Spec | None:
+def scores(analysis: ExperimentAnalysis) -> Spec | None:
     """How the composite scores of each tier's runs are spread, with their median."""
     values: dict[tuple[str, str], list[float]] = {}
     for run in analysis.runs:
@@ -183,18 +183,19 @@ def scores(analysis: Analysis) -> Spec | None:
         found = values.get((model.model, tier.tier), [])
         if not found:
             continue
-        counts = [0] * BINS
+        counts = [0] * SCORE_BINS
         for value in found:
             # a sum of floats that misses its bin by less than a billionth is in it
-            counts[min(math.floor(value * BINS + 1e-9), BINS - 1)] += 1
+            counts[min(math.floor(value * SCORE_BINS + 1e-9), SCORE_BINS - 1)] += 1
         rows += [
-            row | {"kind": "bin", "from": place / BINS, "to": (place + 1) / BINS, "share": count / len(found)}
+            row
+            | {"kind": "bin", "from": place / SCORE_BINS, "to": (place + 1) / SCORE_BINS, "share": count / len(found)}
             for place, count in enumerate(counts)
             if count
         ]
         middle = tier.composite_median.value
-        rows.append(row | {"kind": "median", "from": middle, "label": f"{graded(tier.grade)[:1]} {middle:.2f}"})
-        rows += [row | {"kind": "grade", "from": least} for least in GRADES.values()]
+        rows.append(row | {"kind": "median", "from": middle, "label": f"{grade_text(tier.grade)[:1]} {middle:.2f}"})
+        rows += [row | {"kind": "grade", "from": least} for least in GRADE_THRESHOLDS.values()]
     if not rows:
         return None
     x = {"field": "from", "type": "quantitative", "scale": {"domain": [0, 1]}}
@@ -203,10 +204,12 @@ def scores(analysis: Analysis) -> Spec | None:
     facet: Spec = {"row": {"field": "tier", "type": "nominal", "sort": _order(analysis), "header": head}}
     if several:
         facet["column"] = {"field": "model", "type": "nominal", "header": {"title": None}}
-    return _spec(
+    return _tier_chart_spec(
         analysis,
         "Composite scores by tier",
-        _listed(analysis, lambda tier: f"median {points(tier.composite_median)}, grade {graded(tier.grade)}"),
+        _tier_descriptions(
+            analysis, lambda tier: f"median {points(tier.composite_median)}, grade {grade_text(tier.grade)}"
+        ),
         {
             "data": {"values": rows},
             "facet": facet,
@@ -217,16 +220,16 @@ def scores(analysis: Analysis) -> Spec | None:
                 "layer": [
                     {
                         "transform": [{"filter": "datum.kind === 'grade'"}],
-                        "mark": {"type": "rule", "color": LIGHT},
+                        "mark": {"type": "rule", "color": CHART_LIGHT_GREY},
                         "encoding": {"x": x},
                     },
                     {
                         "transform": [{"filter": "datum.kind === 'bin'"}],
-                        "mark": {"type": "bar", "color": COLOURS[0], "binSpacing": 1},
+                        "mark": {"type": "bar", "color": CHART_COLOURS[0], "binSpacing": 1},
                         "encoding": {
                             "x": x
                             | {
-                                "bin": {"binned": True, "step": 1 / BINS},
+                                "bin": {"binned": True, "step": 1 / SCORE_BINS},
                                 "axis": {
                                     "title": "composite score of a run",
                                     "values": [0, 0.2, 0.4, 0.6, 0.8, 1],
@@ -244,7 +247,7 @@ def scores(analysis: Analysis) -> Spec | None:
                     },
                     {
                         "transform": [{"filter": "datum.kind === 'median'"}],
-                        "mark": {"type": "rule", "color": COLOURS[1], "strokeWidth": 2},
+                        "mark": {"type": "rule", "color": CHART_COLOURS[1], "strokeWidth": 2},
                         "encoding": {"x": x},
                     },
                 ],
@@ -254,7 +257,7 @@ def scores(analysis: Analysis) -> Spec | None:
     )
 
 
-def cost_and_quality(analysis: Analysis) -> Spec | None:
+def cost_and_quality(analysis: ExperimentAnalysis) -> Spec | None:
     """The mean cost and the mean composite of each tier; a line joins those that no other beats in both."""
     rows: list[Row] = []
     for row, tier in _tiers(analysis):
@@ -264,8 +267,8 @@ def cost_and_quality(analysis: Analysis) -> Spec | None:
             rows.append(row | ends | {"cost": cost, "quality": quality.value, "front": bool(tier.on_pareto_front)})
     if not rows:
         return None
-    bottom, top = _window(rows)
-    for row, above in zip(rows, _above(rows), strict=True):
+    bottom, top = _quality_domain(rows)
+    for row, above in zip(rows, _labels_above(rows), strict=True):
         row["above"] = above
         if row["low"] is not None:
             row |= {"low": max(row["low"], bottom), "high": min(row["high"], top)}
@@ -278,9 +281,9 @@ def cost_and_quality(analysis: Analysis) -> Spec | None:
     y = {"type": "quantitative", "scale": {"zero": False, "domain": [bottom, top], "nice": False}}
     title = {"axis": {"title": "mean composite score", "format": ".2f"}}
     several = len(analysis.models) > 1
-    colour = _colours(analysis) if several else {"value": COLOURS[0]}
+    colour = _colours(analysis) if several else {"value": CHART_COLOURS[0]}
     front = [f"{row['tier']}{', ' + row['model'] if several else ''}" for row in rows if row["front"]]
-    return _spec(
+    return _tier_chart_spec(
         analysis,
         "Cost against quality",
         [f"On the Pareto front: {'; '.join(front)}."],
@@ -292,7 +295,7 @@ def cost_and_quality(analysis: Analysis) -> Spec | None:
             "layer": [
                 {
                     "transform": [{"filter": "datum.front"}],
-                    "mark": {"type": "line", "interpolate": "step-after", "color": GREY, "strokeDash": [4, 3]},
+                    "mark": {"type": "line", "interpolate": "step-after", "color": CHART_GREY, "strokeDash": [4, 3]},
                     "encoding": {"y": y | {"field": "quality"}},
                 },
                 {
@@ -316,7 +319,7 @@ def cost_and_quality(analysis: Analysis) -> Spec | None:
                         "encoding": {
                             "y": y | {"field": "quality"},
                             "text": {"field": "tier"},
-                            "color": {"value": DARK},
+                            "color": {"value": CHART_DARK_GREY},
                         },
                     }
                     for above in (True, False)
@@ -330,7 +333,7 @@ def cost_and_quality(analysis: Analysis) -> Spec | None:
     )
 
 
-def _above(rows: Sequence[Row]) -> list[bool]:
+def _labels_above(rows: Sequence[Row]) -> list[bool]:
     """Whether each label stands above its dot: away from the dot next to it."""
     widths = [max(row[name] for row in rows) - min(row[name] for row in rows) or 1.0 for name in ("cost", "quality")]
 
@@ -345,7 +348,7 @@ def _above(rows: Sequence[Row]) -> list[bool]:
     return found
 
 
-def _window(rows: Sequence[Row]) -> tuple[float, float]:
+def _quality_domain(rows: Sequence[Row]) -> tuple[float, float]:
     """What of the composite is shown: all dots, and as much of their intervals as leaves the dots apart."""
     values = [row["quality"] for row in rows]
     reach = max(values) - min(values) + 0.1
@@ -354,13 +357,13 @@ def _window(rows: Sequence[Row]) -> tuple[float, float]:
     return max(0.0, low - 0.02, min(values) - reach), min(1.0, high + 0.02, max(values) + reach)
 
 
-def judges(analysis: Analysis) -> Spec | None:
+def judges(analysis: ExperimentAnalysis) -> Spec | None:
     """How much more each judge gives than the others who judged the same run."""
     panel = analysis.panel
     if panel is None:
         return None
     rows: list[Row] = []
-    labels = distinct(line(each.judge, LETTERS) for each in panel.judges)
+    labels = distinct_names(line(each.judge, MAX_TIER_CHART_NAME_CHARACTERS) for each in panel.judges)
     for label, each in zip(labels, panel.judges, strict=True):
         quantiles = analysis.judge_shifts.get(each.judge, ())
         if quantiles:
@@ -369,14 +372,14 @@ def judges(analysis: Analysis) -> Spec | None:
             rows.append({"judge": label} | ends | mean)
     if not rows:
         return None
-    rows = rows[:MOST]
+    rows = rows[:MAX_CHART_TIERS]
     y = {"field": "judge", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 260}}
     x = {"type": "quantitative"}
     axis = {"axis": {"title": "impl rate given, less the mean of the other judges of the same run", "format": "+.2f"}}
     agreed = panel.scores.alpha
     alpha = "not defined" if agreed.value is None else points(agreed)
     told = [f"{row['judge']} {row['mean']:+.3f}" for row in rows]
-    return _spec(
+    return _tier_chart_spec(
         analysis,
         "Judges against each other",
         [f"Mean difference of each judge from the others: {'; '.join(told)}.", f"Krippendorff's alpha {alpha}."],
@@ -385,26 +388,26 @@ def judges(analysis: Analysis) -> Spec | None:
             "height": {"step": 34},
             "data": {"values": rows},
             "layer": [
-                {"mark": {"type": "rule", "color": GREY}, "encoding": {"x": {"datum": 0}}},
+                {"mark": {"type": "rule", "color": CHART_GREY}, "encoding": {"x": {"datum": 0}}},
                 {
-                    "mark": {"type": "rule", "color": COLOURS[0], "strokeWidth": 1},
+                    "mark": {"type": "rule", "color": CHART_COLOURS[0], "strokeWidth": 1},
                     "encoding": {"y": y, "x": x | axis | {"field": "p5"}, "x2": {"field": "p95"}},
                 },
                 {
-                    "mark": {"type": "bar", "color": COLOURS[5], "height": 12},
+                    "mark": {"type": "bar", "color": CHART_COLOURS[5], "height": 12},
                     "encoding": {"y": y, "x": x | {"field": "p25"}, "x2": {"field": "p75"}},
                 },
                 {
-                    "mark": {"type": "tick", "color": DARK, "thickness": 2, "size": 16, "opacity": 1},
+                    "mark": {"type": "tick", "color": CHART_DARK_GREY, "thickness": 2, "size": 16, "opacity": 1},
                     "encoding": {"y": y, "x": x | {"field": "p50"}},
                 },
                 {
                     "transform": [{"filter": "datum.low !== null"}],
-                    "mark": {"type": "rule", "color": COLOURS[1], "strokeWidth": 3},
+                    "mark": {"type": "rule", "color": CHART_COLOURS[1], "strokeWidth": 3},
                     "encoding": {"y": y, "x": x | {"field": "low"}, "x2": {"field": "high"}},
                 },
                 {
-                    "mark": {"type": "point", "filled": True, "color": COLOURS[1], "size": 50, "opacity": 1},
+                    "mark": {"type": "point", "filled": True, "color": CHART_COLOURS[1], "size": 50, "opacity": 1},
                     "encoding": {"y": y, "x": x | {"field": "mean"}},
                 },
             ],
@@ -416,22 +419,24 @@ def judges(analysis: Analysis) -> Spec | None:
     )
 
 
-def _spec(analysis: Analysis, title: str, told: Iterable[str], body: Spec, *, subtitle: str | list[str] = "") -> Spec:
+def _tier_chart_spec(
+    analysis: ExperimentAnalysis, title: str, told: Iterable[str], body: Spec, *, subtitle: str | list[str] = ""
+) -> Spec:
     """A whole specification: how it looks, and what it says to those who do not see it."""
     lines = [subtitle] if isinstance(subtitle, str) else subtitle
     count = sum(len(model.tiers) for model in analysis.models)
-    if count > MOST:
-        lines = [*lines, f"the first {MOST} of {count:,} tiers"]
+    if count > MAX_CHART_TIERS:
+        lines = [*lines, f"the first {MAX_CHART_TIERS} of {count:,} tiers"]
     digests = " ".join(source.digest for source in analysis.sources)
-    return framed(title, told, body, subtitle=lines, inputs=digests)
+    return chart_spec(title, told, body, subtitle=lines, inputs=digests)
 
 
-def framed(
+def chart_spec(
     title: str, told: Iterable[str], body: Spec, *, subtitle: Iterable[str] = (), inputs: str = ""
 ) -> dict[str, Any]:
     """A whole specification around what is drawn; `told` is the same in words, `inputs` digests of what it is made from."""
     return {
-        "$schema": SCHEMA,
+        "$schema": VEGA_LITE_SCHEMA_URL,
         "description": " ".join([f"{title}.", *told]),
         "title": {"text": title, "subtitle": [each for each in subtitle if each]},
         "background": "white",
@@ -439,40 +444,52 @@ def framed(
         **({"usermeta": {"inputs": inputs}} if inputs else {}),
         "config": {
             "font": "Liberation Sans, Arial, Helvetica, sans-serif",
-            "view": {"stroke": LIGHT},
-            "title": {"anchor": "start", "fontSize": 15, "color": DARK, "subtitleColor": GREY, "subtitlePadding": 4},
+            "view": {"stroke": CHART_LIGHT_GREY},
+            "title": {
+                "anchor": "start",
+                "fontSize": 15,
+                "color": CHART_DARK_GREY,
+                "subtitleColor": CHART_GREY,
+                "subtitlePadding": 4,
+            },
             "axis": {
-                "labelColor": DARK,
-                "titleColor": DARK,
+                "labelColor": CHART_DARK_GREY,
+                "titleColor": CHART_DARK_GREY,
                 "labelFontSize": 11,
                 "titleFontSize": 11,
                 "titleFontWeight": "normal",
                 "gridColor": "#EEEEEE",
                 "labelLimit": 160,
             },
-            "header": {"labelFontSize": 11, "labelColor": DARK},
-            "legend": {"title": None, "labelLimit": 260, "labelColor": DARK, "symbolOpacity": 1},
+            "header": {"labelFontSize": 11, "labelColor": CHART_DARK_GREY},
+            "legend": {"title": None, "labelLimit": 260, "labelColor": CHART_DARK_GREY, "symbolOpacity": 1},
             "text": {"fontSize": 11},
         },
     }
 
 
-def _named_tiers(analysis: Analysis) -> Iterator[tuple[Row, ModelAnalysis, TierAnalysis]]:
+def _named_tiers(analysis: ExperimentAnalysis) -> Iterator[tuple[Row, ModelAnalysis, TierAnalysis]]:
     """Every tier that is shown, by the names that it has in charts."""
-    labels = dict(zip(analysis.tiers, distinct(line(tier, LETTERS) for tier in analysis.tiers), strict=True))
-    names = distinct(line(model.model, LETTERS) for model in analysis.models)
-    left = MOST
+    labels = dict(
+        zip(
+            analysis.tiers,
+            distinct_names(line(tier, MAX_TIER_CHART_NAME_CHARACTERS) for tier in analysis.tiers),
+            strict=True,
+        )
+    )
+    names = distinct_names(line(model.model, MAX_TIER_CHART_NAME_CHARACTERS) for model in analysis.models)
+    left = MAX_CHART_TIERS
     for name, model in zip(names, analysis.models, strict=True):
         for tier in model.tiers[:left]:
             yield {"tier": labels[tier.tier], "model": name}, model, tier
         left = max(left - len(model.tiers), 0)
 
 
-def _tiers(analysis: Analysis) -> Iterator[tuple[Row, TierAnalysis]]:
+def _tiers(analysis: ExperimentAnalysis) -> Iterator[tuple[Row, TierAnalysis]]:
     return ((row, tier) for row, _, tier in _named_tiers(analysis))
 
 
-def _listed(analysis: Analysis, told: Callable[[TierAnalysis], str]) -> list[str]:
+def _tier_descriptions(analysis: ExperimentAnalysis, told: Callable[[TierAnalysis], str]) -> list[str]:
     """What a chart shows, in words."""
     several = len(analysis.models) > 1
     return [
@@ -483,7 +500,7 @@ def _listed(analysis: Analysis, told: Callable[[TierAnalysis], str]) -> list[str
     ]
 
 
-def distinct(names: Iterable[str]) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """Names that differ: two that were cut to the same get numbers."""
     seen: dict[str, int] = {}
     found = []
@@ -493,15 +510,15 @@ def distinct(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _order(analysis: Analysis) -> Sequence[str]:
+def _order(analysis: ExperimentAnalysis) -> Sequence[str]:
     return list(dict.fromkeys(row["tier"] for row, _ in _tiers(analysis)))
 
 
-def _width(analysis: Analysis) -> Spec:
-    return {"step": 80 if len(analysis.models) == 1 else 46 if len(analysis.models) <= ABREAST else 30}
+def _width(analysis: ExperimentAnalysis) -> Spec:
+    return {"step": 80 if len(analysis.models) == 1 else 46 if len(analysis.models) <= MAX_LABELLED_MODELS else 30}
 
 
-def _across(analysis: Analysis) -> Spec:
+def _tier_encoding(analysis: ExperimentAnalysis) -> Spec:
     """Tiers from left to right, those of several models side by side and in colours of their own."""
     x: Spec = {
         "field": "tier",
@@ -510,17 +527,17 @@ def _across(analysis: Analysis) -> Spec:
         "axis": {"title": "tier", "labelAngle": 0 if _has_short_names(analysis) else -40},
     }
     if len(analysis.models) == 1:
-        return {"x": x | {"scale": {"padding": 0.8}}, "color": {"value": COLOURS[0]}}
+        return {"x": x | {"scale": {"padding": 0.8}}, "color": {"value": CHART_COLOURS[0]}}
     return {"x": x, "xOffset": {"field": "model", "type": "nominal"}, "color": _colours(analysis)}
 
 
-def _has_short_names(analysis: Analysis) -> bool:
+def _has_short_names(analysis: ExperimentAnalysis) -> bool:
     return max(map(len, _order(analysis))) <= 8
 
 
-def _colours(analysis: Analysis) -> Spec:
+def _colours(analysis: ExperimentAnalysis) -> Spec:
     names = list(dict.fromkeys(row["model"] for row, _ in _tiers(analysis)))
-    range_of = [COLOURS[place % len(COLOURS)] for place in range(len(names))]
+    range_of = [CHART_COLOURS[place % len(CHART_COLOURS)] for place in range(len(names))]
     return {"field": "model", "type": "nominal", "scale": {"domain": names, "range": range_of}}
 
 
@@ -540,14 +557,14 @@ def _dot(where: str) -> Spec:
     }
 
 
-def _labels(analysis: Analysis, text: Spec) -> Iterator[Spec]:
+def _labels(analysis: ExperimentAnalysis, text: Spec) -> Iterator[Spec]:
     """The values in figures, beside their dots, where there is room."""
-    if len(analysis.models) <= ABREAST:
+    if len(analysis.models) <= MAX_LABELLED_MODELS:
         yield {
             "mark": {"type": "text", "align": "left", "dx": 7},
             "encoding": {
                 "y": {"field": "value", "type": "quantitative"},
                 "text": text,
-                "color": {"value": DARK},
+                "color": {"value": CHART_DARK_GREY},
             },
         }

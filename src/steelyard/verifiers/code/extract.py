@@ -28,7 +28,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
-class Extract(NamedTuple):
+class ExtractedCode(NamedTuple):
     """The code a reply offers as its answer."""
 
     code: str | None
@@ -37,34 +37,34 @@ class Extract(NamedTuple):
     """How it was found, or why not, in a few words for a human."""
 
 
-def extract(reply: str, language: str = "", *, defines: Sequence[str] = ()) -> Extract:
+def extract(reply: str, language: str = "", *, defines: Sequence[str] = ()) -> ExtractedCode:
     """The code in `reply`; `defines` names the functions and types that the answer must bring."""
-    wanted = canonical(language)
+    wanted = canonical_language(language)
     reply = reply.removeprefix("\ufeff").replace("\r\n", "\n")
     # code about fences and think tags is itself no Markdown
     if wanted == "python" and is_python(reply):
-        return Extract(tidy(reply), "whole reply")
+        return ExtractedCode(tidy(reply), "whole reply")
     text = without_thinking(reply)
     if not text.strip():
-        return Extract(None, "only thinking" if reply.strip() else "empty reply")
-    if blocks := fenced(text):
+        return ExtractedCode(None, "only thinking" if reply.strip() else "empty reply")
+    if blocks := fenced_blocks(text):
         # when the prompt opened the block, the reply's first fence is the closing one
-        if not blocks[0].label and not blocks[0].closed and not plain(blocks[0].code, wanted).code:
-            before = plain(text[: blocks[0].start], wanted)
+        if not blocks[0].label and not blocks[0].closed and not bare_code(blocks[0].code, wanted).code:
+            before = bare_code(text[: blocks[0].start], wanted)
             if before.code:
                 return before._replace(how="code before a lone fence")
-        blocks = [inner for block in blocks for inner in unpacked(block, wanted)]
+        blocks = [inner for block in blocks for inner in nested_blocks(block, wanted)]
     else:
-        blocks = tagged(text, wanted)
+        blocks = tagged_blocks(text, wanted)
     filled = [block for block in blocks if block.code.strip()]
     if filled:
-        return answer(filled, wanted, defines)
-    return Extract(None, "empty code block") if blocks else plain(text, wanted)
+        return select_answer(filled, wanted, defines)
+    return ExtractedCode(None, "empty code block") if blocks else bare_code(text, wanted)
 
 
 # ---- languages
 
-LANGUAGES = {
+LANGUAGE_ALIASES = {
     "python": "py python3 py3 python2 ipython ipython3 jupyter sage",
     "rust": "rs",
     "typescript": "ts tsx mts",
@@ -85,36 +85,36 @@ LANGUAGES = {
     "session": "pycon python-repl console shell-session shellsession terminal doctest",
     "text": "txt plain plaintext output out stdout stderr log result results diff none",
 }
-CANONICAL = {word: name for name, words in LANGUAGES.items() for word in [name, *words.split()]}
-NEVER_THE_ANSWER = {"session", "text", "shell"}
+LANGUAGE_BY_ALIAS = {word: name for name, words in LANGUAGE_ALIASES.items() for word in [name, *words.split()]}
+NON_ANSWER_LABELS = {"session", "text", "shell"}
 
 
-def canonical(info: str) -> str:
+def canonical_language(info: str) -> str:
     """The language an info string speaks of: `rust` for `RS,ignore`, "" when it names none."""
     found = re.match(r"[\s{.]*([\w+#./-]+)(=?)", info.lower())
     if not found or found[2]:
         return ""
     word = found[1].removeprefix("language-").removeprefix("lang-")
     # some models put the file's name where the language belongs
-    return CANONICAL.get(word) or CANONICAL.get(word.rpartition(".")[2], word)
+    return LANGUAGE_BY_ALIAS.get(word) or LANGUAGE_BY_ALIAS.get(word.rpartition(".")[2], word)
 
 
 # ---- thinking
 
-THINKING = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)[ \t]*>", re.IGNORECASE)
+THINK_TAG_PATTERN = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)[ \t]*>", re.IGNORECASE)
 
 
 def without_thinking(reply: str) -> str:
     """The reply outside its think tags; a closing tag alone ends thinking the prompt had begun."""
-    if not THINKING.search(reply):
+    if not THINK_TAG_PATTERN.search(reply):
         return reply
     kept: list[str] = []
     since = depth = offset = 0
     opened = -1
-    fence: Fence | None = None
+    fence: OpeningFence | None = None
     tags_are_code = False
     for line in reply.split("\n"):
-        tags = [tag for tag in THINKING.finditer(line) if not is_quoted(line, tag)]
+        tags = [tag for tag in THINK_TAG_PATTERN.finditer(line) if not is_quoted(line, tag)]
         if fence and not depth and tags:
             # a draft can break off inside its fence, but a tag in a string is no tag
             lone = tags[0][1] and tags[0][0] == line.strip()
@@ -132,7 +132,7 @@ def without_thinking(reply: str) -> str:
                 depth += 1
         if not depth:
             rest = line[max(since - offset, 0) :]
-            fence = (None if fence.is_closed_by(rest) else fence) if fence else opening(rest)
+            fence = (None if fence.is_closed_by(rest) else fence) if fence else opening_fence(rest)
         offset += len(line) + 1
     if not depth or since > opened:
         kept.append(reply[since:])
@@ -149,15 +149,15 @@ def is_quoted(line: str, tag: re.Match[str]) -> bool:
 
 # ---- blocks
 
-OPENING = re.compile(r"([ \t]*)((?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:</?[A-Za-z_]+>[ \t]*)*(`{3,}|~{3,})(.*)")
-CLOSING_TAGS = re.compile(r"(?:</[A-Za-z_]+>[ \t]*)*")
-TAG = re.compile(r"<!\[CDATA\[|<(/?)([A-Za-z][\w+#-]*)([ \t][^<>\n]*)?>")
+FENCE_OPENING_PATTERN = re.compile(r"([ \t]*)((?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:</?[A-Za-z_]+>[ \t]*)*(`{3,}|~{3,})(.*)")
+CLOSING_TAGS_PATTERN = re.compile(r"(?:</[A-Za-z_]+>[ \t]*)*")
+REPLY_TAG_PATTERN = re.compile(r"<!\[CDATA\[|<(/?)([A-Za-z][\w+#-]*)([ \t][^<>\n]*)?>")
 ANSWER_TAGS = {"answer", "final_answer", "solution", "response"}
-CODE_TAGS = {"code", "pre", "source"} | CANONICAL.keys() - LANGUAGES["text"].split() - {"h"}
+CODE_TAGS = {"code", "pre", "source"} | LANGUAGE_BY_ALIAS.keys() - LANGUAGE_ALIASES["text"].split() - {"h"}
 BLOCK_TAGS = ANSWER_TAGS | CODE_TAGS
 
 
-class Block(NamedTuple):
+class ReplyCodeBlock(NamedTuple):
     """A stretch of the reply that is marked as code."""
 
     label: str
@@ -167,7 +167,7 @@ class Block(NamedTuple):
     """Where in the text its fence stands."""
 
 
-class Fence(NamedTuple):
+class OpeningFence(NamedTuple):
     """The line that opens a block."""
 
     mark: str
@@ -180,49 +180,49 @@ class Fence(NamedTuple):
         after = rest.lstrip(self.mark[0])
         return (
             len(rest) - len(after) >= len(self.mark)
-            and CLOSING_TAGS.fullmatch(after.lstrip()) is not None
-            and width(line) <= self.indentation + 3
+            and CLOSING_TAGS_PATTERN.fullmatch(after.lstrip()) is not None
+            and indentation_width(line) <= self.indentation + 3
         )
 
 
-def opening(line: str) -> Fence | None:
+def opening_fence(line: str) -> OpeningFence | None:
     """The fence this line opens, at any depth of a list."""
-    found = OPENING.match(line)
+    found = FENCE_OPENING_PATTERN.match(line)
     if not found or (found[3][0] == "`" and "`" in found[4]):
         return None
-    return Fence(found[3], width(found[1]) + len(found[2] or ""), found[4])
+    return OpeningFence(found[3], indentation_width(found[1]) + len(found[2] or ""), found[4])
 
 
-def width(line: str) -> int:
+def indentation_width(line: str) -> int:
     """The columns a line is indented by."""
     return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
 
 
-def fenced(text: str) -> list[Block]:
+def fenced_blocks(text: str) -> list[ReplyCodeBlock]:
     """All fenced blocks; the last may have been cut off."""
-    blocks: list[Block] = []
-    fence: Fence | None = None
+    blocks: list[ReplyCodeBlock] = []
+    fence: OpeningFence | None = None
     lines: list[str] = []
     offset = start = 0
     for line in text.split("\n"):
         if fence is None:
-            fence, lines, start = opening(line), [], offset
+            fence, lines, start = opening_fence(line), [], offset
         elif fence.is_closed_by(line):
-            blocks.append(Block(canonical(fence.info), body(lines, fence), True, start))
+            blocks.append(ReplyCodeBlock(canonical_language(fence.info), block_body(lines, fence), True, start))
             fence = None
         else:
             lines.append(line)
         offset += len(line) + 1
     if fence:
-        code = body(lines if lines[-1:] != [""] else lines[:-1], fence)
+        code = block_body(lines if lines[-1:] != [""] else lines[:-1], fence)
         # the closing fence may stand right behind the last line of code
         closed = code.rstrip().endswith(fence.mark)
         code = tidy(code.rstrip().removesuffix(fence.mark)) if closed else code
-        blocks.append(Block(canonical(fence.info), code, closed, start))
+        blocks.append(ReplyCodeBlock(canonical_language(fence.info), code, closed, start))
     return blocks
 
 
-def body(lines: list[str], fence: Fence) -> str:
+def block_body(lines: list[str], fence: OpeningFence) -> str:
     """The code between two fences, out of the list item it may stand in."""
     if fence.indentation:
         indentations = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
@@ -232,25 +232,25 @@ def body(lines: list[str], fence: Fence) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def unpacked(block: Block, wanted: str) -> list[Block]:
+def nested_blocks(block: ReplyCodeBlock, wanted: str) -> list[ReplyCodeBlock]:
     """The blocks inside a block of Markdown, else the block itself."""
-    is_markdown = block.label == "markdown" or (not block.label and opening(block.code.lstrip("\n")))
-    return (is_markdown and wanted != "markdown" and fenced(block.code)) or [block]
+    is_markdown = block.label == "markdown" or (not block.label and opening_fence(block.code.lstrip("\n")))
+    return (is_markdown and wanted != "markdown" and fenced_blocks(block.code)) or [block]
 
 
-def tagged(text: str, wanted: str) -> list[Block]:
+def tagged_blocks(text: str, wanted: str) -> list[ReplyCodeBlock]:
     """Blocks between tags that start a line or follow another tag; the innermost tag counts."""
-    blocks: list[Block] = []
+    blocks: list[ReplyCodeBlock] = []
     name = label = ""
     start = position = 0
 
     def add(code: str, closed: bool) -> None:
         # an answer is as often a sentence as it is code
-        found = plain(code, wanted).code if name in ANSWER_TAGS else tidy(code)
+        found = bare_code(code, wanted).code if name in ANSWER_TAGS else tidy(code)
         if found is not None:
-            blocks.append(Block(label, found, closed))
+            blocks.append(ReplyCodeBlock(label, found, closed))
 
-    while tag := TAG.search(text, position):
+    while tag := REPLY_TAG_PATTERN.search(text, position):
         position = tag.end()
         if tag[2] is None:
             end = text.find("]]>", position)
@@ -265,7 +265,7 @@ def tagged(text: str, wanted: str) -> list[Block]:
             name = label = ""
         elif not tag[1] and tag[2].lower() in BLOCK_TAGS and starts_line(text, tag):
             name, start = tag[2].lower(), position
-            label = CANONICAL.get(name) or canonical((tag[3] or "").partition("=")[2].strip("\"' "))
+            label = LANGUAGE_BY_ALIAS.get(name) or canonical_language((tag[3] or "").partition("=")[2].strip("\"' "))
     if name:
         add(text[start:], False)
     return blocks
@@ -287,42 +287,42 @@ def tidy(code: str) -> str:
 
 # ---- bare code
 
-LONGEST_PARSED = 200_000
-RUNS_TRIED = 8
+MAX_PARSED_CHARS = 200_000
+MAX_PARSED_RUNS = 8
 PROSE_NODES = (
     *(ast.Module, ast.Expr, ast.Name, ast.Constant, ast.Attribute, ast.Tuple, ast.AnnAssign),
     *(ast.BoolOp, ast.Compare, ast.UnaryOp, ast.BinOp, ast.IfExp, ast.Pass),
     *(ast.boolop, ast.cmpop, ast.unaryop, ast.operator, ast.expr_context),
 )
-PYTHON_LINE = re.compile(
+PYTHON_LINE_PATTERN = re.compile(
     r"[ \t]|(?:import|from|def|class|async|if|elif|else|for|while|with|try|except|finally|match"
     r"|raise|assert|del|pass)\b|[@#\"')\]}]|[\w.]+(?:[(\[]|[ \t]*(?::[^=]*|[-+*/%&|^@])?=)"
     r"|\w+, [\w, ]+="
 )
-DEFINITION = re.compile(r"(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]")
-CODE_LINES = {
+PYTHON_DEFINITION_PATTERN = re.compile(r"(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]")
+CODE_LINE_PATTERNS = {
     "shell": r"#!|\w+=|\w+ ?\(\)|(?:echo|printf|for|if|while|case|set|export|cd|find|grep|awk)\b",
     "sql": r"(?i:select|insert|update|delete|create|with|alter|drop)\b",
     "hcl": r"#|//|(?:resource|data|module|variable|output|provider|locals|terraform)\b[^\n]*\{",
 }
-CODE_LINE = (
+DEFAULT_CODE_LINE_PATTERN = (
     r"//|/\*|#!|#\[|#include|#define|[{\[@]|(?:package|use|using|import|require|impl|template)\b"
     r"|(?:pub|export|async|const|static|public|unsafe|extern|typedef|let|var)\b|[\w:<>*& \t]+\("
     r"|(?:fn|func|fun|function|def|class|struct|enum|trait|interface|type|mod|module|namespace)\b"
 )
 
 
-def plain(text: str, wanted: str) -> Extract:
+def bare_code(text: str, wanted: str) -> ExtractedCode:
     """Code that stands in the reply without fence or tag."""
-    code = plain_python(text) if wanted in ("python", "") else None
+    code = bare_python(text) if wanted in ("python", "") else None
     if code is None and wanted != "python":
-        code = plain_other(text, wanted)
+        code = bare_other_code(text, wanted)
     if code is None:
-        return Extract(None, "no code")
-    return Extract(code, "whole reply" if code == tidy(text) else "bare code amid prose")
+        return ExtractedCode(None, "no code")
+    return ExtractedCode(code, "whole reply" if code == tidy(text) else "bare code amid prose")
 
 
-def plain_python(text: str) -> str | None:
+def bare_python(text: str) -> str | None:
     """The longest stretch of lines that look like Python and parse."""
     if is_python(text):
         return tidy(text)
@@ -330,7 +330,7 @@ def plain_python(text: str) -> str | None:
     runs: list[tuple[int, int]] = []
     start: int | None = None
     for number, line in enumerate([*lines, "end"]):
-        if line.strip() and not PYTHON_LINE.match(line):
+        if line.strip() and not PYTHON_LINE_PATTERN.match(line):
             if start is not None:
                 runs.append((start, number))
             start = None
@@ -339,19 +339,21 @@ def plain_python(text: str) -> str | None:
     if not runs:
         return None
     # a docstring can look like prose, so the whole stretch is tried before its parts
-    longest = sorted(runs, key=lambda run: run[0] - run[1])[:RUNS_TRIED]
+    longest = sorted(runs, key=lambda run: run[0] - run[1])[:MAX_PARSED_RUNS]
     for first, last in [(runs[0][0], runs[-1][1]), *longest]:
         code = "\n".join(lines[first:last])
         if is_python(code):
             return tidy(code)
     # code that does not parse is an answer too, only a wrong one; no prose begins like this
-    meant = next((run for run in runs if any(DEFINITION.match(line) for line in lines[slice(*run)])), None)
+    meant = next(
+        (run for run in runs if any(PYTHON_DEFINITION_PATTERN.match(line) for line in lines[slice(*run)])), None
+    )
     return tidy("\n".join(lines[meant[0] : runs[-1][1]])) if meant else None
 
 
 def is_python(text: str) -> bool:
     """Whether the text parses, and says more than prose such as `this is fine` that parses too."""
-    if len(text) > LONGEST_PARSED:
+    if len(text) > MAX_PARSED_CHARS:
         return False
     try:
         with warnings.catch_warnings():
@@ -362,10 +364,10 @@ def is_python(text: str) -> bool:
     return any(not isinstance(node, PROSE_NODES) for node in ast.walk(tree))
 
 
-def plain_other(text: str, wanted: str) -> str | None:
+def bare_other_code(text: str, wanted: str) -> str | None:
     """From the first line that looks like code to the last that does not read as prose."""
     lines = text.split("\n")
-    code_line = re.compile(CODE_LINES.get(wanted, CODE_LINE))
+    code_line = re.compile(CODE_LINE_PATTERNS.get(wanted, DEFAULT_CODE_LINE_PATTERN))
     speaking = [bool(line.strip()) and not is_prose(line) for line in lines]
     begins = (number for number, line in enumerate(lines) if speaking[number] and code_line.match(line))
     first = next(begins, None)
@@ -387,41 +389,41 @@ def is_prose(line: str) -> bool:
 
 # ---- names
 
-PREFIXES = (
+DEFINITION_PREFIXES = (
     r"^(?:(?:pub(?:\([^)\n]*\))?|export|default|declare|async|unsafe|const|static|public|private"
     r"|abstract|final|sealed|inline|local|data|open|extern(?:[ \t]+\"[^\"\n]*\")?)[ \t]+)*"
 )
-DEFINED = {
+DEFINITION_PATTERNS = {
     "python": r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)",
     "c": r"^(?:typedef[ \t]+)?(?:struct|enum(?:[ \t]+class)?|union|class|namespace)[ \t]+(\w+)"
     r"[ \t]*(?=$|[:{])|^\}[ \t]*(\w+)[ \t]*;|^#define[ \t]+(\w+)",
     "shell": r"^(?:function[ \t]+)?(\w+)[ \t]*\(\)",
     "hcl": r"^((?:resource|data|module|variable|output|provider|locals|terraform)\b[^\n{]*)\{",
 }
-DEFINED["cpp"] = DEFINED["c"]
-DEFINED_ELSEWHERE = (
-    PREFIXES + r"(?:fn|func|fun|function\*?|def|class|struct|enum|union|trait|interface|type|record"
+DEFINITION_PATTERNS["cpp"] = DEFINITION_PATTERNS["c"]
+DEFAULT_DEFINITION_PATTERN = (
+    DEFINITION_PREFIXES + r"(?:fn|func|fun|function\*?|def|class|struct|enum|union|trait|interface|type|record"
     r"|object|namespace|mod|module|macro_rules!)[ \t]+(\w+)"
     r"|^(?:export[ \t]+)?(?:const|let|var)[ \t]+(\w+)[ \t]*=[ \t]*(?:async[ \t]*)?"
     r"(?:function\b|\([^\n]*=>|\w+[ \t]*=>)"
     # a file has one package clause, so two blocks that have it are two versions of one file
     r"|^(package)[ \t]+\w"
 )
-C_FUNCTION = re.compile(r"^([A-Za-z_][^\n(;={}]*)\(([^\n]*)", re.MULTILINE)
-ASSIGNED = re.compile(
+C_FUNCTION_PATTERN = re.compile(r"^([A-Za-z_][^\n(;={}]*)\(([^\n]*)", re.MULTILINE)
+ASSIGNMENT_PATTERN = re.compile(
     r"^(?:(?:pub|export|static|const|let|var|val|mut|final)[ \t]+)*(\w+)[ \t]*(?::[^=\n]*)?=(?!=)",
     re.MULTILINE,
 )
-IMPORTED = re.compile(
+IMPORT_PATTERN = re.compile(
     r"^(?:from[ \t]+\S+[ \t]+import|import|(?:pub[ \t]+)?use|using|#[ \t]*include)\b"
     r"([ \t]*[({][^(){}]*|[^\n]*)",
     re.MULTILINE,
 )
-EXTENDED = re.compile(r"^(?:(?:unsafe[ \t]+)?impl\b([^\n{]*)|func[ \t]*\(([^)\n]*)\))", re.MULTILINE)
-WORD = re.compile(r"\w+")
+EXTENSION_PATTERN = re.compile(r"^(?:(?:unsafe[ \t]+)?impl\b([^\n{]*)|func[ \t]*\(([^)\n]*)\))", re.MULTILINE)
+IDENTIFIER_PATTERN = re.compile(r"\w+")
 
 
-class Names(NamedTuple):
+class BlockNames(NamedTuple):
     """What one block binds at its top level, and every word it says."""
 
     defined: set[str]
@@ -442,43 +444,47 @@ class Names(NamedTuple):
         return {name for name in self.defined if name not in side and not name.lower().startswith("test")}
 
 
-def names_in(code: str, language: str) -> Names:
+def block_names(code: str, language: str) -> BlockNames:
     """The names of one block, by the look of its lines."""
-    defining = re.compile(DEFINED.get(language, DEFINED_ELSEWHERE), re.MULTILINE)
+    defining = re.compile(DEFINITION_PATTERNS.get(language, DEFAULT_DEFINITION_PATTERN), re.MULTILINE)
     defined = {found[found.lastindex or 0].strip() for found in defining.finditer(code)}
-    extended = {word for found in EXTENDED.finditer(code) for word in WORD.findall(found[1] or found[2] or "")}
+    extended = {
+        word
+        for found in EXTENSION_PATTERN.finditer(code)
+        for word in IDENTIFIER_PATTERN.findall(found[1] or found[2] or "")
+    }
     if language in ("c", "cpp"):
-        for found in C_FUNCTION.finditer(code):
-            words = WORD.findall(found[1])
+        for found in C_FUNCTION_PATTERN.finditer(code):
+            words = IDENTIFIER_PATTERN.findall(found[1])
             is_prototype = found[2].rstrip().endswith(";")
             if "::" in found[1]:
                 extended.update(words[:-1])
             elif len(words) > 1 and words[0] not in ("else", "return", "using") and not is_prototype:
                 defined.add(words[-1])
     imported: set[str] = set()
-    for found in IMPORTED.finditer(code):
+    for found in IMPORT_PATTERN.finditer(code):
         # `std` in `std::fmt` is on everyone's lips; `fmt` is what the line brings
         imported.update(re.findall(r"\b\w+\b(?!::)", found[1]))
         if "*" in found[1]:
             imported.add(found[0])
     imported -= {"as", "from", "self", "type", "h"}
-    assigned = set(ASSIGNED.findall(code))
-    return Names(defined, assigned, imported, extended, dict.fromkeys(WORD.findall(code)))
+    assigned = set(ASSIGNMENT_PATTERN.findall(code))
+    return BlockNames(defined, assigned, imported, extended, dict.fromkeys(IDENTIFIER_PATTERN.findall(code)))
 
 
 # ---- choosing
 
-COMMAND = re.compile(
+SHELL_COMMAND_PATTERN = re.compile(
     r"(?:#|\$ |(?:sudo|pip3?|python3?|uv|npm|npx|yarn|node|cargo|rustc|git|cd|mkdir|apt|apt-get"
     r"|brew|curl|wget|terraform|\./\w+|go (?:run|build|test|get|mod)|gcc|g\+\+|make)[ ])"
 )
 
 
-def answer(blocks: list[Block], wanted: str, defines: Sequence[str]) -> Extract:
+def select_answer(blocks: list[ReplyCodeBlock], wanted: str, defines: Sequence[str]) -> ExtractedCode:
     """The answer among blocks none of which is empty."""
-    pool = counting(blocks, wanted)
+    pool = candidate_blocks(blocks, wanted)
     language = wanted or pool[0].label
-    taken, why = chosen([names_in(block.code, language) for block in pool], language, defines)
+    taken, why = chosen_block_numbers([block_names(block.code, language) for block in pool], language, defines)
     parts = [pool[number] for number in taken]
     kind = parts[0].label or "code"
     if len(parts) > 1:
@@ -489,35 +495,35 @@ def answer(blocks: list[Block], wanted: str, defines: Sequence[str]) -> Extract:
         how = f"the only {kind} block"
     if not all(part.closed for part in parts):
         how = "unclosed block" if len(parts) == 1 else f"{how}, one unclosed"
-    return Extract("\n".join(part.code for part in parts), how)
+    return ExtractedCode("\n".join(part.code for part in parts), how)
 
 
-def counting(blocks: list[Block], wanted: str) -> list[Block]:
+def candidate_blocks(blocks: list[ReplyCodeBlock], wanted: str) -> list[ReplyCodeBlock]:
     """The blocks worth choosing from: never none."""
     if not wanted:
-        labels = (block.label for block in blocks if block.label not in NEVER_THE_ANSWER)
+        labels = (block.label for block in blocks if block.label not in NON_ANSWER_LABELS)
         wanted = next(filter(None, labels), "")
     serious = [block for block in blocks if not is_session(block, wanted)]
     return (
         [block for block in serious if block.label == wanted]
         or [block for block in serious if not block.label]
-        or [block for block in serious if block.label not in NEVER_THE_ANSWER]
+        or [block for block in serious if block.label not in NON_ANSWER_LABELS]
         or [block for block in serious if block.label == "text"]
         or blocks
     )
 
 
-def is_session(block: Block, wanted: str) -> bool:
+def is_session(block: ReplyCodeBlock, wanted: str) -> bool:
     """Whether the block shows someone typing at a prompt."""
     if block.code.lstrip().startswith((">>>", "In [", "$ ")):
         return True
     if wanted == "shell":
         return False
     lines = [line for line in block.code.split("\n") if line.strip()]
-    return all(COMMAND.match(line) for line in lines) and not all(line[0] == "#" for line in lines)
+    return all(SHELL_COMMAND_PATTERN.match(line) for line in lines) and not all(line[0] == "#" for line in lines)
 
 
-def chosen(names: list[Names], language: str, defines: Sequence[str]) -> tuple[list[int], str]:
+def chosen_block_numbers(names: list[BlockNames], language: str, defines: Sequence[str]) -> tuple[list[int], str]:
     """The numbers of the blocks that make up the answer, and why when it is a single one."""
     expected = {re.split(r"[.:]", name)[0] for name in defines}
     home = {name: number for number, block in enumerate(names) for name in block.bound}
@@ -527,11 +533,11 @@ def chosen(names: list[Names], language: str, defines: Sequence[str]) -> tuple[l
     elif expected and expected <= home.keys():
         core, why = sorted({home[name] for name in expected}), ""
     else:
-        core, why = latest(names), ""
-    return sorted(with_supports(core, names, language)), why
+        core, why = latest_block_numbers(names), ""
+    return sorted(with_supporting_blocks(core, names, language)), why
 
 
-def latest(names: list[Names]) -> list[int]:
+def latest_block_numbers(names: list[BlockNames]) -> list[int]:
     """The blocks that no later block defines again."""
     everything = {name for block in names for name in block.substance}
     groups: list[list[int]] = [[], []]
@@ -552,7 +558,7 @@ def latest(names: list[Names]) -> list[int]:
     return core
 
 
-def with_supports(core: Iterable[int], names: list[Names], language: str) -> set[int]:
+def with_supporting_blocks(core: Iterable[int], names: list[BlockNames], language: str) -> set[int]:
     """The core, and the blocks without which it would miss names."""
     everything = {name for block in names for name in block.substance}
     helpful = [number for number, block in enumerate(names) if block.substance or everything.isdisjoint(block.words)]

@@ -8,77 +8,86 @@ import textwrap
 import warnings
 
 from steelyard.records import Case
-from steelyard.verifiers.code.extract import LONGEST_PARSED, Extract, canonical, extract, is_python, without_thinking
-from steelyard.verifiers.code.verbatim import unmarked
+from steelyard.verifiers.code.extract import (
+    MAX_PARSED_CHARS,
+    ExtractedCode,
+    canonical_language,
+    extract,
+    is_python,
+    without_thinking,
+)
+from steelyard.verifiers.code.verbatim import verbatim_code
 
-HEAD = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+FUNCTION_HEAD_PATTERN = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 """A line at the left margin that begins a function, with its decorators."""
-GIVEN = re.compile(r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
+TOP_LEVEL_BINDING_PATTERN = re.compile(
+    r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
+)
 """A line at the left margin that gives a name to something."""
-IMPORT = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
+RUST_USE_PATTERN = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
 
 
-def code_of(case: Case, text: str) -> Extract:
+def code_from_reply(case: Case, text: str) -> ExtractedCode:
     """The program that a reply to this case offers: as it stands where it is marked so, else found and stitched."""
-    verbatim = unmarked(text)
+    verbatim = verbatim_code(text)
     if verbatim is not None:
-        return Extract(verbatim, "as it stands") if verbatim.strip() else Extract(None, "empty reply")
+        return ExtractedCode(verbatim, "as it stands") if verbatim.strip() else ExtractedCode(None, "empty reply")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-    entry_point, language = case.verify.entry_point, canonical(case.language)
+    entry_point, language = case.verify.entry_point, canonical_language(case.language)
     found = extract(text, language, defines=(entry_point,) if entry_point else expected)
     if not case.verify.stub:
         return found
     stub = case.verify.stub
     if language != "python":
-        return found if found.code is None else found._replace(code=_beside(stub, entry_point, found.code))
+        return found if found.code is None else found._replace(code=_joined_unparsed(stub, entry_point, found.code))
     if "```" not in text and not (found.code and _defines(found.code, entry_point)):
         # a body without a fence is no code to someone who does not know the stub
         bare = without_thinking(text.replace("\r\n", "\n")).strip("\n")
-        for body in (_body(stub, entry_point, part) for part in (bare, _indented(bare))):
+        for body in (_indented_body(stub, entry_point, part) for part in (bare, _longest_indented_run(bare))):
             if body and is_python(textwrap.dedent(body)):
-                return Extract(_open(stub) + body, "a body, joined to its stub")
-    return found if found.code is None else found._replace(code=stitched(stub, entry_point, found.code))
+                return ExtractedCode(_newline_terminated(stub) + body, "a body, joined to its stub")
+    return found if found.code is None else found._replace(code=joined_program(stub, entry_point, found.code))
 
 
-def stitched(stub: str, entry_point: str, text: str) -> str:
+def joined_program(stub: str, entry_point: str, text: str) -> str:
     r"""A Python program from a stub and the code of a reply: the whole function, or only its body.
 
-    >>> print(stitched("import math\n\ndef root(x):\n", "root", "return math.sqrt(x)"), end="")
+    >>> print(joined_program("import math\n\ndef root(x):\n", "root", "return math.sqrt(x)"), end="")
     import math
     <BLANKLINE>
     def root(x):
         return math.sqrt(x)
-    >>> print(stitched("import math\n\ndef root(x):\n", "root", "def root(y):\n    return math.sqrt(y)\n"), end="")
+    >>> print(joined_program("import math\n\ndef root(x):\n", "root", "def root(y):\n    return math.sqrt(y)\n"), end="")
     import math
     <BLANKLINE>
     def root(y):
         return math.sqrt(y)
     """
-    head = _head(stub, entry_point)
+    head = _function_head(stub, entry_point)
     if head is None:
         return text
-    body = None if _defines(text, entry_point) else _body(stub, entry_point, text)
-    return _behind(stub[: head.start()], text) if body is None else _open(stub) + body
+    body = None if _defines(text, entry_point) else _indented_body(stub, entry_point, text)
+    return _with_preamble(stub[: head.start()], text) if body is None else _newline_terminated(stub) + body
 
 
-def _open(stub: str) -> str:
+def _newline_terminated(stub: str) -> str:
     return stub if stub.endswith("\n") else stub + "\n"
 
 
-def _head(stub: str, entry_point: str) -> re.Match[str] | None:
+def _function_head(stub: str, entry_point: str) -> re.Match[str] | None:
     """The last line of the stub that begins to define the function."""
-    heads = [head for head in HEAD.finditer(stub) if head[1] == entry_point]
+    heads = [head for head in FUNCTION_HEAD_PATTERN.finditer(stub) if head[1] == entry_point]
     return heads[-1] if heads else None
 
 
 def _defines(code: str, name: str) -> bool:
     """Whether some line at the left margin gives the name to something."""
-    return any(name in found for found in GIVEN.findall(code))
+    return any(name in found for found in TOP_LEVEL_BINDING_PATTERN.findall(code))
 
 
-def _body(stub: str, entry_point: str, text: str) -> str | None:
+def _indented_body(stub: str, entry_point: str, text: str) -> str | None:
     """The text indented as the stub needs it; None when it is no body of its function."""
-    head = _head(stub, entry_point)
+    head = _function_head(stub, entry_point)
     if head is None or not text.strip():
         return None
     written = text.rstrip() + "\n"
@@ -87,15 +96,15 @@ def _body(stub: str, entry_point: str, text: str) -> str | None:
     first = next((line for line in written.splitlines() if line.strip() and not line.startswith("#")), "")
     if first[:1] in (" ", "\t"):
         variants = [written, textwrap.indent(textwrap.dedent(written), indentation)]
-    elif _returns(written):
+    elif _returns_outside_function(written):
         variants = [textwrap.indent(written, indentation)]
     else:
         # who strips a reply strips the first line's indentation, and only that
         variants = [indentation + written.lstrip()]
-    return next((variant for variant in variants if _parsed(_open(stub) + variant) is not None), None)
+    return next((variant for variant in variants if _parsed(_newline_terminated(stub) + variant) is not None), None)
 
 
-def _indented(text: str) -> str:
+def _longest_indented_run(text: str) -> str:
     """The longest stretch of indented lines: a body with prose around it."""
     stretches: list[list[str]] = [[]]
     for line in text.split("\n"):
@@ -107,7 +116,7 @@ def _indented(text: str) -> str:
     return "\n".join(longest).strip("\n")
 
 
-def _returns(code: str) -> bool:
+def _returns_outside_function(code: str) -> bool:
     """Whether the code returns or yields outside of any function: then it is the body of one."""
     tree = _parsed(code)
     inside: list[ast.AST] = [tree] if tree else []
@@ -120,10 +129,10 @@ def _returns(code: str) -> bool:
     return False
 
 
-def _behind(preamble: str, code: str) -> str:
+def _with_preamble(preamble: str, code: str) -> str:
     """The code behind what stood in front of its function, unless it brings all of that itself."""
     tree, before = _parsed(code), _parsed(preamble)
-    if not preamble.strip() or (tree and before and _bound(before) <= _bound(tree)):
+    if not preamble.strip() or (tree and before and _bound_names(before) <= _bound_names(tree)):
         return code
     start = 0
     if tree and "__future__" in code:
@@ -134,7 +143,7 @@ def _behind(preamble: str, code: str) -> str:
     return "".join([*lines[:start], preamble, *lines[start:]])
 
 
-def _bound(tree: ast.Module) -> set[str]:
+def _bound_names(tree: ast.Module) -> set[str]:
     """The names that exist once these statements have run; those in branches are not counted."""
     names: set[str] = set()
     for node in tree.body:
@@ -149,7 +158,7 @@ def _bound(tree: ast.Module) -> set[str]:
 
 
 def _parsed(code: str) -> ast.Module | None:
-    if len(code) > LONGEST_PARSED:
+    if len(code) > MAX_PARSED_CHARS:
         return None
     try:
         with warnings.catch_warnings():
@@ -159,11 +168,11 @@ def _parsed(code: str) -> ast.Module | None:
         return None
 
 
-def _beside(stub: str, entry_point: str, code: str) -> str:
+def _joined_unparsed(stub: str, entry_point: str, code: str) -> str:
     """The same for a language we do not parse: a function needs its imports, a body its function."""
     name = re.escape(entry_point) if entry_point else r"\w+"
     head = re.search(rf"^[ \t]*(?:pub[ \t]+)?(?:fn|func|function)[ \t]+{name}\b", stub, re.MULTILINE)
     if head is None or re.search(rf"\b(?:fn|func|function)[ \t]+{name}\b", code):
         # a second import of a name is an error in Rust, so a reply that imports for itself is left alone
-        return code if head is None or IMPORT.search(code) else stub[: head.start()] + code
+        return code if head is None or RUST_USE_PATTERN.search(code) else stub[: head.start()] + code
     return stub + code

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 
-MARK = " verbatim"
+VERBATIM_FENCE_MARK = " verbatim"
 
 
-def marked(code: str, language: str) -> str:
+def verbatim_reply(code: str, language: str) -> str:
     """The code as a reply that says of itself: take all of this, and nothing else.
 
-    >>> print(marked("    return 1", "python"), end="")
+    >>> print(verbatim_reply("    return 1", "python"), end="")
     ```python verbatim
         return 1
     ```
     """
     longest = max(map(len, re.findall("`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}{MARK}\n{code}\n{fence}\n"
+    return f"{fence}{language}{VERBATIM_FENCE_MARK}\n{code}\n{fence}\n"
 
 
-def unmarked(text: str) -> str | None:
+def verbatim_code(text: str) -> str | None:
     """The code of a reply that was marked, to the letter; None for any other reply."""
     head, _, rest = text.partition("\n")
     fence = head[: len(head) - len(head.lstrip("`"))]
     ending = f"\n{fence}\n"
-    if len(fence) < 3 or not head.endswith(MARK) or not rest.endswith(ending):
+    if len(fence) < 3 or not head.endswith(VERBATIM_FENCE_MARK) or not rest.endswith(ending):
         return None
     return rest[: -len(ending)]

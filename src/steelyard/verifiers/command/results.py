@@ -20,53 +20,55 @@ from steelyard.records import Test
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LONGEST = 4 << 20
+MAX_RESULTS_BYTES = 4 << 20
 """Bytes of results; honest ones have a few thousand."""
-MOST = 10_000
+MAX_REPORTED_TESTS = 10_000
 """Tests."""
-DEEPEST = 40
+MAX_SUITE_DEPTH = 40
 """Suites in suites."""
-LONGEST_NAME = 300
-LONGEST_MESSAGE = 2000
-IN = " > "
+MAX_TEST_NAME_CHARS = 300
+MAX_TEST_MESSAGE_CHARS = 2000
+SUITE_SEPARATOR = " > "
 """Between the name of a suite and that of a test in it."""
 
 
-class Unreadable(ValueError):
+class UnreadableResultsError(ValueError):
     """The output is not what its format says."""
 
 
-class Forged(ValueError):
+class ForgedResultsError(ValueError):
     """The output holds results that no honest runner prints."""
 
 
-def tests_in(output: bytes, kind: str) -> list[Test]:
+def parse_results(output: bytes, kind: str) -> list[Test]:
     r"""The tests that a runner reports, in the format `kind`; none when it ran none.
 
-    >>> [(test.name, test.outcome) for test in tests_in(b"1..2\nok 1 - adds\nnot ok 2 - carries\n", "tap")]
+    >>> [(test.name, test.outcome) for test in parse_results(b"1..2\nok 1 - adds\nnot ok 2 - carries\n", "tap")]
     [('adds', 'passed'), ('carries', 'failed')]
     """
-    if len(output) > LONGEST:
-        raise Unreadable(f"more than {LONGEST >> 20} MB of results")
-    tests = READERS[kind](output)
+    if len(output) > MAX_RESULTS_BYTES:
+        raise UnreadableResultsError(f"more than {MAX_RESULTS_BYTES >> 20} MB of results")
+    tests = RESULT_PARSERS[kind](output)
     for name, count in Counter(test.name for test in tests).items():
         if count > 1:
-            raise Forged(f'{count} results for the test "{name[:LONGEST_NAME]}"; every test needs a name of its own')
+            raise ForgedResultsError(
+                f'{count} results for the test "{name[:MAX_TEST_NAME_CHARS]}"; every test needs a name of its own'
+            )
     return [
         Test(
-            name=test.name[:LONGEST_NAME],
+            name=test.name[:MAX_TEST_NAME_CHARS],
             outcome=test.outcome,
-            message=test.message[:LONGEST_MESSAGE],
+            message=test.message[:MAX_TEST_MESSAGE_CHARS],
             seconds=test.seconds,
         )
         for test in tests
     ]
 
 
-def _bounded(tests: int) -> None:
+def _check_test_count(tests: int) -> None:
     """Refuse so many tests that keeping them would cost us more than printing them cost the answer."""
-    if tests > MOST:
-        raise Unreadable(f"more than {MOST} tests")
+    if tests > MAX_REPORTED_TESTS:
+        raise UnreadableResultsError(f"more than {MAX_REPORTED_TESTS} tests")
 
 
 def _seconds(value: float | str | None) -> float:
@@ -80,7 +82,7 @@ def _seconds(value: float | str | None) -> float:
 
 def _headline(text: str) -> str:
     """The first line that says something."""
-    return next((line.strip() for line in text[:LONGEST_MESSAGE].split("\n") if line.strip()), "")
+    return next((line.strip() for line in text[:MAX_TEST_MESSAGE_CHARS].split("\n") if line.strip()), "")
 
 
 def _lines(output: bytes) -> Iterator[str]:
@@ -91,21 +93,21 @@ def _lines(output: bytes) -> Iterator[str]:
 
 # ---- TAP
 
-POINT = re.compile(r"(not )?ok\b(?:[ \t]+(\d{1,9})\b)?[ \t]*(?:-[ \t]*)?(.*)", re.DOTALL)
-PLAN = re.compile(r"1\.\.(\d{1,9})[ \t]*(?:#.*)?", re.DOTALL)
-DIRECTIVE = re.compile(r"(?:^|[ \t])#[ \t]*(?:skip|todo)", re.IGNORECASE)
-GLUED = re.compile(r"\b(?:not )?ok \d+ - ")
+TAP_POINT_PATTERN = re.compile(r"(not )?ok\b(?:[ \t]+(\d{1,9})\b)?[ \t]*(?:-[ \t]*)?(.*)", re.DOTALL)
+TAP_PLAN_PATTERN = re.compile(r"1\.\.(\d{1,9})[ \t]*(?:#.*)?", re.DOTALL)
+TAP_DIRECTIVE_PATTERN = re.compile(r"(?:^|[ \t])#[ \t]*(?:skip|todo)", re.IGNORECASE)
+TAP_GLUED_RESULT_PATTERN = re.compile(r"\b(?:not )?ok \d+ - ")
 """What a harness printed behind a line that the answer had begun."""
-SUBTEST = 4
+TAP_SUBTEST_INDENT = 4
 """Blanks by which a subtest is indented."""
-DETAIL = re.compile(r"[ \t]*(error|message|duration_ms):[ \t]*(.*)", re.DOTALL)
-QUOTED = re.compile(r"^(['\"])(.*)\1$", re.DOTALL)
-DETAILS = 100
+TAP_DETAIL_PATTERN = re.compile(r"[ \t]*(error|message|duration_ms):[ \t]*(.*)", re.DOTALL)
+QUOTED_TEXT_PATTERN = re.compile(r"^(['\"])(.*)\1$", re.DOTALL)
+MAX_DETAIL_LINES = 100
 """Lines of details that are looked at."""
 
 
 @dataclass
-class _Level:
+class _TapSuite:
     """The results of one suite so far."""
 
     tests: list[Test] = field(default_factory=list)
@@ -116,18 +118,18 @@ class _Level:
 
     def plan(self, planned: int) -> None:
         if self.planned is not None:
-            raise Forged("two plans")
+            raise ForgedResultsError("two plans")
         self.planned, self.is_ended = planned, bool(self.numbers)
 
     def count(self, number: int) -> None:
         if self.is_ended:
-            raise Forged("a result after the plan that ends the results")
+            raise ForgedResultsError("a result after the plan that ends the results")
         if number in self.numbers:
-            raise Forged(f"two results with the number {number}")
+            raise ForgedResultsError(f"two results with the number {number}")
         self.numbers.add(number)
-        _bounded(len(self.numbers))
+        _check_test_count(len(self.numbers))
         if self.planned is not None and len(self.numbers) > self.planned:
-            raise Forged(f"more results than the {self.planned} that were planned")
+            raise ForgedResultsError(f"more results than the {self.planned} that were planned")
 
     def close(self) -> list[Test]:
         """All tests of the suite, with a failed one when the plan was not kept."""
@@ -141,7 +143,7 @@ class _Level:
 
 def tap(output: bytes) -> list[Test]:
     """The Test Anything Protocol, versions 12 to 14, with subtests."""
-    levels = [_Level()]
+    levels = [_TapSuite()]
     details: list[str] | None = None
     end_of_details = ""
     before = -1
@@ -149,24 +151,24 @@ def tap(output: bytes) -> list[Test]:
     for line in _lines(output):
         bare = line.lstrip(" ")
         blanks = len(line) - len(bare)
-        depth, behind = divmod(blanks, SUBTEST)
+        depth, behind = divmod(blanks, TAP_SUBTEST_INDENT)
         last, before = before, -1
         if details is not None:
             if line == end_of_details:
                 _explain(levels[-1].tests, details)
                 details = None
-            elif len(details) < DETAILS:
+            elif len(details) < MAX_DETAIL_LINES:
                 details.append(line)
-        elif bare == "---" and last >= 0 and blanks == last * SUBTEST + 2:
+        elif bare == "---" and last >= 0 and blanks == last * TAP_SUBTEST_INDENT + 2:
             details, end_of_details = [], f"{' ' * blanks}..."
         elif bare.startswith("Bail out!"):
             levels[0].tests.append(Test(name="Bail out!", outcome="failed", message=bare[9:].strip()))
-        elif behind or depth > DEEPEST:
+        elif behind or depth > MAX_SUITE_DEPTH:
             continue
-        elif plan := PLAN.fullmatch(bare):
-            _level(levels, depth).plan(int(plan[1]))
-        elif point := POINT.fullmatch(bare):
-            _add(levels, depth, point)
+        elif plan := TAP_PLAN_PATTERN.fullmatch(bare):
+            _tap_suite_at(levels, depth).plan(int(plan[1]))
+        elif point := TAP_POINT_PATTERN.fullmatch(bare):
+            _add_tap_result(levels, depth, point)
             before = depth
         elif bare.startswith("# ") and last == depth and not bare.startswith("# Subtest"):
             _explain(levels[-1].tests, [f"message: {bare[2:]}"])
@@ -175,20 +177,20 @@ def tap(output: bytes) -> list[Test]:
     return levels[0].close()
 
 
-def _level(levels: list[_Level], depth: int) -> _Level:
+def _tap_suite_at(levels: list[_TapSuite], depth: int) -> _TapSuite:
     while len(levels) <= depth:
-        levels.append(_Level())
+        levels.append(_TapSuite())
     return levels[depth]
 
 
-def _add(levels: list[_Level], depth: int, point: re.Match[str]) -> None:
+def _add_tap_result(levels: list[_TapSuite], depth: int, point: re.Match[str]) -> None:
     """Note a result, and what the suite that it ends held."""
-    level = _level(levels, depth)
-    if GLUED.search(point[3]):
-        raise Forged("two results on one line")
+    level = _tap_suite_at(levels, depth)
+    if TAP_GLUED_RESULT_PATTERN.search(point[3]):
+        raise ForgedResultsError("two results on one line")
     number = int(point[2] or len(level.numbers) + 1)
     level.count(number)
-    directive = DIRECTIVE.search(point[3])
+    directive = TAP_DIRECTIVE_PATTERN.search(point[3])
     name = point[3][: directive.start() if directive else None].strip() or f"test {number}"
     outcome = "ignored" if directive else "failed" if point[1] else "passed"
     inside: list[Test] = []
@@ -196,14 +198,16 @@ def _add(levels: list[_Level], depth: int, point: re.Match[str]) -> None:
         deeper = levels.pop()
         deeper.tests += inside
         inside = deeper.close()
-    level.tests += [_inside(name, test) for test in inside]
+    level.tests += [_test_in_suite(name, test) for test in inside]
     # a suite's own result adds nothing to those of its tests, unless it failed in spite of them
     if not inside or (outcome == "failed" and all(test.outcome != "failed" for test in inside)):
         level.tests.append(Test(name=name, outcome=outcome))
 
 
-def _inside(suite: str, test: Test) -> Test:
-    return msgspec.structs.replace(test, name=f"{suite[:LONGEST_NAME]}{IN}{test.name}"[: 2 * LONGEST_NAME])
+def _test_in_suite(suite: str, test: Test) -> Test:
+    return msgspec.structs.replace(
+        test, name=f"{suite[:MAX_TEST_NAME_CHARS]}{SUITE_SEPARATOR}{test.name}"[: 2 * MAX_TEST_NAME_CHARS]
+    )
 
 
 def _explain(tests: list[Test], details: list[str]) -> None:
@@ -212,12 +216,12 @@ def _explain(tests: list[Test], details: list[str]) -> None:
         return
     message, seconds = tests[-1].message, tests[-1].seconds
     for number, line in enumerate(details):
-        detail = DETAIL.fullmatch(line)
+        detail = TAP_DETAIL_PATTERN.fullmatch(line)
         if detail and detail[1] == "duration_ms":
             seconds = _seconds(detail[2]) / 1000
         elif detail and not message and tests[-1].outcome == "failed":
             is_block = detail[2][:1] in ("|", ">")
-            message = _block(details[number:]) if is_block else QUOTED.sub(r"\2", detail[2])
+            message = _block(details[number:]) if is_block else QUOTED_TEXT_PATTERN.sub(r"\2", detail[2])
     tests[-1] = msgspec.structs.replace(tests[-1], message=message, seconds=seconds)
 
 
@@ -236,7 +240,7 @@ def _block(lines: list[str]) -> str:
 
 
 @dataclass
-class _Suite:
+class _JUnitSuite:
     """A suite of JUnit, what it says of itself and what is in it."""
 
     name: str
@@ -247,11 +251,11 @@ class _Suite:
 
 
 @dataclass
-class _JUnit:
+class _JUnitHandler:
     """The events of an XML parser, made into tests."""
 
     tests: list[Test] = field(default_factory=list)
-    suites: list[_Suite] = field(default_factory=list)
+    suites: list[_JUnitSuite] = field(default_factory=list)
     depth: int = 0
     case: Test | None = None
     failure: list[str] | None = None
@@ -259,22 +263,24 @@ class _JUnit:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise Unreadable(f"XML nested more than {DEEPEST} levels deep")
+        if self.depth > MAX_SUITE_DEPTH:
+            raise UnreadableResultsError(f"XML nested more than {MAX_SUITE_DEPTH} levels deep")
         if self.depth == 1 and tag not in ("testsuites", "testsuite"):
-            raise Unreadable(f"not JUnit: the document is a <{tag[:50]}>")
+            raise UnreadableResultsError(f"not JUnit: the document is a <{tag[:50]}>")
         if tag in ("testsuites", "testsuite"):
             wrong = _count(attributes, "failures") + _count(attributes, "errors")
-            self.suites.append(_Suite(attributes.get("name", tag), _count(attributes, "tests"), wrong))
+            self.suites.append(_JUnitSuite(attributes.get("name", tag), _count(attributes, "tests"), wrong))
         elif tag == "testcase":
             if self.case:
-                raise Unreadable("a testcase in a testcase")
+                raise UnreadableResultsError("a testcase in a testcase")
             suite, name = attributes.get("classname", ""), attributes.get("name", "")
             status = attributes.get("status", "").lower()
             outcome = {"fail": "failed", "failed": "failed", "error": "failed"}.get(status, "passed")
             outcome = "ignored" if status in ("notrun", "disabled", "skipped") else outcome
             seconds = _seconds(attributes.get("time"))
-            self.case = Test(name=f"{suite}{IN}{name}" if suite else name, outcome=outcome, seconds=seconds)
+            self.case = Test(
+                name=f"{suite}{SUITE_SEPARATOR}{name}" if suite else name, outcome=outcome, seconds=seconds
+            )
         elif self.case and tag in ("failure", "error"):
             self.failure = []
             self._note("failed", attributes.get("message", ""))
@@ -282,8 +288,8 @@ class _JUnit:
             self._note("ignored", attributes.get("message", ""))
 
     def text(self, text: str) -> None:
-        if self.failure is not None and len(self.failure) < DETAILS:
-            self.failure.append(text[:LONGEST_MESSAGE])
+        if self.failure is not None and len(self.failure) < MAX_DETAIL_LINES:
+            self.failure.append(text[:MAX_TEST_MESSAGE_CHARS])
 
     def end(self, tag: str) -> None:
         self.depth -= 1
@@ -292,7 +298,7 @@ class _JUnit:
             self.failure = None
         elif tag == "testcase" and self.case:
             self.tests.append(self.case)
-            _bounded(len(self.tests))
+            _check_test_count(len(self.tests))
             for suite in self.suites:
                 suite.tests += 1
                 suite.wrong += self.case.outcome == "failed"
@@ -305,7 +311,7 @@ class _JUnit:
             message = self.case.message or message.strip()
             self.case = msgspec.structs.replace(self.case, outcome=outcome, message=message)
 
-    def _close(self, suite: _Suite) -> None:
+    def _close(self, suite: _JUnitSuite) -> None:
         said = ""
         if suite.stated > suite.tests:
             said = f"{suite.stated} tests stated, {suite.tests} reported"
@@ -320,7 +326,7 @@ class _JUnit:
 def _count(attributes: dict[str, str], key: str) -> int:
     number = attributes.get(key) or "0"
     if not re.fullmatch(r"[0-9]{1,9}", number):
-        raise Unreadable(f'{key}="{number[:50]}" is not a number')
+        raise UnreadableResultsError(f'{key}="{number[:50]}" is not a number')
     return int(number)
 
 
@@ -328,9 +334,9 @@ def junit(output: bytes) -> list[Test]:
     """The XML that JUnit began and most runners can write."""
 
     def refuse(*_: object) -> None:
-        raise Unreadable("XML with a document type, which results have no need of")
+        raise UnreadableResultsError("XML with a document type, which results have no need of")
 
-    found = _JUnit()
+    found = _JUnitHandler()
     # the encoding is not the document's to choose: it could name one that hides what is said
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
@@ -343,7 +349,7 @@ def junit(output: bytes) -> list[Test]:
     try:
         parser.Parse(output.strip(), True)
     except expat.ExpatError as error:
-        raise Unreadable(f"not XML: {error}") from None
+        raise UnreadableResultsError(f"not XML: {error}") from None
     return found.tests
 
 
@@ -351,7 +357,7 @@ def junit(output: bytes) -> list[Test]:
 
 
 @dataclass
-class _Run:
+class _LibtestSuite:
     """A suite of libtest that is being read."""
 
     number: int
@@ -360,8 +366,8 @@ class _Run:
 
     def add(self, name: str, word: str, message: str = "", seconds: float = 0) -> None:
         if name in self.tests:
-            raise Forged(f'two results for the test "{name[:LONGEST_NAME]}"')
-        _bounded(len(self.tests))
+            raise ForgedResultsError(f'two results for the test "{name[:MAX_TEST_NAME_CHARS]}"')
+        _check_test_count(len(self.tests))
         outcome = {"ok": "passed", "ignored": "ignored"}.get(word.lower(), "failed")
         self.tests[name] = Test(name=name, outcome=outcome, message=message, seconds=seconds)
 
@@ -384,10 +390,14 @@ class _Run:
         return [msgspec.structs.replace(test, name=f"{test.name} (suite {self.number})") for test in tests]
 
 
-RUNNING = re.compile(r"running (\d{1,9}) tests?")
-RESULT = re.compile(r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*| <[\d.]+s>)?", re.DOTALL)
-COUNTS = re.compile(r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored;.*", re.DOTALL)
-SAID = re.compile(r"---- (.+) stdout ----", re.DOTALL)
+LIBTEST_START_PATTERN = re.compile(r"running (\d{1,9}) tests?")
+LIBTEST_RESULT_PATTERN = re.compile(
+    r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*| <[\d.]+s>)?", re.DOTALL
+)
+LIBTEST_COUNTS_PATTERN = re.compile(
+    r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored;.*", re.DOTALL
+)
+LIBTEST_STDOUT_PATTERN = re.compile(r"---- (.+) stdout ----", re.DOTALL)
 
 
 def libtest(output: bytes) -> list[Test]:
@@ -399,32 +409,32 @@ def libtest(output: bytes) -> list[Test]:
 
 def _libtest_text(lines: list[str]) -> list[Test]:
     tests: list[Test] = []
-    run: _Run | None = None
+    run: _LibtestSuite | None = None
     runs = 0
     for number, line in enumerate(lines):
-        if running := RUNNING.fullmatch(line):
+        if running := LIBTEST_START_PATTERN.fullmatch(line):
             if run:
-                raise Forged("a suite that begins before the one before it has ended")
+                raise ForgedResultsError("a suite that begins before the one before it has ended")
             runs += 1
-            run = _Run(runs, int(running[1]))
-        elif result := RESULT.fullmatch(line):
+            run = _LibtestSuite(runs, int(running[1]))
+        elif result := LIBTEST_RESULT_PATTERN.fullmatch(line):
             if not run:
-                raise Forged("a result outside of a suite")
+                raise ForgedResultsError("a result outside of a suite")
             run.add(result[1], result[2])
-        elif counts := COUNTS.fullmatch(line):
+        elif counts := LIBTEST_COUNTS_PATTERN.fullmatch(line):
             if not run:
-                raise Forged("the end of a suite that has not begun")
+                raise ForgedResultsError("the end of a suite that has not begun")
             passed, failed, ignored = map(int, counts.groups())
             tests += run.close({"passed": passed, "failed": failed, "ignored": ignored})
             run = None
-        elif run and (said := SAID.fullmatch(line)) and said[1] in run.tests:
+        elif run and (said := LIBTEST_STDOUT_PATTERN.fullmatch(line)) and said[1] in run.tests:
             run.tests[said[1]] = msgspec.structs.replace(
-                run.tests[said[1]], message=_panic("\n".join(lines[number + 1 : number + 3]))
+                run.tests[said[1]], message=_panic_message("\n".join(lines[number + 1 : number + 3]))
             )
     return tests + (run.close(None) if run else [])
 
 
-def _panic(said: str) -> str:
+def _panic_message(said: str) -> str:
     """What a panic says; the line before it names a thread by a number that is another one every time."""
     first, _, rest = said.strip().partition("\n")
     return _headline(rest if first.startswith("thread '") and rest.strip() else first)
@@ -447,24 +457,24 @@ class _LibtestEvent(msgspec.Struct):
 
 def _libtest_json(lines: list[str]) -> list[Test]:
     tests: list[Test] = []
-    run: _Run | None = None
+    run: _LibtestSuite | None = None
     runs = 0
     for number, line in enumerate(lines):
         event = _decoded(line, _LibtestEvent, f"line {number + 1}")
         if event.type == "suite" and event.event == "started":
             if run:
-                raise Forged("a suite that begins before the one before it has ended")
+                raise ForgedResultsError("a suite that begins before the one before it has ended")
             runs += 1
-            run = _Run(runs, event.test_count)
+            run = _LibtestSuite(runs, event.test_count)
         elif event.type not in ("suite", "test") or event.event in ("started", "timeout"):
             continue
         elif not run:
-            raise Forged("a result after the suite has ended")
+            raise ForgedResultsError("a result after the suite has ended")
         elif event.type == "suite":
             tests += run.close({"passed": event.passed, "failed": event.failed, "ignored": event.ignored})
             run = None
         else:
-            run.add(event.name, event.event, event.message or _panic(event.stdout), _seconds(event.exec_time))
+            run.add(event.name, event.event, event.message or _panic_message(event.stdout), _seconds(event.exec_time))
     return tests + (run.close(None) if run else [])
 
 
@@ -486,7 +496,7 @@ class _GoKey(NamedTuple):
     test: str
 
 
-GO_ENDS = {"pass": "passed", "fail": "failed", "skip": "ignored"}
+GO_OUTCOMES = {"pass": "passed", "fail": "failed", "skip": "ignored"}
 
 
 def go(output: bytes) -> list[Test]:
@@ -500,24 +510,26 @@ def go(output: bytes) -> list[Test]:
         event = _decoded(line, _GoEvent, f"line {number + 1}")
         key, package = _GoKey(event.package, event.test), _GoKey(event.package, "")
         name = event.test or event.package
-        if len(name) > LONGEST_NAME or name.count("/") > DEEPEST:
-            raise Unreadable(f"a name of more than {LONGEST_NAME} characters, or with more than {DEEPEST} slashes")
+        if len(name) > MAX_TEST_NAME_CHARS or name.count("/") > MAX_SUITE_DEPTH:
+            raise UnreadableResultsError(
+                f"a name of more than {MAX_TEST_NAME_CHARS} characters, or with more than {MAX_SUITE_DEPTH} slashes"
+            )
         if package in ends and event.package:
-            raise Forged(f'results of "{event.package}" after its end')
+            raise ForgedResultsError(f'results of "{event.package}" after its end')
         if event.action in ("start", "run"):
             if event.action == "run" and key in started:
-                raise Forged(f'"{name}" ran twice')
+                raise ForgedResultsError(f'"{name}" ran twice')
             started[key] = None
-            _bounded(len(started))
+            _check_test_count(len(started))
         elif event.action == "output":
             is_said = not event.output.lstrip().startswith(("===", "---", "PASS", "FAIL", "ok "))
-            if is_said and len(printed.get(key, "")) < LONGEST_MESSAGE:
-                printed[key] = printed.get(key, "") + event.output[:LONGEST_MESSAGE]
-        elif event.action in GO_ENDS:
+            if is_said and len(printed.get(key, "")) < MAX_TEST_MESSAGE_CHARS:
+                printed[key] = printed.get(key, "") + event.output[:MAX_TEST_MESSAGE_CHARS]
+        elif event.action in GO_OUTCOMES:
             if key in ends or (event.test and key not in started):
-                raise Forged(f'a result of "{name}", which does not run')
+                raise ForgedResultsError(f'a result of "{name}", which does not run')
             message = _headline(printed.get(key, "")) if event.action == "fail" else ""
-            outcome = GO_ENDS[event.action]
+            outcome = GO_OUTCOMES[event.action]
             ends[key] = Test(name=name, outcome=outcome, message=message, seconds=_seconds(event.elapsed))
     return _go_tests(started, ends)
 
@@ -534,7 +546,7 @@ def _go_tests(started: dict[_GoKey, None], ends: dict[_GoKey, Test]) -> list[Tes
         test = ends.get(key) or Test(name=key.test or key.package, outcome="failed", message="did not end")
         is_suite = key in suites or not key.test
         if not is_suite or (test.outcome == "failed" and key not in excused):
-            tests.append(_inside(key.package, test) if several and key.test else test)
+            tests.append(_test_in_suite(key.package, test) if several and key.test else test)
     return tests
 
 
@@ -583,10 +595,10 @@ def jest(output: bytes) -> list[Test]:
     """The one JSON document of `jest --json`, which vitest writes as well."""
     try:
         report = _decoded(output, _JestReport, "the report")
-    except Unreadable:
+    except UnreadableResultsError:
         first, *others = [line for line in _lines(output) if line.strip()] or [""]
         if others and _is_json(first):
-            raise Forged("something after the end of the report") from None
+            raise ForgedResultsError("something after the end of the report") from None
         raise
     tests = []
     several = len(report.test_results) > 1
@@ -609,7 +621,7 @@ def jest(output: bytes) -> list[Test]:
 
 def _jest_test(test: _JestTest, file: str) -> Test:
     return Test(
-        name=IN.join(filter(None, [file, *test.ancestor_titles, test.title])),
+        name=SUITE_SEPARATOR.join(filter(None, [file, *test.ancestor_titles, test.title])),
         outcome=JEST_OUTCOMES.get(test.status, "failed"),
         message=_headline("\n".join(test.failure_messages or [])),
         seconds=_seconds(test.duration) / 1000,
@@ -619,7 +631,7 @@ def _jest_test(test: _JestTest, file: str) -> Test:
 def _is_json(text: str) -> bool:
     try:
         _decoded(text, msgspec.Raw, "")
-    except Unreadable:
+    except UnreadableResultsError:
         return False
     return True
 
@@ -632,10 +644,10 @@ def _decoded(text: str | bytes, kind: type[Event], what: str) -> Event:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         start = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).strip()[:80]
-        raise Unreadable(f'{what} cannot be read: {error}: "{start}"') from None
+        raise UnreadableResultsError(f'{what} cannot be read: {error}: "{start}"') from None
 
 
-READERS: dict[str, Callable[[bytes], list[Test]]] = {
+RESULT_PARSERS: dict[str, Callable[[bytes], list[Test]]] = {
     "tap": tap,
     "junit": junit,
     "libtest": libtest,

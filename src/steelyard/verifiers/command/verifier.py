@@ -13,38 +13,44 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.errors import InputError, VerifierError, nearest
-from steelyard.protocols import Limits, Outcome
+from steelyard.errors import InputError, VerifierError, did_you_mean
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
-from steelyard.verifiers.code.extract import canonical, extract, names_in
-from steelyard.verifiers.code.patches import added_in, patch_in
-from steelyard.verifiers.command.before_after import blamed
-from steelyard.verifiers.command.results import LONGEST, READERS, Forged, Unreadable, tests_in
+from steelyard.verifiers.code.extract import block_names, canonical_language, extract
+from steelyard.verifiers.code.patches import added_lines, patch_in
+from steelyard.verifiers.command.before_after import subtract_baseline
+from steelyard.verifiers.command.results import (
+    MAX_RESULTS_BYTES,
+    RESULT_PARSERS,
+    ForgedResultsError,
+    UnreadableResultsError,
+    parse_results,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from steelyard.protocols import Sandbox, Workspace
 
-EXIT_CODE = "exit code"
-MEMORY = 2 << 30
+EXIT_CODE_RESULTS = "exit code"
+COMMAND_MEMORY_BYTES = 2 << 30
 """Twice the usual, because it limits addresses: node reserves 600 MB of them before it runs a line, Go and Java no less."""
-KEPT = 64 << 10
+MAX_COMMAND_OUTPUT_CHARS = 64 << 10
 """Characters of output that are kept."""
-LINES = 10_000
+MAX_DIAGNOSTIC_LINES = 10_000
 """Lines of a compiler or linter that are looked at."""
-PACKED = 4
+MAX_CACHED_WORKSPACES = 4
 """Workspaces that are kept for further answers."""
 DOES_NOT_APPLY = "does not apply"
-APPLY = ("git", "apply", "--whitespace=nowarn", "-")
-ALONE = {**workspaces.CLEAN, "GIT_DIR": "/nonexistent"}
+GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
+GIT_APPLY_ENVIRONMENT = {**workspaces.GIT_ENVIRONMENT, "GIT_DIR": "/nonexistent"}
 """The environment in which a patch is applied: no repository, and none of the settings that a workspace may bring along."""
 
-MISSING = 'for tool; do command -v "$tool" >/dev/null || echo "$tool"; done'
+MISSING_TOOLS_SCRIPT = 'for tool; do command -v "$tool" >/dev/null || echo "$tool"; done'
 """Prints the tools that are not there."""
 
-CLEARED = """
+CLEAR_PATHS_SCRIPT = """
 chmod u+rwx . || exit 1
 for name; do
     case $name in
@@ -59,7 +65,7 @@ done
 """Makes a way and room for files: whatever stands in their place goes, a link for example, and a full disk is noticed."""
 
 
-class Packed(NamedTuple):
+class PackedWorkspace(NamedTuple):
     """A workspace on its way into sandboxes."""
 
     archive: bytes
@@ -67,7 +73,7 @@ class Packed(NamedTuple):
     """Whether a file of the case stands in the place of one of the workspace's, and says something else."""
 
 
-class Command:
+class CommandVerifier:
     """Writes an answer beside the eval set's files into a sandbox, and builds, lints and tests it there.
 
     The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
@@ -80,7 +86,7 @@ class Command:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._is_there: dict[str, bool] = {}
-        self._packed: dict[str, Packed] = {}
+        self._packed: dict[str, PackedWorkspace] = {}
         self._before: dict[str, Finding] = {}
         """What was found in each workspace before anybody changed it."""
         self._turns: dict[str, asyncio.Lock] = {}
@@ -94,7 +100,7 @@ class Command:
 
     async def prepare(self, case: Case) -> None:
         """Raise VerifierError when a tool that the case names is not there."""
-        await self._need(_needed(case))
+        await self._need(_required_tools(case))
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         _check_names(case)
@@ -105,10 +111,10 @@ class Command:
         extracted = extract(answer.text, case.language, defines=expected)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
-        await self._need(_needed(case))
+        await self._need(_required_tools(case))
         files = {**case.verify.files, case.verify.answer: extracted.code}
         async with self._sandbox.workspace(files) as place:
-            finding = await _judged(place, case, files)
+            finding = await _build_lint_and_test(place, case, files)
         return replace(
             finding,
             code=extracted.code,
@@ -124,33 +130,33 @@ class Command:
         """What the patch in an answer makes of the workspace."""
         patch = patch_in(answer.text)
         if not patch.strip():
-            return _refused("no change", answer.error or "the answer is no patch, or an empty one")
-        await self._need(_needed(case))
+            return _unjudgeable_finding("no change", answer.error or "the answer is no patch, or an empty one")
+        await self._need(_required_tools(case))
         packed, before = await self._untouched(case)
         async with self._sandbox.workspace({}) as place:
-            finding = await _changed(place, case, packed, patch)
+            finding = await _finding_after_patch(place, case, packed, patch)
         if finding.label != DOES_NOT_APPLY:
-            finding = blamed(before, finding, case.verify.fixes, replaced=packed.is_replaced)
+            finding = subtract_baseline(before, finding, case.verify.fixes, replaced=packed.is_replaced)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         return replace(
             finding,
             code=patch,
-            missing=_missing(added_in(patch), case.language, expected),
+            missing=_missing(added_lines(patch), case.language, expected),
             trust="in-process",
             isolation=self._sandbox.level,
         )
 
-    async def _untouched(self, case: Case) -> tuple[Packed, Finding]:
+    async def _untouched(self, case: Case) -> tuple[PackedWorkspace, Finding]:
         """A workspace, and what its own tests say of it: found out once, however many answers wait for it."""
         key = f"{case.tests_digest} {case.workspace}"
         async with self._turns.setdefault(key, asyncio.Lock()):
             packed = self._packed.pop(key) if key in self._packed else await asyncio.to_thread(_pack, case)
             self._packed[key] = packed
-            while len(self._packed) > PACKED:
+            while len(self._packed) > MAX_CACHED_WORKSPACES:
                 del self._packed[next(iter(self._packed))]
             if key not in self._before:
                 async with self._sandbox.workspace({}) as place:
-                    self._before[key] = await _found_before(place, case, packed)
+                    self._before[key] = await _baseline_finding(place, case, packed)
             return packed, self._before[key]
 
     async def _need(self, tools: Iterable[str]) -> None:
@@ -159,14 +165,16 @@ class Command:
         unknown = [tool for tool in needed if tool not in self._is_there]
         if unknown:
             async with self._sandbox.workspace({}) as place:
-                outcome = await place.run(["/bin/sh", "-c", MISSING, "sh", *unknown])
+                outcome = await place.run(["/bin/sh", "-c", MISSING_TOOLS_SCRIPT, "sh", *unknown])
             if outcome.exit_code or outcome.limit:
-                raise VerifierError(f"no shell in the sandbox: {_headline(_said(outcome))}")
+                raise VerifierError(f"no shell in the sandbox: {_headline(_combined_output(outcome))}")
             missing = outcome.stdout.decode("utf-8", "replace").split("\n")
             self._is_there |= {tool: tool not in missing for tool in unknown}
         absent = [tool for tool in needed if not self._is_there[tool]]
         if "git" in absent:
-            raise VerifierError(f"not found in the sandbox: git, which applies patches; {workspaces.NO_GIT}")
+            raise VerifierError(
+                f"not found in the sandbox: git, which applies patches; {workspaces.GIT_MISSING_MESSAGE}"
+            )
         if absent:
             raise VerifierError(f"not found in the sandbox: {', '.join(absent)}; install it, or correct the command")
 
@@ -196,10 +204,10 @@ def _check_names(case: Case) -> None:
 
 def _check_commands(case: Case) -> None:
     kind, _, report = case.verify.results.partition(":")
-    known = {EXIT_CODE, *READERS}
+    known = {EXIT_CODE_RESULTS, *RESULT_PARSERS}
     if kind and kind not in known:
-        raise VerifierError(f'unknown results "{kind[:80]}" ({nearest(kind[:80], known)})')
-    if kind == EXIT_CODE and report:
+        raise VerifierError(f'unknown results "{kind[:80]}" ({did_you_mean(kind[:80], known)})')
+    if kind == EXIT_CODE_RESULTS and report:
         raise VerifierError("an exit code is not read from a file")
     if not _is_tested(case) and not case.verify.build:
         raise VerifierError("no build command, so nobody can say whether an answer compiles")
@@ -214,25 +222,25 @@ def _check_commands(case: Case) -> None:
 
 def _check_change(case: Case) -> None:
     if shutil.which("git") is None:
-        raise VerifierError(workspaces.NO_GIT)
+        raise VerifierError(workspaces.GIT_MISSING_MESSAGE)
     if not case.expectations.should_compile:
         raise VerifierError("with a workspace an answer that must not build makes no sense; leave should_compile out")
 
 
-def _pack(case: Case) -> Packed:
+def _pack(case: Case) -> PackedWorkspace:
     """The workspace of a case, as it was when the case was loaded."""
     try:
-        files = workspaces.files(case.workspace)
+        files = workspaces.workspace_files(case.workspace)
     except InputError as error:
         raise VerifierError(f"workspace: {error}") from None
-    if case.verify.workspace_digest and workspaces.digest(files) != case.verify.workspace_digest:
+    if case.verify.workspace_digest and workspaces.workspace_digest(files) != case.verify.workspace_digest:
         raise VerifierError(
             f"workspace {case.workspace} changed since the case was loaded; "
             "ask again with the new one, or put the old one back: FOLDER@COMMIT never changes"
         )
     own = case.verify.files
     is_replaced = any(name in own and own[name].encode() != file.content for name, file in files.items())
-    return Packed(workspaces.archive(files), is_replaced)
+    return PackedWorkspace(workspaces.tar_archive(files), is_replaced)
 
 
 def _is_tested(case: Case) -> bool:
@@ -249,7 +257,7 @@ def _commands(case: Case) -> list[str]:
     return [command for command in (verify.build, verify.lint, verify.test if _is_tested(case) else "") if command]
 
 
-def _needed(case: Case) -> list[str]:
+def _required_tools(case: Case) -> list[str]:
     """The programs that must be there."""
     own = ["git", "tar"] if case.workspace else []
     return [*own, *(tool for command in _commands(case) for tool in _tools(command))]
@@ -278,7 +286,7 @@ def _tools(command: str) -> Iterator[str]:
 
 def _missing(code: str, language: str, expected: tuple[str, ...]) -> tuple[str, ...]:
     """The expected names that no line defines, methods included."""
-    bound = names_in("\n".join(line.lstrip() for line in code.split("\n")), canonical(language)).bound
+    bound = block_names("\n".join(line.lstrip() for line in code.split("\n")), canonical_language(language)).bound
     method = r"^[ \t]*(?:[\w<>,]+[ \t]+)*[*&]?{}[ \t]*\([^\n]*\{{"
     return tuple(
         name
@@ -290,10 +298,10 @@ def _missing(code: str, language: str, expected: tuple[str, ...]) -> tuple[str, 
 # ---- what a patch does
 
 
-async def _found_before(place: Workspace, case: Case, packed: Packed) -> Finding:
+async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspace) -> Finding:
     """What the workspace's own tests say before any change, without those that the case adds."""
     await _unpack(place, packed)
-    found = await _judged(place, case, {})
+    found = await _build_lint_and_test(place, case, {})
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
     if found.compiled is False and case.verify.lint:
@@ -302,26 +310,28 @@ async def _found_before(place: Workspace, case: Case, packed: Packed) -> Finding
     return found
 
 
-async def _changed(place: Workspace, case: Case, packed: Packed, patch: str) -> Finding:
+async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorkspace, patch: str) -> Finding:
     """What is true of the workspace with the patch in it, and the case's own files on top of that."""
     await _unpack(place, packed)
-    applied = await place.run(APPLY, stdin=patch.encode(), environment=ALONE)
+    applied = await place.run(GIT_APPLY_COMMAND, stdin=patch.encode(), environment=GIT_APPLY_ENVIRONMENT)
     if applied.exit_code or applied.limit:
-        said = _ended(applied) if applied.limit else _headline(_said(applied)) or _ended(applied)
-        return _refused(DOES_NOT_APPLY, said.removeprefix("error: "))
-    obstacle = await _put_back(place, case.verify.files, "the patch")
+        said = (
+            _bad_end_text(applied) if applied.limit else _headline(_combined_output(applied)) or _bad_end_text(applied)
+        )
+        return _unjudgeable_finding(DOES_NOT_APPLY, said.removeprefix("error: "))
+    obstacle = await _rewrite_files(place, case.verify.files, "the patch")
     if obstacle:
-        return _refused(DOES_NOT_APPLY, obstacle)
-    return await _judged(place, case, case.verify.files)
+        return _unjudgeable_finding(DOES_NOT_APPLY, obstacle)
+    return await _build_lint_and_test(place, case, case.verify.files)
 
 
-async def _unpack(place: Workspace, packed: Packed) -> None:
+async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
     unpacked = await place.run(["tar", "-xf", "-"], stdin=packed.archive)
     if unpacked.exit_code or unpacked.limit:
-        raise VerifierError(f"the workspace does not fit into the sandbox: {_headline(_said(unpacked))}")
+        raise VerifierError(f"the workspace does not fit into the sandbox: {_headline(_combined_output(unpacked))}")
 
 
-def _refused(label: str, reason: str) -> Finding:
+def _unjudgeable_finding(label: str, reason: str) -> Finding:
     """An answer that left nothing to judge: it scores as one that does not build, whatever else may speak for it."""
     return Finding(compiled=False, label=label, reason=reason)
 
@@ -329,17 +339,19 @@ def _refused(label: str, reason: str) -> Finding:
 # ---- what an answer does
 
 
-async def _judged(place: Workspace, case: Case, files: Mapping[str, str]) -> Finding:
+async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str, str]) -> Finding:
     verify = case.verify
     finding = Finding()
     if verify.build:
         built = await _run(place, verify.build, case)
         if built.exit_code or built.limit:
-            return _unbuilt(built, case)
+            return _build_failure(built, case)
         finding = Finding(compiled=True, compile_seconds=built.seconds)
-        obstacle = await _put_back(place, files, "the build")
+        obstacle = await _rewrite_files(place, files, "the build")
         if obstacle:
-            return replace(finding, tests=_failed(verify.test or verify.build, obstacle), label="died", reason=obstacle)
+            return replace(
+                finding, tests=_failed_test(verify.test or verify.build, obstacle), label="died", reason=obstacle
+            )
     if verify.lint:
         warnings = _warnings(await _run(place, verify.lint, case), case)
         finding = replace(finding, warnings=len(warnings), diagnostics=tuple(warnings))
@@ -348,67 +360,69 @@ async def _judged(place: Workspace, case: Case, files: Mapping[str, str]) -> Fin
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
-        obstacle = await _put_back(place, {report: ""}, "the build")
+        obstacle = await _rewrite_files(place, {report: ""}, "the build")
         if obstacle:
-            return replace(finding, tests=_failed(verify.test, obstacle), label="died", reason=obstacle)
+            return replace(finding, tests=_failed_test(verify.test, obstacle), label="died", reason=obstacle)
     outcome = await _run(place, verify.test, case)
-    printed = await place.read(report, LONGEST + 1) if report else outcome.stdout
-    finding = replace(finding, output=_said(outcome)[:KEPT], test_seconds=outcome.seconds)
+    printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
+    finding = replace(
+        finding, output=_combined_output(outcome)[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds
+    )
     try:
         tests = _tests(printed, outcome, case)
-    except Forged as error:
+    except ForgedResultsError as error:
         reason = f"tampered with the results: {error}"
         return replace(
-            finding, tests=_failed(verify.test, str(error)), label="tampered", reason=reason, tampered=str(error)
+            finding, tests=_failed_test(verify.test, str(error)), label="tampered", reason=reason, tampered=str(error)
         )
     label, reason = _why(tests, outcome)
     return replace(finding, tests=tuple(tests), label=label, reason=reason)
 
 
-async def _run(place: Workspace, command: str, case: Case) -> Outcome:
-    limits = Limits(
+async def _run(place: Workspace, command: str, case: Case) -> ProcessResult:
+    limits = ResourceLimits(
         cpu_seconds=case.timeout_secs,
         # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
         wall_seconds=2 * case.timeout_secs + 10,
-        memory_bytes=MEMORY,
+        memory_bytes=COMMAND_MEMORY_BYTES,
     )
     return await place.run(["/bin/sh", "-c", command], limits=limits)
 
 
-async def _put_back(place: Workspace, files: Mapping[str, str], after: str) -> str:
+async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str) -> str:
     """Write files anew, whatever stands in their place by now; says what the answer did to prevent it."""
     folders = {f"{above}/": None for name in files for above in reversed(PurePosixPath(name).parents[:-1])}
     sizes = [f"{len(content.encode())} {name}" for name, content in files.items()]
     # a sandbox that cannot write is our failure, so a full disk must show before
-    cleared = await place.run(["/bin/sh", "-c", CLEARED, "sh", *folders, *sizes])
+    cleared = await place.run(["/bin/sh", "-c", CLEAR_PATHS_SCRIPT, "sh", *folders, *sizes])
     if cleared.exit_code or cleared.limit:
-        return f"{after} left no way or room for the tests: {_headline(_said(cleared)) or _ended(cleared)}"
+        return f"{after} left no way or room for the tests: {_headline(_combined_output(cleared)) or _bad_end_text(cleared)}"
     await place.write(files)
     return ""
 
 
-def _tests(printed: bytes | None, outcome: Outcome, case: Case) -> list[Test]:
+def _tests(printed: bytes | None, outcome: ProcessResult, case: Case) -> list[Test]:
     """The tests as their runner reports them, with a failed one for whatever else went wrong."""
     command = case.verify.test
-    kind = case.verify.results.partition(":")[0] or EXIT_CODE
-    ended = _ended(outcome)
-    if kind == EXIT_CODE:
+    kind = case.verify.results.partition(":")[0] or EXIT_CODE_RESULTS
+    ended = _bad_end_text(outcome)
+    if kind == EXIT_CODE_RESULTS:
         if not ended:
             return [Test(name=_short(command), outcome="passed", seconds=outcome.seconds)]
-        message = _headline(_said(outcome)) if _is_plain(outcome) else ""
-        return list(_failed(command, message or ended, outcome.seconds))
+        message = _headline(_combined_output(outcome)) if _is_plain(outcome) else ""
+        return list(_failed_test(command, message or ended, outcome.seconds))
     try:
         if printed is None:
-            raise Unreadable(f"no file {_report(case)}")
-        tests = [_with_tests(test, case) for test in tests_in(printed, kind)]
-    except Unreadable as error:
-        said = _headline(_said(outcome)) if ended else ""
-        return list(_failed(command, said or str(error), outcome.seconds))
+            raise UnreadableResultsError(f"no file {_report(case)}")
+        tests = [_with_tests(test, case) for test in parse_results(printed, kind)]
+    except UnreadableResultsError as error:
+        said = _headline(_combined_output(outcome)) if ended else ""
+        return list(_failed_test(command, said or str(error), outcome.seconds))
     if not tests:
         said = _headline(outcome.stderr.decode("utf-8", "replace")) if ended else ""
-        return list(_failed(command, said or "no test ran", outcome.seconds))
+        return list(_failed_test(command, said or "no test ran", outcome.seconds))
     if ended and (not _is_plain(outcome) or all(test.outcome != "failed" for test in tests)):
-        tests.append(Test(name=EXIT_CODE, outcome="failed", message=ended))
+        tests.append(Test(name=EXIT_CODE_RESULTS, outcome="failed", message=ended))
     return tests
 
 
@@ -424,7 +438,7 @@ def _with_tests(test: Test, case: Case) -> Test:
     return replace(test, name=name)
 
 
-def _why(tests: list[Test], outcome: Outcome) -> tuple[str, str]:
+def _why(tests: list[Test], outcome: ProcessResult) -> tuple[str, str]:
     """The kind of failure, and the failure in one line."""
     wrong = next((test for test in tests if test.outcome == "failed"), None)
     if wrong is None:
@@ -435,42 +449,42 @@ def _why(tests: list[Test], outcome: Outcome) -> tuple[str, str]:
     if limit:
         return limit, f"stopped at the {limit} after {outcome.seconds:.1f} s"
     if not _is_plain(outcome):
-        return "died", _ended(outcome)
+        return "died", _bad_end_text(outcome)
     return "wrong answer", f"{wrong.name}: {_one_line(wrong.message)}" if wrong.message else wrong.name
 
 
-def _failed(command: str, message: str, seconds: float = 0) -> tuple[Test]:
+def _failed_test(command: str, message: str, seconds: float = 0) -> tuple[Test]:
     return (Test(name=_short(command), outcome="failed", message=message, seconds=seconds),)
 
 
 # ---- how a command ended
 
-OUT_OF_MEMORY = re.compile(
+OUT_OF_MEMORY_PATTERN = re.compile(
     r"out of memory|cannot allocate memory|bad_alloc|memory exhausted|memory allocation of|OutOfMemoryError|MemoryError",
     re.IGNORECASE,
 )
 
 
-def _signal(outcome: Outcome) -> int:
+def _signal(outcome: ProcessResult) -> int:
     """The signal that ended the command, or the last program of a shell command; 0 for none."""
     code = outcome.exit_code
     return -code if code < 0 else code - 128 if 128 < code < 128 + signal.NSIG else 0
 
 
-def _limit(outcome: Outcome) -> str:
+def _limit(outcome: ProcessResult) -> str:
     if outcome.limit or not outcome.exit_code:
         return outcome.limit
     if _signal(outcome) == signal.SIGXCPU:
         return "cpu limit"
-    return "memory limit" if OUT_OF_MEMORY.search(outcome.stderr.decode("utf-8", "replace")) else ""
+    return "memory limit" if OUT_OF_MEMORY_PATTERN.search(outcome.stderr.decode("utf-8", "replace")) else ""
 
 
-def _is_plain(outcome: Outcome) -> bool:
+def _is_plain(outcome: ProcessResult) -> bool:
     """Whether it ended by itself; an assertion of C ends by a signal, but is a plain end."""
     return not _limit(outcome) and _signal(outcome) in (0, signal.SIGABRT)
 
 
-def _ended(outcome: Outcome) -> str:
+def _bad_end_text(outcome: ProcessResult) -> str:
     """How it ended, when it did not end well."""
     limit = _limit(outcome)
     if limit:
@@ -482,13 +496,13 @@ def _ended(outcome: Outcome) -> str:
 
 # ---- what a command said
 
-DIAGNOSTIC = re.compile(
+DIAGNOSTIC_LINE_PATTERN = re.compile(
     r"([^\s:(]+)(?::(\d{1,9})(?::(\d{1,9}))?:|\((\d{1,9}),(\d{1,9})\):)[ \t]*"
     r"(?:(fatal error|error|warning|note|info|help|hint)\b:?[ \t]*)?(.*)"
 )
 """A line of gcc, clang, go and most linters, or of tsc."""
-RULE = re.compile(r"[ \t]\[([\w+=/.@-]{1,80})\]$|^(TS\d{1,6}):[ \t]*")
-CLUES = [
+LINT_RULE_PATTERN = re.compile(r"[ \t]\[([\w+=/.@-]{1,80})\]$|^(TS\d{1,6}):[ \t]*")
+ERROR_LINE_PATTERNS = [
     re.compile(r"\w*(?:Error|Exception)\b.*:|error\b|panic"),
     re.compile(r".*(?:\berror\b|Error\b|Assertion|undefined reference)"),
     re.compile(r".*\S"),
@@ -496,14 +510,17 @@ CLUES = [
 """How the line looks that says what went wrong: the first that is found, in this order."""
 
 
-def _said(outcome: Outcome) -> str:
-    texts = [output.decode("utf-8", "replace").strip() for output in (outcome.stderr, outcome.stdout[: 2 * KEPT])]
+def _combined_output(outcome: ProcessResult) -> str:
+    texts = [
+        output.decode("utf-8", "replace").strip()
+        for output in (outcome.stderr, outcome.stdout[: 2 * MAX_COMMAND_OUTPUT_CHARS])
+    ]
     return "\n".join(filter(None, texts))
 
 
 def _headline(said: str) -> str:
-    lines = said[:KEPT].split("\n")
-    found = (line for clue in CLUES for line in lines if clue.match(line[:500]))
+    lines = said[:MAX_COMMAND_OUTPUT_CHARS].split("\n")
+    found = (line for clue in ERROR_LINE_PATTERNS for line in lines if clue.match(line[:500]))
     return _one_line(next(found, ""))
 
 
@@ -516,11 +533,11 @@ def _short(command: str) -> str:
     return name if len(name) <= 120 else f"{name[:117]}..."
 
 
-def _unbuilt(built: Outcome, case: Case) -> Finding:
-    said = _said(built)
+def _build_failure(built: ProcessResult, case: Case) -> Finding:
+    said = _combined_output(built)
     found = [diagnostic for diagnostic in _diagnostics(said, case, "error") if diagnostic.level == "error"]
     limit = _limit(built)
-    reason = _ended(built) if limit else (found[0].message if found else _headline(said)) or _ended(built)
+    reason = _bad_end_text(built) if limit else (found[0].message if found else _headline(said)) or _bad_end_text(built)
     if (
         not found
         and case.verify.answer
@@ -533,20 +550,20 @@ def _unbuilt(built: Outcome, case: Case) -> Finding:
         diagnostics=tuple(found[:100]),
         label=limit or "does not compile",
         reason=reason,
-        output=said[:KEPT],
+        output=said[:MAX_COMMAND_OUTPUT_CHARS],
         compile_seconds=built.seconds,
     )
 
 
-def _warnings(linted: Outcome, case: Case) -> list[Diagnostic]:
+def _warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
     """What the linter holds against the answer; of the eval set's own files nothing counts."""
-    said = _said(linted)
-    ended = _ended(linted)
+    said = _combined_output(linted)
+    ended = _bad_end_text(linted)
     if not _is_plain(linted) or (ended and not said):
         return [Diagnostic(level="warning", message=f"the linter {ended}")]
     found = list(_diagnostics(said, case, "warning"))
     if not found:
-        lines = [line for line in said.split("\n")[:LINES] if line.strip()]
+        lines = [line for line in said.split("\n")[:MAX_DIAGNOSTIC_LINES] if line.strip()]
         return [Diagnostic(level="warning", message=_one_line(line)) for line in lines]
     return [
         diagnostic
@@ -558,15 +575,15 @@ def _warnings(linted: Outcome, case: Case) -> list[Diagnostic]:
 
 def _diagnostics(said: str, case: Case, otherwise: str) -> Iterator[Diagnostic]:
     """The lines that speak of a place in a file; those that name no level have the level `otherwise`."""
-    for line in said.split("\n")[:LINES]:
-        found = DIAGNOSTIC.match(line[:2000])
+    for line in said.split("\n")[:MAX_DIAGNOSTIC_LINES]:
+        found = DIAGNOSTIC_LINE_PATTERN.match(line[:2000])
         if not found or not (found[6] or ((found[3] or found[5]) and found[7])):
             continue
-        rule = RULE.search(found[7])
+        rule = LINT_RULE_PATTERN.search(found[7])
         level = (found[6] or otherwise).removeprefix("fatal ")
         yield Diagnostic(
             level=level,
-            message=RULE.sub("", found[7]).strip(),
+            message=LINT_RULE_PATTERN.sub("", found[7]).strip(),
             code=(rule[1] or rule[2]) if rule else None,
             spans=(_span(_own_name(found[1], case), int(found[2] or found[4]), int(found[3] or found[5] or 1)),),
         )

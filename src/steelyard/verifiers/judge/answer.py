@@ -11,65 +11,65 @@ from typing import Any
 
 from steelyard.records import Message, Record
 from steelyard.tiers.rubrics import (
-    BINARY,
-    TOLERANCE,
-    Category,
-    Claim,
-    Item,
-    Judgment,
-    Mark,
-    Marks,
+    BINARY_EVALUATION,
+    SCORE_THRESHOLD_TOLERANCE,
+    CategoryScore,
+    ClaimedScore,
+    ItemScore,
     Rubric,
+    RubricCategory,
+    RubricItem,
+    RubricScore,
     category_score,
-    is_off,
-    judged,
+    is_claim_off,
+    rubric_score,
 )
-from steelyard.verifiers.judge.prompt import NOT_APPLICABLE, REASON
-from steelyard.verifiers.response.json import BRACKET, Fault, parsed
-from steelyard.verifiers.response.judged import place
-from steelyard.verifiers.response.text import readable
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.judge.prompt import NOT_APPLICABLE, REASON_PLACEHOLDER
+from steelyard.verifiers.response.json import JSON_STRING_OR_BRACKET, JsonParseFault, parse_json
+from steelyard.verifiers.response.judged import line_and_column
+from steelyard.verifiers.response.text import surrogates_replaced
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-LONGEST = 1 << 18
+MAX_JUDGE_REPLY_CHARACTERS = 1 << 18
 """Characters of a reply that are read."""
-LONGEST_REASON = 2000
+MAX_JUDGE_REASON_CHARACTERS = 2000
 """Characters of a judge's words that are kept."""
-ENOUGH = 10
+MAX_JUDGE_REPLY_PROBLEMS = 10
 """Things wrong with a reply that are named."""
-BLANKS = ("...", "…", REASON, REASON.strip("<>"))
+PLACEHOLDER_REASONS = ("...", "…", REASON_PLACEHOLDER, REASON_PLACEHOLDER.strip("<>"))
 """Reasons of somebody who gives the form back as it came."""
-THOUGHTS = "<think>", "</think>"
+THINKING_TAGS = "<think>", "</think>"
 """What some models put around what they think aloud before they reply."""
-SECTIONS = ("criteria_scores", "requirements", "categories")
+SCORE_SECTIONS = ("criteria_scores", "requirements", "categories")
 """Where the two shapes of a judgment hold what is scored: the first alone, or the others, or one of them."""
 
 
-class Unusable(Record, frozen=True, kw_only=True):
+class UnusableJudgeReply(Record, frozen=True, kw_only=True):
     """A reply that is no judgment; it has no score."""
 
     reason: str
     """What is wrong with it, in a sentence that the judge can be told."""
 
 
-def judgment(text: str, rubric: Rubric) -> Judgment | Unusable:
+def judgment(text: str, rubric: Rubric) -> RubricScore | UnusableJudgeReply:
     """What a judge says, or why that cannot be used; the score is worked out anew from the categories.
 
     The reply is one JSON object, alone, in a fence or in prose. Numbers in quotes are refused, as everything is that
     would have to be guessed.
     """
-    table = the_object(text, SECTIONS)
-    if isinstance(table, Unusable):
+    table = single_json_object(text, SCORE_SECTIONS)
+    if isinstance(table, UnusableJudgeReply):
         return table
-    reading = _Reading(rubric)
+    reading = _JudgeReplyReader(rubric)
     marks = reading.marks(table)
     if table.get("is_valid") is False:
         reading.wrong('the reply calls itself invalid: "is_valid" is false')
     if reading.problems or marks is None:
-        return Unusable(reason=_together(reading.problems))
+        return UnusableJudgeReply(reason=_joined_problems(reading.problems))
     summary = table.get("summary")
     claim = _claim({**table, **(summary if isinstance(summary, dict) else {})})
-    reasoning = _words(table, "reasoning", "qualitative_feedback")
-    return judged(rubric, marks, reasoning=reasoning, claim=claim, claim_off=reading.is_off)
+    reasoning = _first_text(table, "reasoning", "qualitative_feedback")
+    return rubric_score(rubric, marks, reasoning=reasoning, claim=claim, claim_off=reading.is_off)
 
 
 def repair_request(reason: str) -> Message:
@@ -81,52 +81,56 @@ def repair_request(reason: str) -> Message:
     return Message(role="user", content=content)
 
 
-def the_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | Unusable:
+def single_json_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | UnusableJudgeReply:
     """The one JSON object of a reply; what stands in braces around it is ignored unless it has one of the keys."""
-    if len(text) > LONGEST:
-        return Unusable(reason=f"the reply has more than {LONGEST} characters")
+    if len(text) > MAX_JUDGE_REPLY_CHARACTERS:
+        return UnusableJudgeReply(reason=f"the reply has more than {MAX_JUDGE_REPLY_CHARACTERS} characters")
     body = _without_thoughts(text)
-    value = parsed(body)
+    value = parse_json(body)
     if isinstance(value, dict):
         return value
-    if not isinstance(value, Fault):
-        return Unusable(reason="the reply is JSON, but no object; write one object in braces")
+    if not isinstance(value, JsonParseFault):
+        return UnusableJudgeReply(reason="the reply is JSON, but no object; write one object in braces")
     if not body.strip():
-        return Unusable(reason="the reply is empty")
+        return UnusableJudgeReply(reason="the reply is empty")
     is_bare = body.lstrip()[0] == "{"
     found: list[dict[str, Any]] = []
     position = 0
     while (start := body.find("{", position)) >= 0:
-        position = _closing(body, start)
+        position = _closing_brace_end(body, start)
         if not position:
-            line, column = place(body, start)
-            return Unusable(reason=f"the reply is cut off: the brace in line {line}, column {column} is never closed")
+            line, column = line_and_column(body, start)
+            return UnusableJudgeReply(
+                reason=f"the reply is cut off: the brace in line {line}, column {column} is never closed"
+            )
         inside = body[start:position]
-        value = parsed(inside)
+        value = parse_json(inside)
         if isinstance(value, dict):
             found.append(value)
-        elif isinstance(value, Fault) and (is_bare or any(key in inside for key in keys)):
-            line, column = place(body, start + value.position)
-            return Unusable(reason=f"the reply is no JSON: {value.what} (line {line}, column {column})")
+        elif isinstance(value, JsonParseFault) and (is_bare or any(key in inside for key in keys)):
+            line, column = line_and_column(body, start + value.position)
+            return UnusableJudgeReply(reason=f"the reply is no JSON: {value.what} (line {line}, column {column})")
     if len(found) > 1:
-        return Unusable(reason=f"the reply holds {len(found)} JSON objects; write exactly one")
+        return UnusableJudgeReply(reason=f"the reply holds {len(found)} JSON objects; write exactly one")
     if not found:
-        return Unusable(reason=f'there is no JSON object in the reply, which begins "{quoted(body.strip(), 60)}"')
+        return UnusableJudgeReply(
+            reason=f'there is no JSON object in the reply, which begins "{printable_excerpt(body.strip(), 60)}"'
+        )
     return found[0]
 
 
 def _without_thoughts(text: str) -> str:
-    opened, closed = THOUGHTS
+    opened, closed = THINKING_TAGS
     body = text.lstrip()
     if body.startswith(opened) and (end := body.find(closed)) >= 0:
         return body[end + len(closed) :]
     return text
 
 
-def _closing(text: str, start: int) -> int:
+def _closing_brace_end(text: str, start: int) -> int:
     """The end of what the brace at the start opens, strings in it not counted; 0 when it is never closed."""
     depth = 0
-    for match in BRACKET.finditer(text, start):
+    for match in JSON_STRING_OR_BRACKET.finditer(text, start):
         depth += (match[0] == "{") - (match[0] == "}")
         if depth == 0:
             return match.end()
@@ -134,7 +138,7 @@ def _closing(text: str, start: int) -> int:
 
 
 @dataclass
-class _Reading:
+class _JudgeReplyReader:
     """A reply being held against its rubric."""
 
     rubric: Rubric
@@ -145,7 +149,7 @@ class _Reading:
     def wrong(self, what: str) -> None:
         self.problems.append(what)
 
-    def marks(self, table: dict[str, Any]) -> dict[str, Marks] | None:
+    def marks(self, table: dict[str, Any]) -> dict[str, CategoryScore] | None:
         """The marks of every category; None after saying why there are none."""
         given = self._given(table)
         if given is None:
@@ -153,98 +157,102 @@ class _Reading:
         known = {category.name: category for category in self.rubric.categories}
         for name in given:
             if name not in known:
-                self.wrong(f'unknown category "{quoted(name)}"')
-        found: dict[str, Marks] = {}
+                self.wrong(f'unknown category "{printable_excerpt(name)}"')
+        found: dict[str, CategoryScore] = {}
         for name, category in known.items():
             if name not in given:
-                self.wrong(f'category "{quoted(name)}" is missing')
-            elif marks := self._category(category, given[name], f'category "{quoted(name)}"'):
+                self.wrong(f'category "{printable_excerpt(name)}" is missing')
+            elif marks := self._category(category, given[name], f'category "{printable_excerpt(name)}"'):
                 found[name] = marks
         return None if self.problems else found
 
     def _given(self, table: dict[str, Any]) -> dict[str, Any] | None:
         """What is scored, by name, from whichever shape the reply has."""
-        present = [key for key in SECTIONS if table.get(key) is not None]
+        present = [key for key in SCORE_SECTIONS if table.get(key) is not None]
         if not present:
             self.wrong('there are no scores: expected an object "criteria_scores" with one entry per category')
             return None
-        if SECTIONS[0] in present and len(present) > 1:
+        if SCORE_SECTIONS[0] in present and len(present) > 1:
             self.wrong(f'both "{present[0]}" and "{present[1]}" hold scores; keep one of them')
             return None
         given: dict[str, Any] = {}
         for key in present:
             section = table[key]
             if not isinstance(section, dict):
-                self.wrong(f'"{key}" is {_kind(section)}; expected an object with one entry per category')
+                self.wrong(f'"{key}" is {_value_description(section)}; expected an object with one entry per category')
                 return None
             for name in section:
                 if name in given:
-                    self.wrong(f'category "{quoted(name)}" stands twice')
+                    self.wrong(f'category "{printable_excerpt(name)}" stands twice')
             given |= section
         return given
 
-    def _category(self, category: Category, entry: Any, where: str) -> Marks | None:
+    def _category(self, category: RubricCategory, entry: Any, where: str) -> CategoryScore | None:
         if not isinstance(entry, dict):
             inside = '"items"' if category.items and category.requirement is None else '"score"'
-            self.wrong(f"{where} is {_kind(entry)}; expected an object with {inside}")
+            self.wrong(f"{where} is {_value_description(entry)}; expected an object with {inside}")
             return None
         alone = category.requirement
         if category.items and (alone is None or "items" in entry):
             return self._itemised(category, entry, where)
-        whole = alone or Item(id=category.name, check="", na_condition=category.na_condition)
+        whole = alone or RubricItem(id=category.name, check="", na_condition=category.na_condition)
         before = len(self.problems)
         score, reason = self._whole(whole, entry, where), self._reason(entry, where)
         if len(self.problems) > before:
             return None
-        items = {alone.id: Mark(achieved=score, reason=reason)} if alone else {}
-        return Marks(score=score, reason="" if alone else reason, items=items)
+        items = {alone.id: ItemScore(achieved=score, reason=reason)} if alone else {}
+        return CategoryScore(score=score, reason="" if alone else reason, items=items)
 
-    def _itemised(self, category: Category, entry: dict[str, Any], where: str) -> Marks | None:
+    def _itemised(self, category: RubricCategory, entry: dict[str, Any], where: str) -> CategoryScore | None:
         given = entry.get("items")
         if not isinstance(given, dict):
-            self.wrong(f"{where} has no items" if given is None else f"{where}: items: {_kind(given)}, not an object")
+            self.wrong(
+                f"{where} has no items"
+                if given is None
+                else f"{where}: items: {_value_description(given)}, not an object"
+            )
             return None
         before = len(self.problems)
         known = {item.id for item in category.items}
         for name in given:
             if name not in known:
-                self.wrong(f'{where}: unknown item "{quoted(name)}"')
-        marks: dict[str, Mark] = {}
+                self.wrong(f'{where}: unknown item "{printable_excerpt(name)}"')
+        marks: dict[str, ItemScore] = {}
         for item in category.items:
             if item.id in given:
-                inside = f'{where}: item "{quoted(item.id)}"'
+                inside = f'{where}: item "{printable_excerpt(item.id)}"'
                 marks[item.id] = self._item(item, given[item.id], inside)
             else:
-                self.wrong(f'{where}: item "{quoted(item.id)}" is missing')
+                self.wrong(f'{where}: item "{printable_excerpt(item.id)}" is missing')
         if len(self.problems) > before:
             return None
         score = category_score(category, {name: mark.achieved for name, mark in marks.items()})
         self._check_sum(entry, score, where)
-        return Marks(score=score, reason=self._reason(entry, where), items=marks)
+        return CategoryScore(score=score, reason=self._reason(entry, where), items=marks)
 
-    def _item(self, item: Item, entry: Any, where: str) -> Mark:
+    def _item(self, item: RubricItem, entry: Any, where: str) -> ItemScore:
         if not isinstance(entry, dict):
-            self.wrong(f'{where} is {_kind(entry)}; expected an object with "achieved"')
-            return Mark(achieved=None)
+            self.wrong(f'{where} is {_value_description(entry)}; expected an object with "achieved"')
+            return ItemScore(achieved=None)
         if "achieved" not in entry:
             self.wrong(f'{where} has no "achieved"')
-            return Mark(achieved=None)
+            return ItemScore(achieved=None)
         achieved = self._mark(entry["achieved"], item, item.points, f"{where}: achieved")
         most = entry.get("max")
         if most is not None and not (achieved is None and _is_not_applicable(most)):
             points = self._number(most, f"{where}: max")
-            if points is not None and abs(points - item.points) > TOLERANCE:
+            if points is not None and abs(points - item.points) > SCORE_THRESHOLD_TOLERANCE:
                 self.wrong(f"{where}: max is {most:.12g}, but the rubric gives {item.points:.12g} points")
-        return Mark(achieved=achieved, reason=self._reason(entry, where))
+        return ItemScore(achieved=achieved, reason=self._reason(entry, where))
 
     def _reason(self, entry: dict[str, Any], where: str) -> str:
         """The words beside a mark; a form that was sent back as it came is no judgment, whatever numbers are in it."""
-        words = _words(entry, "reason", "notes", "reasoning")
-        if words.strip() in BLANKS:
+        words = _first_text(entry, "reason", "notes", "reasoning")
+        if words.strip() in PLACEHOLDER_REASONS:
             self.wrong(f"{where}: the reason is the form's own; give one in your words")
         return words
 
-    def _whole(self, item: Item, entry: dict[str, Any], where: str) -> float | None:
+    def _whole(self, item: RubricItem, entry: dict[str, Any], where: str) -> float | None:
         """The score of what is scored as a whole, given as a score, as points of a maximum, or as both."""
         scores: list[float | None] = []
         if "score" in entry:
@@ -255,11 +263,11 @@ class _Reading:
             self.wrong(f'{where} has no "score"')
             return None
         first, last = scores[0], scores[-1]
-        if (first is None) != (last is None) or is_off(first, last):
+        if (first is None) != (last is None) or is_claim_off(first, last):
             self.wrong(f'{where}: "score" and "achieved" contradict each other')
         return first
 
-    def _share(self, achieved: Any, most: Any, item: Item, where: str) -> float | None:
+    def _share(self, achieved: Any, most: Any, item: RubricItem, where: str) -> float | None:
         """Points as a share of the maximum that stands beside them, or of 1."""
         if _is_not_applicable(achieved) or most is None:
             return self._mark(achieved, item, 1, f"{where}: achieved")
@@ -271,7 +279,7 @@ class _Reading:
         points = self._mark(achieved, item, highest, f"{where}: achieved")
         return None if points is None else points / highest
 
-    def _mark(self, value: Any, item: Item, most: float, where: str) -> float | None:
+    def _mark(self, value: Any, item: RubricItem, most: float, where: str) -> float | None:
         """A number from 0 to the most there is; None where the item does not apply, or after saying what is wrong."""
         if _is_not_applicable(value):
             if not item.na_condition:
@@ -280,10 +288,10 @@ class _Reading:
         number = self._number(value, where)
         if number is None:
             return None
-        if number > most + TOLERANCE:
+        if number > most + SCORE_THRESHOLD_TOLERANCE:
             self.wrong(f"{where} is {value:.12g}, more than {most:.12g}; give a number from 0 to {most:.12g}")
             return None
-        if item.evaluation == BINARY and min(number, abs(number - most)) > TOLERANCE:
+        if item.evaluation == BINARY_EVALUATION and min(number, abs(number - most)) > SCORE_THRESHOLD_TOLERANCE:
             self.wrong(f"{where} is {value:.12g}; give either 0 or {most:.12g}")
             return None
         return min(number, most)
@@ -292,7 +300,7 @@ class _Reading:
         """A number from 0 up; None after saying that it is none."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             way_out = "; write numbers without quotes" if isinstance(value, str) else ""
-            self.wrong(f"{where} is {_kind(value)}; expected a number{way_out}")
+            self.wrong(f"{where} is {_value_description(value)}; expected a number{way_out}")
             return None
         if value < 0:
             self.wrong(f"{where} is {value:.12g}; expected a number from 0 up")
@@ -305,45 +313,45 @@ class _Reading:
             return
         if entry.get("score") is not None:
             claimed = self._number(entry["score"], f"{where}: score")
-            if claimed is not None and claimed > 1 + TOLERANCE:
+            if claimed is not None and claimed > 1 + SCORE_THRESHOLD_TOLERANCE:
                 self.wrong(f"{where}: score is {claimed:.12g}, more than 1; give a number from 0 to 1")
-            self.is_off = self.is_off or is_off(claimed, score)
+            self.is_off = self.is_off or is_claim_off(claimed, score)
         if entry.get("achieved") is not None and entry.get("max") is not None:
             achieved = self._number(entry["achieved"], f"{where}: achieved")
             most = self._number(entry["max"], f"{where}: max")
-            if achieved is not None and most is not None and achieved > most + TOLERANCE:
+            if achieved is not None and most is not None and achieved > most + SCORE_THRESHOLD_TOLERANCE:
                 self.wrong(f"{where}: achieved is {achieved:.12g}, more than its max of {most:.12g}")
             elif achieved is not None and most:
-                self.is_off = self.is_off or is_off(achieved / most, score)
+                self.is_off = self.is_off or is_claim_off(achieved / most, score)
 
 
 def _is_not_applicable(value: Any) -> bool:
     return isinstance(value, str) and value.strip().upper() == NOT_APPLICABLE
 
 
-def _claim(table: dict[str, Any]) -> Claim:
+def _claim(table: dict[str, Any]) -> ClaimedScore:
     """What the judge says of the whole; what is of another type is no claim."""
     score = next((table[key] for key in ("weighted_score", "score") if key in table), None)
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     grade = next((table[key] for key in ("letter_grade", "grade") if isinstance(table.get(key), str)), "")
     passed = table.get("passed")
-    return Claim(
+    return ClaimedScore(
         score=float(score) if score is not None and is_number else None,
         passed=passed if isinstance(passed, bool) else None,
-        grade=readable(grade[:LONGEST_REASON]),
+        grade=surrogates_replaced(grade[:MAX_JUDGE_REASON_CHARACTERS]),
     )
 
 
-def _words(table: dict[str, Any], *keys: str) -> str:
+def _first_text(table: dict[str, Any], *keys: str) -> str:
     """The first text under one of the keys, cut to a bounded length."""
     text = next((table[key] for key in keys if isinstance(table.get(key), str)), "")
-    return readable(text[:LONGEST_REASON])
+    return surrogates_replaced(text[:MAX_JUDGE_REASON_CHARACTERS])
 
 
-def _kind(value: Any) -> str:
+def _value_description(value: Any) -> str:
     """What a value is, in words."""
     if isinstance(value, str):
-        return f'the text "{quoted(value, 40)}"'
+        return f'the text "{printable_excerpt(value, 40)}"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -351,6 +359,6 @@ def _kind(value: Any) -> str:
     return "null" if value is None else "a list" if isinstance(value, list) else "an object"
 
 
-def _together(problems: list[str]) -> str:
-    more = f"; and {len(problems) - ENOUGH} more" if len(problems) > ENOUGH else ""
-    return "; ".join(problems[:ENOUGH]) + more
+def _joined_problems(problems: list[str]) -> str:
+    more = f"; and {len(problems) - MAX_JUDGE_REPLY_PROBLEMS} more" if len(problems) > MAX_JUDGE_REPLY_PROBLEMS else ""
+    return "; ".join(problems[:MAX_JUDGE_REPLY_PROBLEMS]) + more

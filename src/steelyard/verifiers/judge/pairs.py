@@ -9,35 +9,35 @@ from typing import Any, Literal
 
 from steelyard.records import Message, Record
 from steelyard.tiers.rubrics import Rubric
-from steelyard.verifiers.judge.answer import LONGEST_REASON, Unusable, the_object
+from steelyard.verifiers.judge.answer import MAX_JUDGE_REASON_CHARACTERS, UnusableJudgeReply, single_json_object
 from steelyard.verifiers.judge.prompt import (
-    LONGEST_ANSWER,
-    LONGEST_TASK,
-    REASON,
-    REPLY,
-    SYSTEM,
-    WARNING,
-    closed,
-    described,
+    INJECTION_WARNING,
+    JUDGE_SYSTEM_PROMPT,
+    MAX_JUDGED_ANSWER_CHARACTERS,
+    MAX_JUDGED_TASK_CHARACTERS,
+    REASON_PLACEHOLDER,
+    REPLY_INSTRUCTION,
+    closed_object_schema,
     explanation,
     quotation,
-    unused,
+    rubric_text,
+    unused_nonce,
 )
-from steelyard.verifiers.response.text import readable
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.text import surrogates_replaced
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-Place = Literal["first", "second", "tie"]
-PLACES: tuple[Place, ...] = ("first", "second", "tie")
+PairPosition = Literal["first", "second", "tie"]
+PAIR_POSITIONS: tuple[PairPosition, ...] = ("first", "second", "tie")
 
 
 class Preference(Record, frozen=True, kw_only=True):
     """Which of two answers a judge prefers, by where they stood."""
 
-    winner: Place
+    winner: PairPosition
     reason: str = ""
 
 
-class Comparison(Record, frozen=True, kw_only=True):
+class PairwiseJudgment(Record, frozen=True, kw_only=True):
     """Which of two answers is better, by one judge asked in both orders."""
 
     winner: Literal["a", "b", "tie"]
@@ -50,57 +50,62 @@ class Comparison(Record, frozen=True, kw_only=True):
 
 def messages(prompt: str, first: str, second: str, nonce: str, rubric: Rubric | None = None) -> tuple[Message, Message]:
     """One question to a judge about two answers in this order; ask again with the answers swapped, and a new nonce."""
-    mark = unused(nonce, (prompt, first, second))
+    mark = unused_nonce(nonce, (prompt, first, second))
     parts = [
         "Two answers to one task follow. Say which of them is better.",
         explanation(mark),
-        quotation("TASK", prompt, mark, LONGEST_TASK),
-        quotation("FIRST ANSWER", first, mark, LONGEST_ANSWER),
-        quotation("SECOND ANSWER", second, mark, LONGEST_ANSWER),
-        WARNING,
-        *([f"What counts:\n\n{described(rubric)}"] if rubric else []),
+        quotation("TASK", prompt, mark, MAX_JUDGED_TASK_CHARACTERS),
+        quotation("FIRST ANSWER", first, mark, MAX_JUDGED_ANSWER_CHARACTERS),
+        quotation("SECOND ANSWER", second, mark, MAX_JUDGED_ANSWER_CHARACTERS),
+        INJECTION_WARNING,
+        *([f"What counts:\n\n{rubric_text(rubric)}"] if rubric else []),
         "The order of the answers means nothing, and neither does their length.",
-        f'{REPLY} Give the reason before the winner:\n\n{{"reason": "{REASON}", "winner": {_choice()}}}',
+        f'{REPLY_INSTRUCTION} Give the reason before the winner:\n\n{{"reason": "{REASON_PLACEHOLDER}", "winner": {_choice()}}}',
     ]
-    return Message(role="system", content=SYSTEM), Message(role="user", content="\n\n".join(parts))
+    return Message(role="system", content=JUDGE_SYSTEM_PROMPT), Message(role="user", content="\n\n".join(parts))
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the reply."""
-    return closed({"reason": {"type": "string"}, "winner": {"type": "string", "enum": list(PLACES)}})
+    return closed_object_schema(
+        {"reason": {"type": "string"}, "winner": {"type": "string", "enum": list(PAIR_POSITIONS)}}
+    )
 
 
-def preference(text: str) -> Preference | Unusable:
+def preference(text: str) -> Preference | UnusableJudgeReply:
     """What a judge says of two answers, or why that cannot be used.
 
     >>> preference('{"reason": "It runs.", "winner": "second"}')
     Preference(winner='second', reason='It runs.')
     """
-    table = the_object(text, ("winner",))
-    if isinstance(table, Unusable):
+    table = single_json_object(text, ("winner",))
+    if isinstance(table, UnusableJudgeReply):
         return table
     said, reason = table.get("winner"), table.get("reason")
-    for known in PLACES:
+    for known in PAIR_POSITIONS:
         if said == known:
-            return Preference(winner=known, reason=readable(reason[:LONGEST_REASON]) if isinstance(reason, str) else "")
-    what = "is missing" if said is None else f"is {quoted(repr(said), 60)}"
-    return Unusable(reason=f'"winner" {what}; expected one of {_choice()}')
+            return Preference(
+                winner=known,
+                reason=surrogates_replaced(reason[:MAX_JUDGE_REASON_CHARACTERS]) if isinstance(reason, str) else "",
+            )
+    what = "is missing" if said is None else f"is {printable_excerpt(repr(said), 60)}"
+    return UnusableJudgeReply(reason=f'"winner" {what}; expected one of {_choice()}')
 
 
-def combined(a_first: Preference, b_first: Preference) -> Comparison:
+def combined_preference(a_first: Preference, b_first: Preference) -> PairwiseJudgment:
     """What both orders together say: the answer that wins in both, else a tie.
 
-    >>> combined(Preference(winner="first"), Preference(winner="second")).winner
+    >>> combined_preference(Preference(winner="first"), Preference(winner="second")).winner
     'a'
-    >>> combined(Preference(winner="first"), Preference(winner="first"))
-    Comparison(winner='tie', swayed=True, favoured='first')
+    >>> combined_preference(Preference(winner="first"), Preference(winner="first"))
+    PairwiseJudgment(winner='tie', swayed=True, favoured='first')
     """
     if a_first.winner == "first" and b_first.winner == "second":
-        return Comparison(winner="a", swayed=False)
+        return PairwiseJudgment(winner="a", swayed=False)
     if a_first.winner == "second" and b_first.winner == "first":
-        return Comparison(winner="b", swayed=False)
+        return PairwiseJudgment(winner="b", swayed=False)
     is_placed = a_first.winner == b_first.winner != "tie"
-    return Comparison(
+    return PairwiseJudgment(
         winner="tie",
         swayed=a_first.winner != "tie" or b_first.winner != "tie",
         favoured=a_first.winner if is_placed else "",
@@ -108,4 +113,4 @@ def combined(a_first: Preference, b_first: Preference) -> Comparison:
 
 
 def _choice() -> str:
-    return " | ".join(f'"{place}"' for place in PLACES)
+    return " | ".join(f'"{place}"' for place in PAIR_POSITIONS)

@@ -17,28 +17,35 @@ import sys
 import time
 import types
 
-from steelyard.verifiers.python.wire import Gone, Peer, TooMuch, decoded, encoded, said
+from steelyard.verifiers.python.wire import (
+    OversizedValueError,
+    PeerGone,
+    RpcPeer,
+    decoded_value,
+    encoded_value,
+    exception_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-USUAL = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
+PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
 """What answers usually import: loaded once, so that no fork has to."""
-for _module in USUAL:
+for _module in PRELOADED_ANSWER_MODULES:
     __import__(_module)
-MOST_PRINTED = 64 << 10
-MUTABLE = (list, dict, set, bytearray, collections.deque)
+MAX_PRINT_BUFFER_BYTES = 64 << 10
+MUTABLE_TYPES = (list, dict, set, bytearray, collections.deque)
 
 
-class Printed(io.BytesIO):
+class BoundedPrintBuffer(io.BytesIO):
     """Keeps what is printed, up to a bound."""
 
     def write(self, text: Any) -> int:
-        if self.tell() < MOST_PRINTED:
-            super().write(bytes(text)[: MOST_PRINTED - self.tell()])
-            if self.tell() == MOST_PRINTED:
+        if self.tell() < MAX_PRINT_BUFFER_BYTES:
+            super().write(bytes(text)[: MAX_PRINT_BUFFER_BYTES - self.tell()])
+            if self.tell() == MAX_PRINT_BUFFER_BYTES:
                 os.write(1, self.getvalue())  # who prints without end may never come to hand it over
         return len(text)
 
@@ -48,7 +55,7 @@ def call(function: Any, *positional: Any, **named: Any) -> Any:
     return function(*positional, **named)
 
 
-DEEDS: dict[str, Callable[..., Any]] = {
+REMOTE_OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": call,
     "getattr": getattr,
     "setattr": setattr,
@@ -69,21 +76,21 @@ DEEDS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Candidate(Peer):
+class CandidatePeer(RpcPeer):
     """The answer's side of the talk."""
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self._things: list[Any] = []
         self._numbers: dict[int, int] = {}
-        self._printed = Printed()
+        self._printed = BoundedPrintBuffer()
         sys.stdout = io.TextIOWrapper(self._printed, "utf-8", "replace", write_through=True)
 
     def encode(self, value: Any) -> Any:
-        return encoded(value, self._handle)
+        return encoded_value(value, self._handle)
 
     def decode(self, value: Any) -> Any:
-        return decoded(value, self._thing)
+        return decoded_value(value, self._thing)
 
     def _handle(self, thing: Any) -> Any:
         if isinstance(thing, types.ModuleType):
@@ -127,10 +134,10 @@ class Candidate(Peer):
         try:
             given = self.decode(positional)
             by_name = dict(self.decode(named[0])) if named else {}
-            value = DEEDS[deed](*given, **by_name)
+            value = REMOTE_OPERATIONS[deed](*given, **by_name)
             changed = [*self._changed(enumerate(positional), given), *self._changed(named[0] if named else (), by_name)]
             return ["ok", self.encode(value), self._taken(), *changed]
-        except Gone:
+        except PeerGone:
             raise
         except BaseException as error:  # whatever an answer raises is what it has to say
             return ["raised", *self._said(error), self._taken()]
@@ -139,7 +146,7 @@ class Candidate(Peer):
         """The arguments that a call changed in place: whoever called sees that, as it would without a wire between."""
         for place, told in before:
             value = arguments[place]
-            if type(value) in MUTABLE and (now := self.encode(value)) != told:
+            if type(value) in MUTABLE_TYPES and (now := self.encode(value)) != told:
                 yield [place, now]
 
     def refused(self, why: str) -> list[Any]:
@@ -151,7 +158,7 @@ class Candidate(Peer):
             arguments = self.encode(error.args)
         except BaseException:
             arguments = {"t": []}
-        return [self._handle(kind), said(error), arguments]
+        return [self._handle(kind), exception_text(error), arguments]
 
     def _taken(self) -> str:
         if not self._printed.tell():
@@ -167,23 +174,23 @@ class Candidate(Peer):
         try:
             compiled = compile(code, "answer.py", "exec")
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-            self.send(["not compiled", said(error), getattr(error, "lineno", None)])
+            self.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             return None
         self.send(["compiled", time.perf_counter() - began])
         module = types.ModuleType("answer")
         sys.modules["answer"] = module
         try:
             exec(compiled, module.__dict__)
-        except Gone:
+        except PeerGone:
             raise
         except BaseException as error:
-            self.send(["raised", said(error), self._taken()])
+            self.send(["raised", exception_text(error), self._taken()])
             return None
         found = {}
         for name in names:
             if name in module.__dict__:
                 # a constant that is too large to cross is missed only by a test that asks for it
-                with contextlib.suppress(TooMuch):
+                with contextlib.suppress(OversizedValueError):
                     found[name] = self.encode(module.__dict__[name])
         self.send(["loaded", found, self._taken()])
         return found
@@ -193,7 +200,7 @@ def main(fds: list[int]) -> None:
     """Load the answer that comes first, then do what is asked until nobody asks any more."""
     random.seed(0)
     gc.enable()  # an answer may make circles, as anywhere else
-    candidate = Candidate(fds[0])
+    candidate = CandidatePeer(fds[0])
     try:
         job = candidate.receive()
         if job[0] == "program":
@@ -201,19 +208,19 @@ def main(fds: list[int]) -> None:
         elif candidate.load(job[1], job[2]) is not None:
             while True:
                 candidate.answer(candidate.receive()[1:])
-    except Gone:
+    except PeerGone:
         pass
     os._exit(0)
 
 
-def run_program(candidate: Candidate, code: str, stdin: str) -> None:
+def run_program(candidate: CandidatePeer, code: str, stdin: str) -> None:
     """Run the answer as a program of its own, with this on its standard input."""
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", line_buffering=False)
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogateescape")), "utf-8")
     try:
         compiled = compile(code, "answer.py", "exec")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        candidate.send(["not compiled", said(error), getattr(error, "lineno", None)])
+        candidate.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
         return
     candidate.send(["compiled", 0])
     module = types.ModuleType("__main__")
@@ -224,9 +231,9 @@ def run_program(candidate: Candidate, code: str, stdin: str) -> None:
     except SystemExit as error:
         wrong = f"exit code {error.code}" if error.code else ""
     except BaseException as error:
-        wrong = said(error)
+        wrong = exception_text(error)
     try:
         sys.stdout.flush()
     except BaseException as error:
-        wrong = wrong or said(error)
+        wrong = wrong or exception_text(error)
     candidate.send(["ran", wrong])

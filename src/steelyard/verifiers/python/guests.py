@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Guest, Limits, Outcome
+from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Host, Sandbox
-    from steelyard.verifiers.python.plan import Plan
+    from steelyard.protocols import GuestHost, Sandbox
+    from steelyard.verifiers.python.plan import PythonTestPlan
 
-LARGEST = 64 << 20
+MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes that may be told of one attempt."""
-GRACE = 0.2
+GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its talk is over."""
 
 
 @cache
-def guest(name: str, environment: str = "", style: str = "") -> Guest:
+def python_guest(name: str, environment: str = "", style: str = "") -> GuestModules:
     """A module of ours in the interpreter that a case wants: the bare one, or that of a virtual environment."""
     here = Path(__file__)
     sources = [
@@ -39,13 +39,13 @@ def guest(name: str, environment: str = "", style: str = "") -> Guest:
         # our own environment is as good as any to run pytest itself
         environment = sys.prefix
     if not environment:
-        return Guest(modules=tuple(sources))
+        return GuestModules(modules=tuple(sources))
     root = Path(environment).absolute()
     python = sys.executable if environment == sys.prefix else str(root / "bin" / "python")
-    return Guest(modules=tuple(sources), python=python, readable=(str(root), *base(root)))
+    return GuestModules(modules=tuple(sources), python=python, readable=(str(root), *venv_base_folders(root)))
 
 
-def installed(environment: Path) -> tuple[str, ...]:
+def installed_packages(environment: Path) -> tuple[str, ...]:
     """The packages of a virtual environment with their versions, and its Python's own."""
     settings = (environment / "pyvenv.cfg").read_text("utf-8").splitlines()
     python = [line.partition("=")[2].strip() for line in settings if line.startswith("version")]
@@ -53,7 +53,7 @@ def installed(environment: Path) -> tuple[str, ...]:
     return (*(f"Python {number}" for number in python[:1]), *sorted({package.stem for package in packages}))
 
 
-def base(environment: Path) -> tuple[str, ...]:
+def venv_base_folders(environment: Path) -> tuple[str, ...]:
     """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
     try:
         settings = (environment / "pyvenv.cfg").read_text("utf-8")
@@ -68,7 +68,7 @@ def base(environment: Path) -> tuple[str, ...]:
     return () if not home or folder == Path("/usr") else (str(folder),)
 
 
-class Talk:
+class GuestChannel:
     """Our end of a talk with a guest; what it says may come from an answer, and is bounded."""
 
     def __init__(self, channel: socket.socket) -> None:
@@ -87,7 +87,7 @@ class Talk:
         """What the guest says next; None when it has ended. What is said after nonsense is not listened to."""
         try:
             (length,) = struct.unpack("I", await self._take(4))
-            if length > LARGEST:
+            if length > MAX_GUEST_MESSAGE_BYTES:
                 raise ValueError("too long")
             decoded: list[Any] = msgspec.json.decode(await self._take(length), type=list)
         except (OSError, EOFError):
@@ -108,18 +108,18 @@ class Talk:
         return taken
 
 
-async def ended(host: Host, call: asyncio.Future[Outcome]) -> Outcome:
+async def finish_call(host: GuestHost, call: asyncio.Future[ProcessResult]) -> ProcessResult:
     """The end of a call whose talk is over; one that lingers is ended."""
-    done, _ = await asyncio.wait([call], timeout=GRACE)
+    done, _ = await asyncio.wait([call], timeout=GUEST_EXIT_SECONDS)
     if not done:
         host.stop()
     return await call
 
 
-class Referee:
+class RefereeProcess:
     """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
 
-    def __init__(self, sandbox: Sandbox, tests: Plan, environment: str) -> None:
+    def __init__(self, sandbox: Sandbox, tests: PythonTestPlan, environment: str) -> None:
         self.tests = tests
         self.environment = environment
         self.ended = False
@@ -127,17 +127,17 @@ class Referee:
         self._sandbox = sandbox
 
     async def begin(self, tests: dict[str, Any]) -> None:
-        self._host = await self._held.enter_async_context(self._sandbox.host(guest("referee", self.environment)))
+        self._host = await self._held.enter_async_context(self._sandbox.host(python_guest("referee", self.environment)))
         ours, theirs = socket.socketpair()
         self._channel = self._held.enter_context(ours)
         # it outlives many answers: how long each may take is counted anew every time
-        forever = Limits(cpu_seconds=1e9, wall_seconds=1e9)
+        forever = ResourceLimits(cpu_seconds=1e9, wall_seconds=1e9)
         self._call = asyncio.ensure_future(self._host.call([theirs], forever))
-        self._talk = Talk(self._channel)
+        self._talk = GuestChannel(self._channel)
         await self._talk.say([tests])
         if await self._talk.hear() is None:
             outcome = await self.end()
-            raise VerifierError(f"its tests could not be taken up: {death(outcome)}")
+            raise VerifierError(f"its tests could not be taken up: {exit_description(outcome)}")
 
     def introduce(self) -> socket.socket:
         """The end of a new line to the referee, for an answer."""
@@ -156,17 +156,17 @@ class Referee:
             self._host.stop()
             return None
 
-    async def end(self) -> Outcome:
+    async def end(self) -> ProcessResult:
         """Send the referee home."""
         self.ended = True
         self._channel.close()
         try:
-            return await ended(self._host, self._call)
+            return await finish_call(self._host, self._call)
         finally:
             await self._held.aclose()
 
 
-def death(outcome: Outcome) -> str:
+def exit_description(outcome: ProcessResult) -> str:
     """How a guest came to its end, in words."""
     if outcome.limit:
         return f"stopped at the {outcome.limit} after {outcome.seconds:.1f} s"

@@ -21,7 +21,7 @@ import types
 import unittest
 import unittest.mock  # loaded before the answer is, so that it is watched as well
 
-from steelyard.verifiers.python.wire import LONGEST_MESSAGE, Line, said, short
+from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
-MOST_OUTPUT = 64 << 10
-ANSWER, TESTS, GUARD = "answer.py", "test_answer.py", "steelyard_guard"
-PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
-DATA = (
+MAX_INSIDE_OUTPUT_CHARS = 64 << 10
+ANSWER_FILE, TESTS_FILE, GUARD_MODULE = "answer.py", "test_answer.py", "steelyard_guard"
+PLAIN_TYPES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
+DATA_MODULES = (
     "test_answer",
     "builtins",
     "collections",
@@ -51,7 +51,7 @@ DATA = (
     "numpy",
 )
 """Modules whose objects may be compared with plain data: they decide nothing by themselves."""
-OWN_WILL = (
+COMPARISON_METHODS = (
     "__eq__",
     "__ne__",
     "__bool__",
@@ -64,10 +64,32 @@ OWN_WILL = (
     "__contains__",
 )
 """Methods by which an object decides for itself how a comparison comes out."""
-FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
-SPYING = ("sys._getframe", "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile")
-EVENTS = (*SPYING, "sys.monitoring", "gc.get_", "ctypes.", "object.__setattr__", "object.__delattr__", "code.__new__")
-FORBIDDEN = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "_interpreters", "cffi")
+FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+INTROSPECTION_EVENTS = (
+    "sys._getframe",
+    "sys._current_frames",
+    "sys._current_exceptions",
+    "sys.settrace",
+    "sys.setprofile",
+)
+FORBIDDEN_EVENT_PREFIXES = (
+    *INTROSPECTION_EVENTS,
+    "sys.monitoring",
+    "gc.get_",
+    "ctypes.",
+    "object.__setattr__",
+    "object.__delattr__",
+    "code.__new__",
+)
+FORBIDDEN_MODULES = (
+    "ctypes",
+    "_ctypes",
+    "_testcapi",
+    "_testinternalcapi",
+    "_xxsubinterpreters",
+    "_interpreters",
+    "cffi",
+)
 """Modules whose only use here is to look where no answer has to look."""
 
 
@@ -78,7 +100,7 @@ class Tampering(BaseException):
 def main(fds: list[int]) -> None:
     """Take an answer with its tests from a socket, run them, and tell how each test went."""
     random.seed(0)
-    engine = Line(fds[0], lenient=True)
+    engine = MessageSocket(fds[0], lenient=True)
     nonce, style, code, tests, names = engine.receive()
     began = time.perf_counter()
 
@@ -89,19 +111,19 @@ def main(fds: list[int]) -> None:
         tell("unable", "pytest is not installed in the environment that the case names")
         os._exit(0)
     try:
-        compile(code, ANSWER, "exec")
+        compile(code, ANSWER_FILE, "exec")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        tell("not compiled", said(error), getattr(error, "lineno", None))
+        tell("not compiled", exception_text(error), getattr(error, "lineno", None))
         os._exit(0)
     tell("compiled", time.perf_counter() - began)
-    for name, text in ((ANSWER, code), (TESTS, guarded(tests))):
+    for name, text in ((ANSWER_FILE, code), (TESTS_FILE, guarded_tests(tests))):
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
     sys.path.insert(0, os.getcwd())
     # what the answer prints is data too
     sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True)
-    watch = Watch(tell)
-    sys.modules[GUARD] = watch.guard
+    watch = TamperingMonitor(tell)
+    sys.modules[GUARD_MODULE] = watch.guard
     outcomes: dict[str, tuple[str, float]] = {}
 
     def record(name: str, wrong: str, seconds: float) -> None:
@@ -109,7 +131,7 @@ def main(fds: list[int]) -> None:
         if name in outcomes:
             watch.caught(f"{name} was run twice")
         outcomes[name] = (wrong, seconds)
-        tell("test", name, wrong[:LONGEST_MESSAGE], seconds)
+        tell("test", name, wrong[:MAX_EXCEPTION_CHARS], seconds)
 
     try:
         run_pytest(watch, record) if style == "pytest" else run_unittest(watch, names, record)
@@ -118,25 +140,25 @@ def main(fds: list[int]) -> None:
         tell("tampered", str(caught))
         os._exit(0)
     except BaseException as error:
-        tell("raised", said(error))
+        tell("raised", exception_text(error))
         os._exit(0)
     tell("finished")
     os._exit(0)
 
 
-class Watch:
+class TamperingMonitor:
     """Keeps an eye on the answer."""
 
     def __init__(self, tell: Callable[..., None]) -> None:
         self._tell = tell
         self._home = os.getcwd() + os.sep
         self._busy = False
-        self.guard = types.ModuleType(GUARD)
+        self.guard = types.ModuleType(GUARD_MODULE)
         self.guard.__dict__.update(compare=compare, truth=truth)
         self._watched: list[tuple[str, Any, dict[str, Any]]] = []
         for name in [name for name in vars(unittest.TestCase) if name.startswith("assert")]:
-            setattr(unittest.TestCase, name, suspicious(getattr(unittest.TestCase, name)))
-        self._remember(GUARD, self.guard)
+            setattr(unittest.TestCase, name, guarded_assertion(getattr(unittest.TestCase, name)))
+        self._remember(GUARD_MODULE, self.guard)
 
     def begin(self) -> None:
         """From now on the machinery is what it is; no line of the answer has run yet."""
@@ -146,10 +168,12 @@ class Watch:
         sys.addaudithook(self._hear)
 
     def _remember(self, name: str, thing: Any) -> None:
-        self._watched.append((name, thing, {key: value for key, value in vars(thing).items() if acts(value)}))
+        self._watched.append(
+            (name, thing, {key: value for key, value in vars(thing).items() if is_callable_like(value)})
+        )
         for inner in list(vars(thing).values()):
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
-                held = {key: value for key, value in vars(inner).items() if acts(value)}
+                held = {key: value for key, value in vars(inner).items() if is_callable_like(value)}
                 self._watched.append((f"{name}.{inner.__name__}", inner, held))
 
     def remember_tests(self, module: types.ModuleType) -> None:
@@ -164,7 +188,7 @@ class Watch:
                 if now.get(key) is not value:
                     self.caught(f"changed {name}.{key}")
             if len(now) > len(before):
-                fresh = [key for key in now if key not in before and acts(now[key])]
+                fresh = [key for key in now if key not in before and is_callable_like(now[key])]
                 # a module may gain a part of itself, and pytest completes its own classes while it runs; but nothing may
                 # come to stand in front of what a test case inherits or of what everyone knows
                 grown = isinstance(thing, type) and not name.startswith(("_pytest", "pluggy"))
@@ -173,17 +197,17 @@ class Watch:
 
     def caught(self, evidence: str) -> None:
         """Tell, and end: what was tampered with cannot be trusted for one more step."""
-        self._tell("tampered", evidence[:LONGEST_MESSAGE])
+        self._tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
         os._exit(0)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Every call that looks into the interpreter passes here."""
         if self._busy:
             return
-        frames = event == "object.__getattr__" and arguments[1] in FRAMES
-        forbidden = event == "import" and str(arguments[0]).partition(".")[0] in FORBIDDEN
+        frames = event == "object.__getattr__" and arguments[1] in FRAME_ATTRIBUTES
+        forbidden = event == "import" and str(arguments[0]).partition(".")[0] in FORBIDDEN_MODULES
         memory = event == "open" and str(arguments[0]).startswith("/proc")
-        if not (frames or forbidden or memory or event.startswith(EVENTS)):
+        if not (frames or forbidden or memory or event.startswith(FORBIDDEN_EVENT_PREFIXES)):
             return
         self._busy = True
         try:
@@ -201,7 +225,7 @@ class Watch:
 
     def _is_answer(self, file: str) -> bool:
         """Whether code came with the answer: its file, or text that it compiled itself."""
-        if file.endswith(TESTS):
+        if file.endswith(TESTS_FILE):
             return False
         return file.startswith(("<string>", "<unknown>", self._home)) or not os.path.isabs(file)
 
@@ -231,42 +255,42 @@ class Watch:
         return call
 
 
-def acts(value: Any) -> bool:
+def is_callable_like(value: Any) -> bool:
     """Whether something can be called, or stands for something that can."""
     return callable(value) or isinstance(value, (property, classmethod, staticmethod))
 
 
-def own_will(value: Any, depth: int = 0) -> bool:
+def has_custom_comparison(value: Any, depth: int = 0) -> bool:
     """Whether a value is, or holds, an object that decides about comparisons itself."""
     kind = type(value)
-    if kind in PLAIN:
+    if kind in PLAIN_TYPES:
         if depth < 5 and kind in (list, tuple, set, frozenset):
-            return any(own_will(item, depth + 1) for item in value)
+            return any(has_custom_comparison(item, depth + 1) for item in value)
         if depth < 5 and kind is dict:
-            return any(own_will(item, depth + 1) for pair in value.items() for item in pair)
+            return any(has_custom_comparison(item, depth + 1) for pair in value.items() for item in pair)
         return False
-    return not is_known(kind) and any(name in vars(above) for above in kind.__mro__[:-1] for name in OWN_WILL)
+    return not is_known(kind) and any(name in vars(above) for above in kind.__mro__[:-1] for name in COMPARISON_METHODS)
 
 
 def is_known(kind: type) -> bool:
     """Whether a class is of the tests' own or of a module whose objects are data, and not one that only says so."""
     module = kind.__module__.partition(".")[0]
-    return module in DATA and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+    return module in DATA_MODULES and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
 
 
-def is_plain(value: Any) -> bool:
+def is_plain_data(value: Any) -> bool:
     """Whether a value is data, through and through."""
-    return type(value) in PLAIN and not own_will(value)
+    return type(value) in PLAIN_TYPES and not has_custom_comparison(value)
 
 
-def unfair(*values: Any) -> bool:
+def is_unfair_comparison(*values: Any) -> bool:
     """Whether an object that is its own judge is held against plain data."""
-    return any(map(own_will, values)) and (len(values) == 1 or any(map(is_plain, values)))
+    return any(map(has_custom_comparison, values)) and (len(values) == 1 or any(map(is_plain_data, values)))
 
 
-WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
-WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
+COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
+COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, name.lower()) for name in ("Eq", "Lt", "Gt")},
     "NotEq": operator.ne,
     "LtE": operator.le,
@@ -280,35 +304,35 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def compare(how: str, left: Any, right: Any) -> Any:
     """A comparison in a test; one that the answer would decide itself does not hold."""
-    if unfair(left, right):
+    if is_unfair_comparison(left, right):
         raise AssertionError("an object of the answer's own class stands where plain data should")
-    result = COMPARISONS[how](left, right)
+    result = COMPARISON_OPERATORS[how](left, right)
     if not result:
-        wanted = short(right) if how == "Eq" else f"{WORDS[how]} {short(right)}"
-        raise AssertionError(f"got {short(left)}, expected {wanted}")
+        wanted = short_repr(right) if how == "Eq" else f"{COMPARISON_WORDS[how]} {short_repr(right)}"
+        raise AssertionError(f"got {short_repr(left)}, expected {wanted}")
     return result
 
 
 def truth(value: Any) -> Any:
     """What a test takes for true."""
-    if unfair(value):
+    if is_unfair_comparison(value):
         raise AssertionError("an object of the answer's own class stands where plain data should")
     return value
 
 
-def suspicious(method: Any) -> Any:
+def guarded_assertion(method: Any) -> Any:
     """An assertion of unittest that looks at what it is given first."""
 
     @functools.wraps(method)
     def call(self: Any, *positional: Any, **named: Any) -> Any:
-        if positional and unfair(*positional[:2]):
+        if positional and is_unfair_comparison(*positional[:2]):
             raise AssertionError("an object of the answer's own class stands where plain data should")
         return method(self, *positional, **named)
 
     return call
 
 
-class _Guarded(ast.NodeTransformer):
+class _AssertRewriter(ast.NodeTransformer):
     """Lets every assert of a test file look before it believes."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
@@ -322,16 +346,16 @@ class _Guarded(ast.NodeTransformer):
 
 
 def _name(function: str) -> ast.expr:
-    return ast.Attribute(ast.Name(GUARD, ast.Load()), function, ast.Load())
+    return ast.Attribute(ast.Name(GUARD_MODULE, ast.Load()), function, ast.Load())
 
 
-def guarded(tests: str) -> str:
+def guarded_tests(tests: str) -> str:
     """The tests, with asserts that cannot be talked round."""
-    tree = ast.fix_missing_locations(_Guarded().visit(ast.parse(tests)))
+    tree = ast.fix_missing_locations(_AssertRewriter().visit(ast.parse(tests)))
     place = 0
     while place < len(tree.body) and _must_be_first(tree.body[place]):
         place += 1
-    tree.body.insert(place, ast.Import([ast.alias(GUARD)]))
+    tree.body.insert(place, ast.Import([ast.alias(GUARD_MODULE)]))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
@@ -340,7 +364,7 @@ def _must_be_first(node: ast.stmt) -> bool:
     return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
-def load(watch: Watch) -> types.ModuleType:
+def load_answer_and_tests(watch: TamperingMonitor) -> types.ModuleType:
     """The answer, imported under every name that tests use for it, and then the tests."""
     watch.begin()
     answer = __import__("answer")
@@ -353,17 +377,17 @@ def load(watch: Watch) -> types.ModuleType:
     return tests
 
 
-def run_unittest(watch: Watch, names: list[str], record: Callable[[str, str, float], None]) -> None:
+def run_unittest(watch: TamperingMonitor, names: list[str], record: Callable[[str, str, float], None]) -> None:
     """Run the tests by the names that were known before anything was loaded."""
-    module = load(watch)
+    module = load_answer_and_tests(watch)
     for name in names:
         owner, _, method = name.rpartition(".")
         began = time.perf_counter()
-        wrong = _case(getattr(module, owner), method) if owner else _called(getattr(module, name))
+        wrong = _run_test_case(getattr(module, owner), method) if owner else _run_test_function(getattr(module, name))
         record(name, wrong, time.perf_counter() - began)
 
 
-def _case(kind: Any, method: str) -> str:
+def _run_test_case(kind: Any, method: str) -> str:
     result = unittest.TestResult()
     suite = unittest.TestSuite([kind(method)])
     suite.run(result)
@@ -376,15 +400,15 @@ def _case(kind: Any, method: str) -> str:
     return ""
 
 
-def _called(function: Any) -> str:
+def _run_test_function(function: Any) -> str:
     try:
         function()
     except Exception as error:
-        return said(error)
+        return exception_text(error)
     return ""
 
 
-def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
+def run_pytest(watch: TamperingMonitor, record: Callable[[str, str, float], None]) -> None:
     """Run the file with pytest, and nothing else that lies around."""
 
     class Plugin:
@@ -395,7 +419,7 @@ def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
 
         def pytest_sessionstart(self) -> None:
             # not before: pytest completes its own classes while it gets ready
-            load(watch)
+            load_answer_and_tests(watch)
 
         def pytest_runtest_logreport(self, report: Any) -> None:
             name = report.nodeid.partition("::")[2].replace("::", ".")
@@ -420,11 +444,11 @@ def run_pytest(watch: Watch, record: Callable[[str, str, float], None]) -> None:
         "-p",
         "no:steelyard",
     ]
-    status = pytest.main([*options, "--assert=plain", TESTS], plugins=[Plugin()])
+    status = pytest.main([*options, "--assert=plain", TESTS_FILE], plugins=[Plugin()])
     if status not in (0, 1):
         raise RuntimeError(f"pytest ended with {status!r}")
 
 
 def _last_line(report: Any) -> str:
     crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message if crash else report.longrepr)[-LONGEST_MESSAGE:]
+    return str(crash.message if crash else report.longrepr)[-MAX_EXCEPTION_CHARS:]

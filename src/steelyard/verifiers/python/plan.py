@@ -6,15 +6,15 @@ import ast
 import doctest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import VerifierError, nearest
+from steelyard.errors import VerifierError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from steelyard.records import Case
 
-STYLES = ("asserts", "check", "doctest", "io", "pytest", "unittest")
-MODULES = {
+PYTHON_TEST_STYLES = ("asserts", "check", "doctest", "io", "pytest", "unittest")
+IMPLICIT_TEST_MODULES = {
     "bisect",
     "cmath",
     "collections",
@@ -28,11 +28,11 @@ MODULES = {
     "statistics",
 }
 """Modules whose names nobody gives to something else."""
-INSIDE = ("pytest", "unittest")
+IN_PROCESS_STYLES = ("pytest", "unittest")
 """Styles whose tests need the answer's own objects, and so run beside it."""
 
 
-class Plan(NamedTuple):
+class PythonTestPlan(NamedTuple):
     """What must be run for a verdict; the names of the tests are known before anything runs."""
 
     style: str
@@ -44,27 +44,27 @@ class Plan(NamedTuple):
     """What a whole program reads and must print."""
 
 
-def plan(case: Case) -> Plan:
+def python_test_plan(case: Case) -> PythonTestPlan:
     """The steps of a case's tests; raises VerifierError when no answer could be judged by them."""
     style = case.verify.style or ("io" if case.verify.pairs else "check" if case.verify.entry_point else "asserts")
-    if style not in STYLES:
-        raise VerifierError(f'unknown style "{style}" ({nearest(style, STYLES)})')
+    if style not in PYTHON_TEST_STYLES:
+        raise VerifierError(f'unknown style "{style}" ({did_you_mean(style, PYTHON_TEST_STYLES)})')
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
-        return Plan(style, ())
+        return PythonTestPlan(style, ())
     made = _io(case) if style == "io" else _doctest(case) if style == "doctest" else _source(style, case)
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made
 
 
-def _source(style: str, case: Case) -> Plan:
+def _source(style: str, case: Case) -> PythonTestPlan:
     try:
         body = ast.parse(case.tests).body
     except (SyntaxError, ValueError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         raise VerifierError(f"its tests are not Python: {where}") from None
-    if style in INSIDE:
-        return Plan(style, tuple(_tests_in(body)))
+    if style in IN_PROCESS_STYLES:
+        return PythonTestPlan(style, tuple(_tests_in(body)))
     if style == "check":
         if not case.verify.entry_point:
             raise VerifierError("style check needs an entry_point, the function that is handed to check()")
@@ -83,10 +83,10 @@ def _source(style: str, case: Case) -> Plan:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             steps.append({"test": True, "source": f"{node.name}()"})
             names.append(node.name)
-    return Plan(style, tuple(names), tuple(steps))
+    return PythonTestPlan(style, tuple(names), tuple(steps))
 
 
-def _check(case: Case, check: ast.FunctionDef) -> Plan:
+def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
     """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
     entry_point = case.verify.entry_point
     steps = [*_imports(check), *_helpers(case.verify.stub or "", entry_point), {"test": False, "source": case.tests}]
@@ -99,7 +99,7 @@ def _check(case: Case, check: ast.FunctionDef) -> Plan:
         for node in inner
     ):
         call = f"check({entry_point})"
-        return Plan("check", (call,), (*steps, {"test": True, "source": call}))
+        return PythonTestPlan("check", (call,), (*steps, {"test": True, "source": call}))
     steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
     names = []
     for node in check.body:
@@ -110,7 +110,7 @@ def _check(case: Case, check: ast.FunctionDef) -> Plan:
         steps.append(step)
     if not names:
         raise VerifierError("check(candidate) asserts nothing")
-    return Plan("check", tuple(names), tuple(steps))
+    return PythonTestPlan("check", tuple(names), tuple(steps))
 
 
 def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
@@ -123,7 +123,7 @@ def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
     called = {
         node.func.id for node in ast.walk(tests) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
-    for name in sorted((used - called) & MODULES):
+    for name in sorted((used - called) & IMPLICIT_TEST_MODULES):
         yield {"test": False, "source": f"import {name}"}
 
 
@@ -168,7 +168,7 @@ def _tests_in(body: list[ast.stmt]) -> list[str]:
     return names
 
 
-def _doctest(case: Case) -> Plan:
+def _doctest(case: Case) -> PythonTestPlan:
     try:
         examples = doctest.DocTestParser().get_examples(case.tests)
     except ValueError as error:
@@ -183,10 +183,10 @@ def _doctest(case: Case) -> Plan:
         )
         if is_test:
             names.append(example.source.strip()[:120])
-    return Plan("doctest", tuple(names), tuple(steps))
+    return PythonTestPlan("doctest", tuple(names), tuple(steps))
 
 
-def _io(case: Case) -> Plan:
+def _io(case: Case) -> PythonTestPlan:
     if not case.verify.entry_point:
         wrong = [
             pair for pair in case.verify.pairs if not isinstance(pair.input, str) or not isinstance(pair.output, str)
@@ -194,11 +194,11 @@ def _io(case: Case) -> Plan:
         if wrong:
             raise VerifierError("pairs of a program are texts; with an entry_point they are arguments and a value")
         names = tuple(f"pair {number}" for number in range(1, len(case.verify.pairs) + 1))
-        return Plan("io", names, pairs=tuple((pair.input, pair.output) for pair in case.verify.pairs))
+        return PythonTestPlan("io", names, pairs=tuple((pair.input, pair.output) for pair in case.verify.pairs))
     steps = []
     for pair in case.verify.pairs:
         if not isinstance(pair.input, (list, tuple)):
             raise VerifierError("the input of a pair is the list of the function's arguments, such as input = [1, 2]")
         steps.append({"test": True, "pair": [list(pair.input), pair.output]})
     names = tuple(f"{case.verify.entry_point}({', '.join(map(repr, pair.input))})"[:120] for pair in case.verify.pairs)
-    return Plan("io", names, tuple(steps))
+    return PythonTestPlan("io", names, tuple(steps))

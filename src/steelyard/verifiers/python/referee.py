@@ -20,7 +20,16 @@ import socket
 import sys
 import time
 
-from steelyard.verifiers.python.wire import LONGEST_MESSAGE, Gone, Line, Peer, decoded, encoded, said, short
+from steelyard.verifiers.python.wire import (
+    MAX_EXCEPTION_CHARS,
+    MessageSocket,
+    PeerGone,
+    RpcPeer,
+    decoded_value,
+    encoded_value,
+    exception_text,
+    short_repr,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,19 +37,19 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 
-USUAL = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
+PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
 """What tests usually import: loaded once, so that no fork has to."""
-for _module in USUAL:
+for _module in PRELOADED_TEST_MODULES:
     __import__(_module)
-MOST_OUTPUT = 64 << 10
-MOST_PRINTED = 16 << 20
+MAX_REFEREE_OUTPUT_CHARS = 64 << 10
+MAX_STEP_PRINT_CHARS = 16 << 20
 """Characters of what is printed during one step that tests can look at."""
-LONGEST_LINEAGE = 50
-OWN = {"__builtins__", "__name__"}
+MAX_EXCEPTION_LINEAGE = 50
+RESERVED_TEST_NAMES = {"__builtins__", "__name__"}
 """Names that are the tests' own, whatever an answer gives them to."""
 
 
-class Referee(Peer):
+class RefereePeer(RpcPeer):
     """The tests' side of the talk."""
 
     def __init__(self, fd: int, *, may_stop: bool = False) -> None:
@@ -51,18 +60,18 @@ class Referee(Peer):
         self._exceptions: dict[int, type[BaseException]] = {}
         self.output: list[str] = []
         self.stdout = sys.stdout = io.StringIO()
-        self._room = MOST_OUTPUT
+        self._room = MAX_REFEREE_OUTPUT_CHARS
         self.own_word = False
         """Whether something other than what is tested was asked of the answer, so that its own word may have decided."""
 
     def encode(self, value: Any) -> Any:
-        return encoded(value, self._lend)
+        return encoded_value(value, self._lend)
 
     def decode(self, value: Any) -> Any:
-        return decoded(value, self._met)
+        return decoded_value(value, self._met)
 
     def _lend(self, thing: Any) -> Any:
-        if isinstance(thing, Remote):
+        if isinstance(thing, RemoteObject):
             return {"handle": [thing._number]}
         if callable(thing) and not isinstance(thing, type):
             self._callbacks.append(thing)
@@ -73,7 +82,7 @@ class Referee(Peer):
 
     def _met(self, mark: str, held: Any) -> Any:
         if mark == "handle":
-            return Remote(self, int(held[0]), str(held[1]))
+            return RemoteObject(self, int(held[0]), str(held[1]))
         if mark == "exception":
             return self.exception(held)
         # the one module that does something when it is imported: it opens a browser
@@ -84,7 +93,7 @@ class Referee(Peer):
     def exception(self, lineage: Any) -> type[BaseException]:
         """Our own class for an exception of the answer's: those that everyone knows are themselves."""
         kind: type[BaseException] = Exception
-        if len(lineage) > LONGEST_LINEAGE:
+        if len(lineage) > MAX_EXCEPTION_LINEAGE:
             raise ValueError("a lineage without end")
         for number, name in reversed(lineage):
             if number is None:
@@ -99,10 +108,10 @@ class Referee(Peer):
         try:
             _, number, positional, named = request
             return ["ok", self.encode(self._callbacks[number](*self.decode(positional), **self.decode(named)))]
-        except Gone:
+        except PeerGone:
             raise
         except BaseException as error:
-            return ["raised", said(error)]
+            return ["raised", exception_text(error)]
 
     def refused(self, why: str) -> list[Any]:
         return ["raised", why]
@@ -118,7 +127,7 @@ class Referee(Peer):
                 _, value, printed, *changed = told
                 self.printed(printed)
                 for place, now in changed:
-                    changed_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
+                    update_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
                 return self.decode(value)
             _, kind, message, arguments, printed = told
             self.printed(printed)
@@ -129,9 +138,9 @@ class Referee(Peer):
         if issubclass(raised, StopIteration) and deed != "next" and not self._may_stop:
             # `all(map(answer, ...))` would take it for the end of what there is to test
             raise RuntimeError(f"the answer raised {raised.__name__}")
-        raise made(raised, given, str(message))
+        raise remote_exception(raised, given, str(message))
 
-    def own(self, deed: str, thing: Remote, other: Any) -> bool:
+    def own(self, deed: str, thing: RemoteObject, other: Any) -> bool:
         """The answer's own yes or no about something of its own."""
         said = self.do(deed, thing, other) is True
         self.own_word |= said
@@ -139,19 +148,19 @@ class Referee(Peer):
 
     def printed(self, text: str) -> None:
         if text:
-            if sys.stdout is not self.stdout or self.stdout.tell() < MOST_PRINTED:
+            if sys.stdout is not self.stdout or self.stdout.tell() < MAX_STEP_PRINT_CHARS:
                 sys.stdout.write(text)
             if self._room > 0:
                 self.output.append(text[: self._room])
                 self._room -= len(text)
 
 
-class Remote:
+class RemoteObject:
     """Something of the answer's that is not plain data; it stays there, and is asked."""
 
     __slots__ = ("_helps", "_mixed", "_name", "_number", "_side")
 
-    def __init__(self, side: Referee, number: int, name: str) -> None:
+    def __init__(self, side: RefereePeer, number: int, name: str) -> None:
         object.__setattr__(self, "_side", side)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_name", name[:100])
@@ -162,21 +171,21 @@ class Remote:
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         result = self._side.do("call", self, *positional, **named)
-        if self._helps and not isinstance(result, Remote) and result is not None:
+        if self._helps and not isinstance(result, RemoteObject) and result is not None:
             self._side.own_word = True
         return result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return helping(self._side.do("getattr", self, name))
+        return mark_as_helper(self._side.do("getattr", self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._side.do("setattr", self, name, value)
 
     def __iter__(self) -> Iterator[Any]:
         items = self._side.do("iter", self)
-        if not isinstance(items, Remote):
+        if not isinstance(items, RemoteObject):
             raise TypeError(f"{self._name} gave no iterator")
         with contextlib.suppress(StopIteration):
             while True:
@@ -186,11 +195,11 @@ class Remote:
         return self._side.do("next", self)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Remote) and self._side.own("isinstance", instance, self)
+        return isinstance(instance, RemoteObject) and self._side.own("isinstance", instance, self)
 
     def __eq__(self, other: object) -> Any:
         # an object that claims to equal plain data would be its own judge
-        return self._side.own("eq", self, other) if isinstance(other, Remote) else False
+        return self._side.own("eq", self, other) if isinstance(other, RemoteObject) else False
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -204,7 +213,7 @@ class Remote:
         return self._side.do("truth", self) is True
 
     def _compared(self, deed: str, other: Any) -> Any:
-        if not isinstance(other, Remote):
+        if not isinstance(other, RemoteObject):
             raise TypeError(f"{self._name} is an object of the answer's own: it cannot be compared with plain data")
         return self._side.do(deed, self, other)
 
@@ -247,30 +256,30 @@ class Remote:
         self._side.do("exit", self)
 
 
-def helping(thing: Any) -> Any:
+def mark_as_helper(thing: Any) -> Any:
     """The same thing, whose word about another is noted as the answer's own."""
-    if isinstance(thing, Remote):
+    if isinstance(thing, RemoteObject):
         object.__setattr__(thing, "_helps", True)
     return thing
 
 
-def _deed(name: str) -> Any:
-    def method(self: Remote, *others: Any) -> Any:
+def _remote_method(name: str) -> Any:
+    def method(self: RemoteObject, *others: Any) -> Any:
         return self._side.do(name, self, *others)
 
     return method
 
 
-def _reckoned(name: str, *, swapped: bool = False) -> Any:
+def _remote_operator(name: str, *, swapped: bool = False) -> Any:
     """An operation; `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is."""
 
-    def method(self: Remote, *others: Any) -> Any:
+    def method(self: RemoteObject, *others: Any) -> Any:
         operands = (*others, self) if swapped else (self, *others)
-        mixed = any(not isinstance(operand, Remote) or operand._mixed for operand in operands)
+        mixed = any(not isinstance(operand, RemoteObject) or operand._mixed for operand in operands)
         result = self._side.do(name, *operands)
         if not mixed:
             return result
-        if not isinstance(result, Remote):
+        if not isinstance(result, RemoteObject):
             raise TypeError(
                 f"{self._name} is an object of the answer's own: what it makes of plain data is its own word; "
                 "tests that reckon with such objects need style = unittest"
@@ -282,39 +291,39 @@ def _reckoned(name: str, *, swapped: bool = False) -> Any:
 
 
 for _name in ("getitem", "setitem", "delitem"):
-    setattr(Remote, f"__{_name}__", _deed(_name))
+    setattr(RemoteObject, f"__{_name}__", _remote_method(_name))
 for _name in ("neg", "abs", "invert"):
-    setattr(Remote, f"__{_name}__", _reckoned(_name))
+    setattr(RemoteObject, f"__{_name}__", _remote_operator(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
-    setattr(Remote, f"__{_name.rstrip('_')}__", _reckoned(_name))
-    setattr(Remote, f"__r{_name.rstrip('_')}__", _reckoned(_name, swapped=True))
+    setattr(RemoteObject, f"__{_name.rstrip('_')}__", _remote_operator(_name))
+    setattr(RemoteObject, f"__r{_name.rstrip('_')}__", _remote_operator(_name, swapped=True))
 
 
-def changed_in_place(value: Any, now: Any) -> Any:
+def update_in_place(value: Any, now: Any) -> Any:
     """The same object with other content, as far down as it is of the same kind."""
     if type(value) is not type(now) or not isinstance(value, (list, dict, set, bytearray, collections.deque)):
         return now
     if isinstance(value, list) and len(value) == len(now):
-        now = [changed_in_place(old, new) for old, new in zip(value, now, strict=True)]
+        now = [update_in_place(old, new) for old, new in zip(value, now, strict=True)]
     elif isinstance(value, dict):
-        now = {key: changed_in_place(value.get(key), new) for key, new in now.items()}
+        now = {key: update_in_place(value.get(key), new) for key, new in now.items()}
     value.clear()
     (value.update if isinstance(value, (dict, set)) else value.extend)(now)
     return value
 
 
-def made(kind: type[BaseException], given: Any, message: str) -> BaseException:
+def remote_exception(kind: type[BaseException], given: Any, message: str) -> BaseException:
     """An exception of ours that says what the answer's said."""
     try:
         error = kind(*given)
     except Exception:
-        error = RuntimeError(message[:LONGEST_MESSAGE])
+        error = RuntimeError(message[:MAX_EXCEPTION_CHARS])
     # never empty: nothing to say must not look like nothing wrong
-    error.__dict__["said"] = message[:LONGEST_MESSAGE] or "an exception without words"
+    error.__dict__["said"] = message[:MAX_EXCEPTION_CHARS] or "an exception without words"
     return error
 
 
-class Step:
+class RefereeStep:
     """A statement of the tests, ready to run: a test, or what prepares one."""
 
     def __init__(self, told: dict[str, Any]) -> None:
@@ -325,18 +334,18 @@ class Step:
         mode = "single" if "want" in told else "exec"
         self.code = None if self.sides or "pair" in told else compile(told["source"], "tests.py", mode)
 
-        self.names = set(names_in([code for code in (*self.sides, self.code) if code is not None]))
+        self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
     def run(self, known: dict[str, Any], candidate: Any) -> str:
         """What is wrong, or nothing."""
         if self.sides:
             left, right = (eval(side, known) for side in self.sides)
-            return "" if left == right else f"got {short(left)}, expected {short(right)}"
+            return "" if left == right else f"got {short_repr(left)}, expected {short_repr(right)}"
         if "pair" in self.told:
             given, wanted = self.told["pair"]
             # an answer may change what it is given, but not what the next one is given
             got = candidate(*copy.deepcopy(given))
-            return "" if same(got, wanted) else f"got {short(got)}, expected {short(wanted)}"
+            return "" if is_same_value(got, wanted) else f"got {short_repr(got)}, expected {short_repr(wanted)}"
         if "want" in self.told:
             return self._example(known)
         exec(self.code, known)  # type: ignore[arg-type]
@@ -354,8 +363,8 @@ class Step:
                 exec(self.code, known)  # type: ignore[arg-type]
         except Exception as error:
             if raises is None:
-                return said(error)
-            got = said(error) + "\n"
+                return exception_text(error)
+            got = exception_text(error) + "\n"
             if flags & doctest.IGNORE_EXCEPTION_DETAIL:
                 return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
             return "" if checker.check_output(raises, got, flags) else f"raised {got}"
@@ -365,7 +374,7 @@ class Step:
         return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
 
 
-def names_in(waiting: list[CodeType]) -> Iterator[str]:
+def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:
     """Every name that may be looked up when this is run."""
     while waiting:
         code = waiting.pop()
@@ -373,22 +382,26 @@ def names_in(waiting: list[CodeType]) -> Iterator[str]:
         waiting += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
 
 
-def same(got: Any, wanted: Any) -> bool:
+def is_same_value(got: Any, wanted: Any) -> bool:
     """Whether a value is what a file said: files know no tuples."""
     if isinstance(wanted, list):
-        return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(same, got, wanted))
+        return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(is_same_value, got, wanted))
     if isinstance(wanted, dict):
-        return isinstance(got, dict) and got.keys() == wanted.keys() and all(same(got[key], wanted[key]) for key in got)
+        return (
+            isinstance(got, dict)
+            and got.keys() == wanted.keys()
+            and all(is_same_value(got[key], wanted[key]) for key in got)
+        )
     return bool(got == wanted) and isinstance(got, bool) == isinstance(wanted, bool)
 
 
-def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> dict[str, Any]:
+def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point: str) -> dict[str, Any]:
     """What came of one answer."""
-    names = {name for step in steps for name in step.names if not hasattr(builtins, name)} - OWN
+    names = {name for step in steps for name in step.names if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
     if entry_point:
         names.add(entry_point)
     result: dict[str, Any] = {"tests": [], "output": referee.output}
-    known = met(referee, code, names, result)
+    known = load_candidate(referee, code, names, result)
     if known is None:
         return result
     candidate = known.get(entry_point)
@@ -396,15 +409,15 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
         return {**result, "raised": f"the answer does not define {entry_point}"}
     for name in known if entry_point else ():
         if name != entry_point:
-            helping(known[name])
+            mark_as_helper(known[name])
     for number, step in enumerate(steps):
-        wrong, seconds = tried(referee, step, known, candidate)
+        wrong, seconds = run_step(referee, step, known, candidate)
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             result["gone"] = wrong
             break
         if step.is_test:
-            result["tests"].append([number, wrong[:LONGEST_MESSAGE], seconds])
+            result["tests"].append([number, wrong[:MAX_EXCEPTION_CHARS], seconds])
         elif wrong:
             result["raised"] = wrong
             break
@@ -413,7 +426,7 @@ def judge(referee: Referee, code: str, steps: list[Step], entry_point: str) -> d
     return result
 
 
-def met(referee: Referee, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
+def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
     """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
     try:
         referee.send(["load", code, sorted(names)])
@@ -430,13 +443,13 @@ def met(referee: Referee, code: str, names: set[str], result: dict[str, Any]) ->
             return None
         # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
         found = {name: referee.decode(told[1][name]) for name in names if name in told[1]}
-    except (Gone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
-        result["gone"] = said(error)
+    except (PeerGone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        result["gone"] = exception_text(error)
         return None
     return {"__name__": "tests", **found}
 
 
-def tried(referee: Referee, step: Step, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
+def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
     """What was wrong when a step was run, if anything was, and how long it took."""
     if referee.stdout.tell():
         referee.stdout.seek(0)
@@ -445,15 +458,15 @@ def tried(referee: Referee, step: Step, known: dict[str, Any], candidate: Any) -
     try:
         wrong = step.run(known, candidate)
     except BaseException as error:
-        wrong = said(error) if not isinstance(error, Gone) else str(error)
+        wrong = exception_text(error) if not isinstance(error, PeerGone) else str(error)
     return wrong, time.perf_counter() - began
 
 
 def main(fds: list[int]) -> None:
     """Take the tests of one case from a socket, then judge one answer after the other with them."""
-    engine = Line(fds[0], lenient=True)
+    engine = MessageSocket(fds[0], lenient=True)
     told = engine.receive()[0]
-    steps = [Step(step) for step in told["steps"]]
+    steps = [RefereeStep(step) for step in told["steps"]]
     engine.send(["ready"])
     gc.enable()  # many answers come by, and each leaves its circles
     may_stop = any("StopIteration" in step.names for step in steps)
@@ -468,5 +481,5 @@ def main(fds: list[int]) -> None:
         most = resource.getrlimit(resource.RLIMIT_CPU)[1]
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + told["seconds"]) + 1, most))
         code = engine.receive()[0]
-        engine.send([judge(Referee(channels[0], may_stop=may_stop), code, steps, told["entry_point"])])
+        engine.send([judge(RefereePeer(channels[0], may_stop=may_stop), code, steps, told["entry_point"])])
         os.close(channels[0])

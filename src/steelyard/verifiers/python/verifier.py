@@ -18,28 +18,36 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits, Outcome
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
-from steelyard.verifiers.code.join_stub import code_of
-from steelyard.verifiers.python.guests import Referee, Talk, base, death, ended, guest, installed
-from steelyard.verifiers.python.plan import INSIDE, Plan, plan
+from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.python.guests import (
+    GuestChannel,
+    RefereeProcess,
+    exit_description,
+    finish_call,
+    installed_packages,
+    python_guest,
+    venv_base_folders,
+)
+from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from steelyard.protocols import Sandbox
 
-DEFINITION = re.compile(
+PYTHON_BINDING_PATTERN = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
-KEPT = 64 << 10
+MAX_ANSWER_OUTPUT_CHARS = 64 << 10
 """Characters of what an answer printed that are kept."""
-PLANS = 1000
+MAX_CACHED_TEST_PLANS = 1000
 """Cases whose tests are kept taken apart."""
 
 
-class Python:
+class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     version = f"python 2, CPython {platform.python_version()}"
@@ -48,39 +56,39 @@ class Python:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._plans: dict[str, Plan] = {}
-        self._referees: list[Referee] = []
+        self._plans: dict[str, PythonTestPlan] = {}
+        self._referees: list[RefereeProcess] = []
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
         if case.verify.python_env:
-            base(Path(case.verify.python_env))
+            venv_base_folders(Path(case.verify.python_env))
         if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
             raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """What an answer finds to import: the packages of its environment, with their versions."""
         if case.verify.python_env:
-            return installed(Path(case.verify.python_env))
+            return installed_packages(Path(case.verify.python_env))
         return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
 
-    def _plan(self, case: Case) -> Plan:
+    def _plan(self, case: Case) -> PythonTestPlan:
         """The case's tests, taken apart once for all its attempts."""
         if case.tests_digest not in self._plans:
-            if len(self._plans) >= PLANS:
+            if len(self._plans) >= MAX_CACHED_TEST_PLANS:
                 self._plans.pop(next(iter(self._plans)))
-            self._plans[case.tests_digest] = plan(case)
+            self._plans[case.tests_digest] = python_test_plan(case)
         return self._plans[case.tests_digest]
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = self._plan(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        extracted = code_of(case, answer.text)
+        extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
         if tests.pairs:
             finding = await self._program(case, tests, extracted.code)
-        elif tests.style in INSIDE:
+        elif tests.style in IN_PROCESS_STYLES:
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._refereed(case, tests, extracted.code)
@@ -88,7 +96,7 @@ class Python:
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, expected),
-            trust=finding.trust or ("in-process" if tests.style in INSIDE else "isolated"),
+            trust=finding.trust or ("in-process" if tests.style in IN_PROCESS_STYLES else "isolated"),
             isolation=self._sandbox.level,
         )
 
@@ -96,25 +104,27 @@ class Python:
         while self._referees:
             await self._referees.pop().end()
 
-    async def _refereed(self, case: Case, tests: Plan, code: str) -> Finding:
+    async def _refereed(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """Let a referee call the answer, each in a sandbox of its own."""
         limits = _limits(case)
         async with (
             self._referee(case, tests, limits) as referee,
-            self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate,
+            self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate,
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
             try:
                 told = await referee.judged(code, limits.wall_seconds + 10)
-                answered = await ended(candidate, answering)
+                answered = await finish_call(candidate, answering)
             finally:
                 answering.cancel()
             if told is None:
-                return _unjudged(tests, await referee.end())
-        return _finding(told[0], tests, answered)
+                return _referee_failure(tests, await referee.end())
+        return _refereed_finding(told[0], tests, answered)
 
     @asynccontextmanager
-    async def _referee(self, case: Case, tests: Plan, limits: Limits) -> AsyncIterator[Referee]:
+    async def _referee(
+        self, case: Case, tests: PythonTestPlan, limits: ResourceLimits
+    ) -> AsyncIterator[RefereeProcess]:
         """A referee that knows these tests: one that waits, or a new one in place of one that knows others."""
         environment = case.verify.python_env
         waiting = next((one for one in self._referees if one.tests is tests and one.environment == environment), None)
@@ -123,7 +133,7 @@ class Python:
         else:
             while len(self._referees) >= self.at_once:
                 await self._referees.pop(0).end()
-            waiting = Referee(self._sandbox, tests, environment)
+            waiting = RefereeProcess(self._sandbox, tests, environment)
             await waiting.begin(
                 {"steps": tests.steps, "entry_point": case.verify.entry_point, "seconds": limits.cpu_seconds}
             )
@@ -135,7 +145,7 @@ class Python:
         if not waiting.ended:
             self._referees.append(waiting)
 
-    async def _program(self, case: Case, tests: Plan, code: str) -> Finding:
+    async def _program(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """Run the answer as a program once for each pair, and compare what it prints."""
         results = []
         died = ""
@@ -147,12 +157,12 @@ class Python:
             compiled, ran, outcome = await self._run_once(case, code, given)
             if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
                 line = compiled[2] if isinstance(compiled[2], int) else None
-                return _uncompiled(str(compiled[1]), line, outcome.seconds)
+                return _compile_failure(str(compiled[1]), line, outcome.seconds)
             if ran is None:
                 died = died or outcome.limit or "died"
-            wrong = death(outcome) if ran is None else ran
+            wrong = exit_description(outcome) if ran is None else ran
             got = outcome.stdout.decode("utf-8", "replace")
-            if not wrong and _lines(got) != _lines(wanted):
+            if not wrong and _stripped_lines(got) != _stripped_lines(wanted):
                 wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
             word = "failed" if wrong else "passed"
             results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
@@ -161,35 +171,35 @@ class Python:
         seconds = sum(test.seconds for test in results)
         return Finding(compiled=True, tests=tuple(results), label=label, reason=reason, test_seconds=seconds)
 
-    async def _run_once(self, case: Case, code: str, given: str) -> tuple[list[Any] | None, str | None, Outcome]:
+    async def _run_once(self, case: Case, code: str, given: str) -> tuple[list[Any] | None, str | None, ProcessResult]:
         """What the program's process said of compiling it, what went wrong in it if it came to its end, and how it ended."""
         ours, theirs = socket.socketpair()
         with ours:
-            async with self._sandbox.host(guest("candidate", case.verify.python_env)) as candidate:
+            async with self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate:
                 answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
                 try:
-                    talk = Talk(ours)
+                    talk = GuestChannel(ours)
                     await talk.say(["program", code, given])
                     compiled = await talk.hear()
                     ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
-                    outcome = await ended(candidate, answering)
+                    outcome = await finish_call(candidate, answering)
                 finally:
                     answering.cancel()
         # a program may say anything here; what we do not understand says nothing
         is_ours = ran is not None and len(ran) == 2 and ran[0] == "ran"
         return compiled, str(ran[1]) if ran is not None and is_ours else None, outcome
 
-    async def _inside(self, case: Case, tests: Plan, code: str) -> Finding:
+    async def _inside(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """Run the tests beside the answer; what it tells without the secret of this attempt is forged."""
         nonce = secrets.token_hex(16)
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
         tampered = ""
         with ours:
-            async with self._sandbox.host(guest("inside", case.verify.python_env, tests.style)) as host:
+            async with self._sandbox.host(python_guest("inside", case.verify.python_env, tests.style)) as host:
                 running = asyncio.ensure_future(host.call([theirs], _limits(case)))
                 try:
-                    talk = Talk(ours)
+                    talk = GuestChannel(ours)
                     await talk.say([nonce, tests.style, code, case.tests, tests.names])
                     while (told := await talk.hear()) is not None and not tampered:
                         if told[:1] != [nonce] or len(told) < 2:
@@ -200,29 +210,34 @@ class Python:
                             facts.append(told[1:])
                     if talk.garbled:
                         tampered = "wrote to the channel of its results"
-                    outcome = await ended(host, running)
+                    outcome = await finish_call(host, running)
                 finally:
                     running.cancel()
-        return _seen_inside(facts, tests, outcome, tampered)
+        return _in_process_finding(facts, tests, outcome, tampered)
 
 
-def _limits(case: Case, *, more: float = 0) -> Limits:
+def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
     # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
-    return Limits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
+    return ResourceLimits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
 
 
-def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
+def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> Finding:
     """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
     if told.get("compiled") is False:
-        return _uncompiled(told["error"], told["line"], answered.seconds)
+        return _compile_failure(told["error"], told["line"], answered.seconds)
     output = "".join(told.get("output", ())) + answered.stdout.decode("utf-8", "replace")
     if "compiled" not in told:
         # no answer has run yet; only compiling something monstrous ends here
-        return Finding(compiled=False, label=answered.limit or "died", reason=death(answered), output=output[:KEPT])
+        return Finding(
+            compiled=False,
+            label=answered.limit or "died",
+            reason=exit_description(answered),
+            output=output[:MAX_ANSWER_OUTPUT_CHARS],
+        )
     results = {number: (wrong, seconds) for number, wrong, seconds in told["tests"]}
     raised = told.get("raised", "")
     gone = "gone" in told
-    otherwise = raised or (death(answered) if gone else "not run")
+    otherwise = raised or (exit_description(answered) if gone else "not run")
     places = [place for place, step in enumerate(tests.steps) if step["test"]]
     judged = []
     for name, place in zip(tests.names, places, strict=True):
@@ -234,7 +249,7 @@ def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
         tests=tuple(judged),
         label=label,
         reason=reason,
-        output=output[:KEPT],
+        output=output[:MAX_ANSWER_OUTPUT_CHARS],
         # a test that asks an object of the answer's whether it is right takes the answer's word for it
         trust="in-process" if told.get("own_word") else "",
         compile_seconds=told["seconds"],
@@ -242,19 +257,21 @@ def _finding(told: dict[str, Any], tests: Plan, answered: Outcome) -> Finding:
     )
 
 
-def _seen_inside(facts: list[list[Any]], tests: Plan, outcome: Outcome, tampered: str) -> Finding:
+def _in_process_finding(
+    facts: list[list[Any]], tests: PythonTestPlan, outcome: ProcessResult, tampered: str
+) -> Finding:
     """What came from beside the answer, as a finding; what is not accounted for has failed."""
     told = {kind: values for kind, *values in facts if kind != "test"}
     if "unable" in told:
         raise VerifierError(str(told["unable"][0]))
     if "not compiled" in told:
-        return _uncompiled(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
-    output = outcome.stdout.decode("utf-8", "replace")[:KEPT]
+        return _compile_failure(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
+    output = outcome.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
     if not facts and not tampered:
-        return Finding(compiled=False, label=outcome.limit or "died", reason=death(outcome), output=output)
+        return Finding(compiled=False, label=outcome.limit or "died", reason=exit_description(outcome), output=output)
     raised = str(told["raised"][0]) if "raised" in told else ""
     finished = "finished" in told
-    otherwise = raised or ("not run" if finished else death(outcome))
+    otherwise = raised or ("not run" if finished else exit_description(outcome))
     results = {
         str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
     }
@@ -284,17 +301,17 @@ def _tests(facts: list[list[Any]]) -> list[list[Any]]:
     return [fact for fact in facts if fact[0] == "test" and len(fact) == 4]
 
 
-def _unjudged(tests: Plan, judged: Outcome) -> Finding:
+def _referee_failure(tests: PythonTestPlan, judged: ProcessResult) -> Finding:
     """The referee itself came to no end: what the answer returned was more than its tests could bear."""
     if judged.exit_code == 0 or (judged.exit_code == -signal.SIGKILL and not judged.limit):
         # nothing an answer returns does that
         raise VerifierError("the referee was ended from outside")
-    reason = f"the tests did not survive what the answer returned: {death(judged)}"
+    reason = f"the tests did not survive what the answer returned: {exit_description(judged)}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
     return Finding(compiled=True, tests=failed, label=judged.limit or "died", reason=reason)
 
 
-def _uncompiled(error: str, line: int | None, seconds: float) -> Finding:
+def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
     place = line or 1
     span = Span(file="answer.py", line_start=place, line_end=place, column_start=1, column_end=1)
     return Finding(
@@ -321,12 +338,12 @@ def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[st
     return ("wrong answer" if wrong_answer else "exception"), f"{wrong.name}: {wrong.message}"
 
 
-def _lines(text: str) -> list[str]:
+def _stripped_lines(text: str) -> list[str]:
     """What was printed, without the blanks at the ends that nobody sees."""
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 def _missing(code: str, expected: tuple[str, ...]) -> tuple[str, ...]:
     """The expected names that no line defines; a search that hostile code cannot make slow, as parsing it here could be."""
-    defined = {name for pair in DEFINITION.findall(code) for name in pair}
+    defined = {name for pair in PYTHON_BINDING_PATTERN.findall(code) for name in pair}
     return tuple(name for name in expected if name not in defined)

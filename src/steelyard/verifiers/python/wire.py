@@ -23,33 +23,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LARGEST = 16 << 20
+MAX_WIRE_MESSAGE_BYTES = 16 << 20
 """Bytes of one message."""
-LONGEST_MESSAGE, LONGEST_VALUE = 1000, 200
+MAX_EXCEPTION_CHARS, MAX_REPR_CHARS = 1000, 200
 """Characters of an exception's words, and of a value's."""
-DEEPEST = 100
+MAX_VALUE_DEPTH = 100
 """How deep lists may stand in lists."""
-SAFE = 1 << 63
+FIRST_HEX_INTEGER = 1 << 63
 """Whole numbers from here on are written in hexadecimal: no limit on digits, and no quadratic conversion."""
-NARROWED: tuple[tuple[Any, str], ...] = ((set, "s"), (frozenset, "z"), (deque, "q"), (tuple, "t"))
-DATES: dict[str, Any] = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.time}
+CONTAINER_TYPE_TAGS: tuple[tuple[Any, str], ...] = ((set, "s"), (frozenset, "z"), (deque, "q"), (tuple, "t"))
+DATE_TYPES: dict[str, Any] = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.time}
 
 
-_WRITTEN = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_MENDED = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
-_READ = json.JSONDecoder().raw_decode
+_STRICT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_LENIENT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
+_JSON_DECODE = json.JSONDecoder().raw_decode
 """What `json.loads` does, without looking for blanks around the text: they cost more than a small message."""
 
 
-class Gone(BaseException):
+class PeerGone(BaseException):
     """The other side is no longer there; nothing that catches exceptions shall catch this."""
 
 
-class TooMuch(Exception):
+class OversizedValueError(Exception):
     """A value too large or too deep to cross."""
 
 
-class Line:
+class MessageSocket:
     """A socket that carries messages of bounded size."""
 
     def __init__(self, fd: int, *, lenient: bool = False) -> None:
@@ -61,10 +61,10 @@ class Line:
         """Whether the other side is gone, whoever may have caught that."""
 
     def send(self, message: Any) -> None:
-        written = (_MENDED if self._lenient else _WRITTEN)(message)
+        written = (_LENIENT_ENCODE if self._lenient else _STRICT_ENCODE)(message)
         body = written.encode("utf-8", "replace")
-        if len(body) > LARGEST:
-            raise TooMuch(f"more than {LARGEST >> 20} MB")
+        if len(body) > MAX_WIRE_MESSAGE_BYTES:
+            raise OversizedValueError(f"more than {MAX_WIRE_MESSAGE_BYTES >> 20} MB")
         frame = struct.pack("I", len(body)) + body
         try:
             while frame:
@@ -74,11 +74,11 @@ class Line:
 
     def receive(self) -> list[Any]:
         (length,) = struct.unpack("I", self._take(4))
-        if length > LARGEST:
+        if length > MAX_WIRE_MESSAGE_BYTES:
             raise self.gone()
         try:
             text = self._take(length).decode()
-            message, end = _READ(text)
+            message, end = _JSON_DECODE(text)
         except (ValueError, RecursionError):
             raise self.gone() from None  # who does not speak our language is not there
         if end != len(text) or not isinstance(message, list) or not message:
@@ -97,13 +97,13 @@ class Line:
         taken, self._rest = self._rest[:length], self._rest[length:]
         return taken
 
-    def gone(self, why: str = "") -> Gone:
+    def gone(self, why: str = "") -> PeerGone:
         """What to raise when there is nobody to talk to any more."""
         self.lost = True
-        return Gone(why)
+        return PeerGone(why)
 
 
-class Peer(Line, ABC):
+class RpcPeer(MessageSocket, ABC):
     """One of two sides that can ask each other, also while being asked."""
 
     @abstractmethod
@@ -127,17 +127,17 @@ class Peer(Line, ABC):
         """Do what is asked, and say what came of it, or that it is too much to be said."""
         try:
             self.send(self.perform(request))
-        except (TooMuch, ValueError) as error:
+        except (OversizedValueError, ValueError) as error:
             self.send(self.refused(f"{type(error).__name__}: {error}"))
 
 
-def said(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """An exception in words, whatever it does to avoid that; one that stands for another's carries its words."""
     try:
         if "said" in error.__dict__:
             return str(error.__dict__["said"])
-        text = str(error)[:LONGEST_MESSAGE]
-    except Gone:
+        text = str(error)[:MAX_EXCEPTION_CHARS]
+    except PeerGone:
         raise
     except BaseException:
         text = "(an exception that cannot be printed)"
@@ -146,97 +146,103 @@ def said(error: BaseException) -> str:
     return (f"{name}: {text}" if text else name).encode("utf-8", "replace").decode("utf-8")
 
 
-def short(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value as a reader wants to see it."""
     try:
         text = repr(value)
-    except Gone:
+    except PeerGone:
         raise
     except BaseException:
         text = f"({type(value).__name__} that cannot be printed)"
-    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "..."
+    return text if len(text) <= MAX_REPR_CHARS else text[:MAX_REPR_CHARS] + "..."
 
 
-def encoded(value: Any, other: Any, depth: int = 0) -> Any:
+def encoded_value(value: Any, other: Any, depth: int = 0) -> Any:
     """A value as JSON can carry it; `other` says what becomes of what is not plain."""
     kind = type(value)
     if kind in (str, bool) or value is None:
         return value
     if kind is int:
-        return value if -SAFE < value < SAFE else {"i": hex(value)}
+        return value if -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER else {"i": hex(value)}
     if kind is float:
         return value if math.isfinite(value) else {"f": repr(value)}
-    if depth > DEEPEST:
-        raise TooMuch(f"nested deeper than {DEEPEST}")
+    if depth > MAX_VALUE_DEPTH:
+        raise OversizedValueError(f"nested deeper than {MAX_VALUE_DEPTH}")
     depth += 1
     if kind is list:
-        return [encoded(item, other, depth) for item in value]
+        return [encoded_value(item, other, depth) for item in value]
     if kind is tuple:
-        return {"t": [encoded(item, other, depth) for item in value]}
+        return {"t": [encoded_value(item, other, depth) for item in value]}
     if kind is dict:
-        return {"d": [[encoded(key, other, depth), encoded(item, other, depth)] for key, item in value.items()]}
-    return _rarer(value, other, depth)
+        return {
+            "d": [[encoded_value(key, other, depth), encoded_value(item, other, depth)] for key, item in value.items()]
+        }
+    return _encoded_rarer_value(value, other, depth)
 
 
-def _rarer(value: Any, other: Any, depth: int) -> Any:
+def _encoded_rarer_value(value: Any, other: Any, depth: int) -> Any:
     if isinstance(value, type):
         name = value.__name__
         return {"type": name} if getattr(builtins, name, None) is value else other(value)
     # from here on what is of a class of its own is narrowed to the plain data that it holds
-    for kind, mark in NARROWED:
+    for kind, mark in CONTAINER_TYPE_TAGS:
         if isinstance(value, kind):
-            return {mark: [encoded(item, other, depth) for item in kind.__iter__(value)]}
+            return {mark: [encoded_value(item, other, depth) for item in kind.__iter__(value)]}
     if isinstance(value, list):
-        return [encoded(item, other, depth) for item in list.__iter__(value)]
+        return [encoded_value(item, other, depth) for item in list.__iter__(value)]
     if isinstance(value, dict):
-        return {"d": [[encoded(key, other, depth), encoded(item, other, depth)] for key, item in dict.items(value)]}
+        return {
+            "d": [
+                [encoded_value(key, other, depth), encoded_value(item, other, depth)] for key, item in dict.items(value)
+            ]
+        }
     if isinstance(value, str):
         return str.__getitem__(value, slice(None))[:]
     if isinstance(value, int):
-        return encoded(int.__index__(value), other, depth)
+        return encoded_value(int.__index__(value), other, depth)
     if isinstance(value, float):
-        return encoded(float.__float__(value), other, depth)
+        return encoded_value(float.__float__(value), other, depth)
     if isinstance(value, (bytes, bytearray)):
         return {"b" if isinstance(value, bytes) else "B": base64.b64encode(value).decode()}
     if isinstance(value, complex):
-        return {"c": [encoded(value.real, other, depth), encoded(value.imag, other, depth)]}
+        return {"c": [encoded_value(value.real, other, depth), encoded_value(value.imag, other, depth)]}
     if isinstance(value, Decimal):
         return {"D": str(value)}
     if isinstance(value, Fraction):
         return {"F": [hex(value.numerator), hex(value.denominator)]}
     if isinstance(value, range):
-        return {"r": [encoded(part, other, depth) for part in (value.start, value.stop, value.step)]}
+        return {"r": [encoded_value(part, other, depth) for part in (value.start, value.stop, value.step)]}
     for name in ("datetime", "date", "time"):
-        if isinstance(value, DATES[name]):
+        if isinstance(value, DATE_TYPES[name]):
             return {name: value.isoformat()}
     if isinstance(value, datetime.timedelta):
         return {"delta": [value.days, value.seconds, value.microseconds]}
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        plain = encoded(value.tolist(), other, depth)
+        plain = encoded_value(value.tolist(), other, depth)
         return {"n": plain} if isinstance(plain, list) else plain
     return other(value)
 
 
-def decoded(value: Any, other: Any) -> Any:
+def decoded_value(value: Any, other: Any) -> Any:
     """The value that was encoded; `other` says what a number of the other side's stands for."""
     if isinstance(value, list):
-        return [decoded(item, other) for item in value]
+        return [decoded_value(item, other) for item in value]
     if not isinstance(value, dict):
         return value
     ((mark, held),) = value.items()
-    if mark in _MAKE:
-        return _MAKE[mark](decoded(held, other) if isinstance(held, list) else held)
+    if mark in _DECODERS_BY_TAG:
+        return _DECODERS_BY_TAG[mark](decoded_value(held, other) if isinstance(held, list) else held)
     return other(mark, held)
 
 
-def _type(name: str) -> Any:
+def _builtin_type(name: str) -> Any:
     found = getattr(builtins, name)
     if not isinstance(found, type):
         raise ValueError(f"{name} is no type")
     return found
 
 
-def _array(items: list[Any]) -> Any:
+def _numpy_array(items: list[Any]) -> Any:
     try:
         import numpy
     except ImportError:
@@ -244,7 +250,7 @@ def _array(items: list[Any]) -> Any:
     return numpy.array(items)
 
 
-_MAKE: dict[str, Any] = {
+_DECODERS_BY_TAG: dict[str, Any] = {
     "i": lambda text: int(text, 16),
     "f": float,
     "t": tuple,
@@ -261,7 +267,7 @@ _MAKE: dict[str, Any] = {
     "date": datetime.date.fromisoformat,
     "datetime": datetime.datetime.fromisoformat,
     "time": datetime.time.fromisoformat,
-    "n": _array,
-    "type": _type,
+    "n": _numpy_array,
+    "type": _builtin_type,
     "delta": lambda parts: datetime.timedelta(*parts),
 }

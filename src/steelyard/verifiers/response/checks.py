@@ -9,176 +9,184 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.errors import VerifierError, nearest, shown
+from steelyard.errors import VerifierError, did_you_mean, short_quote
 from steelyard.records import Evidence
-from steelyard.verifiers.response.csv import csv
+from steelyard.verifiers.response.csv import csv_check
 from steelyard.verifiers.response.json import json_check
 from steelyard.verifiers.response.judged import (
-    ENOUGH,
     FAIL,
+    MAX_EVIDENCE_PIECES,
     PASS,
     POLICY_VIOLATION,
     WRONG_FORMAT,
-    Check,
-    Judged,
-    judged,
+    ResponseCheck,
+    ResponseCheckResult,
+    check_result,
 )
-from steelyard.verifiers.response.language import language
-from steelyard.verifiers.response.leaks import none_of
-from steelyard.verifiers.response.markup import html, xml
-from steelyard.verifiers.response.number import number
-from steelyard.verifiers.response.refusals import refuses
-from steelyard.verifiers.response.table import Table
+from steelyard.verifiers.response.language import language_check
+from steelyard.verifiers.response.leaks import none_of_check
+from steelyard.verifiers.response.markup import html_check, xml_check
+from steelyard.verifiers.response.number import number_check
+from steelyard.verifiers.response.refusals import refusal_check
+from steelyard.verifiers.response.table import CheckTable
 from steelyard.verifiers.response.text import (
-    Contains,
-    Regex,
-    compiled,
-    contains,
-    exact,
-    max_length,
-    normalised,
-    one_of,
-    regex,
+    ContainsCheck,
+    RegexCheck,
+    compile_re2,
+    contains_check,
+    exact_check,
+    max_length_check,
+    normal_form_check,
+    one_of_check,
+    regex_check,
 )
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-DEEPEST = 32
+MAX_CHECK_NESTING = 32
 """Checks within checks."""
-LARGEST = 1000
+MAX_CHECKS_PER_CASE = 1000
 """Checks of one case."""
 
 WORST_FIRST = {POLICY_VIOLATION: 0, WRONG_FORMAT: 1, FAIL: 2, PASS: 3}
 """What decides among several that must all hold: a reply in the wrong format cannot be right or wrong."""
-BEYOND_RE2 = re.compile(r"\(\?(?:[=!>(]|<[=!])|\\[1-9]")
+UNSUPPORTED_BY_RE2 = re.compile(r"\(\?(?:[=!>(]|<[=!])|\\[1-9]")
 """What only somebody who means a regular expression writes, and RE2 does not know: "C++" and "(sic" are plain text."""
 NEAREST_FIRST = {PASS: 0, POLICY_VIOLATION: 1, FAIL: 2, WRONG_FORMAT: 3}
 """What decides among several of which one must hold: the alternative that came nearest, but a violation is told."""
 
 
 @dataclass(frozen=True)
-class All:
+class AllOfCheck:
     """Every part holds; the score is the weighted mean of theirs, and 0 when a policy is violated."""
 
     rule: str
-    parts: tuple[tuple[float, Check], ...]
+    parts: tuple[tuple[float, ResponseCheck], ...]
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         found = [(weight, part.judge(text)) for weight, part in self.parts]
         primary = min((one.primary for _, one in found), key=lambda name: WORST_FIRST[name])
         mean = sum(weight * one.score for weight, one in found) / sum(weight for weight, _ in found)
         score = 1.0 if primary == PASS and mean > 1 - 1e-9 else 0.0 if primary == POLICY_VIOLATION else min(mean, 1.0)
-        return Judged(primary=primary, score=score, details=_sorted([one for _, one in found], WORST_FIRST))
+        return ResponseCheckResult(
+            primary=primary, score=score, details=_ranked_evidence([one for _, one in found], WORST_FIRST)
+        )
 
 
 @dataclass(frozen=True)
-class AnyOf:
+class AnyOfCheck:
     """One part holds at least; the score is the best of theirs, each in proportion to the largest weight."""
 
     rule: str
-    parts: tuple[tuple[float, Check], ...]
+    parts: tuple[tuple[float, ResponseCheck], ...]
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         found = [(weight, part.judge(text)) for weight, part in self.parts]
         primary = min((one.primary for _, one in found), key=lambda name: NEAREST_FIRST[name])
         largest = max(weight for weight, _ in found)
         score = max(weight * one.score for weight, one in found) / largest if primary != POLICY_VIOLATION else 0.0
-        return Judged(primary=primary, score=score, details=_sorted([one for _, one in found], NEAREST_FIRST))
+        return ResponseCheckResult(
+            primary=primary, score=score, details=_ranked_evidence([one for _, one in found], NEAREST_FIRST)
+        )
 
 
-def _sorted(found: list[Judged], order: dict[str, int]) -> tuple[Evidence, ...]:
+def _ranked_evidence(found: list[ResponseCheckResult], order: dict[str, int]) -> tuple[Evidence, ...]:
     """The evidence of the parts, what decided first."""
     ranked = sorted(found, key=lambda one: order[one.primary])
-    return tuple(piece for one in ranked for piece in one.details)[:ENOUGH]
+    return tuple(piece for one in ranked for piece in one.details)[:MAX_EVIDENCE_PIECES]
 
 
 @dataclass(frozen=True)
-class Not:
+class NotCheck:
     """The part does not hold; where it does, a policy is violated if one is named."""
 
     rule: str
-    part: Check
+    part: ResponseCheck
     policy: str
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         found = self.part.judge(text)
         if not found.passed:
-            return judged(
-                PASS, Evidence(rule=self.rule, what="what must not hold does not hold"), *found.details[: ENOUGH - 1]
+            return check_result(
+                PASS,
+                Evidence(rule=self.rule, what="what must not hold does not hold"),
+                *found.details[: MAX_EVIDENCE_PIECES - 1],
             )
         first = found.details[0] if found.details else Evidence(rule=self.rule, what="")
         what = f"what must not hold holds: {first.what}"
         told = replace(first, rule=self.rule, what=what, policy=self.policy)
-        return judged(POLICY_VIOLATION if self.policy else FAIL, told, *found.details[1:])
+        return check_result(POLICY_VIOLATION if self.policy else FAIL, told, *found.details[1:])
 
 
-LEAVES: dict[str, Callable[[Table], Check]] = {
-    "contains": contains,
-    "csv": csv,
-    "exact": exact,
-    "html": html,
+LEAF_CHECKS: dict[str, Callable[[CheckTable], ResponseCheck]] = {
+    "contains": contains_check,
+    "csv": csv_check,
+    "exact": exact_check,
+    "html": html_check,
     "json": json_check,
-    "language": language,
-    "max_length": max_length,
-    "none_of": none_of,
-    "normalised": normalised,
-    "number": number,
-    "one_of": one_of,
-    "refusal": refuses,
-    "regex": regex,
-    "xml": xml,
+    "language": language_check,
+    "max_length": max_length_check,
+    "none_of": none_of_check,
+    "normalised": normal_form_check,
+    "number": number_check,
+    "one_of": one_of_check,
+    "refusal": refusal_check,
+    "regex": regex_check,
+    "xml": xml_check,
 }
-TYPES = (*LEAVES, "all", "any", "not")
+CHECK_TYPES = (*LEAF_CHECKS, "all", "any", "not")
 
 
-def check(data: object, path: str = "expect") -> Check:
+def declared_check(data: object, path: str = "expect") -> ResponseCheck:
     """The check that a table declares; VerifierError with one sentence, and the path, for anything else."""
-    return _check(Table(data, path), 1, [LARGEST])
+    return _check(CheckTable(data, path), 1, [MAX_CHECKS_PER_CASE])
 
 
-def expected(text: str) -> Check:
+def expected_response_check(text: str) -> ResponseCheck:
     """The check of an `expected_response`: searched as a regular expression, or as plain text when it is not one."""
     if not text:
         raise VerifierError("expected_response: must not be empty")
     try:
-        return Regex("expected_response", compiled(text), whole=False)
+        return RegexCheck("expected_response", compile_re2(text), whole=False)
     except ValueError as error:
-        if BEYOND_RE2.search(text):
-            said = f"RE2 cannot use this regular expression: {quoted(str(error))}"
+        if UNSUPPORTED_BY_RE2.search(text):
+            said = f"RE2 cannot use this regular expression: {printable_excerpt(str(error))}"
             raise VerifierError(f"expected_response: {said}") from None
-        return Contains("expected_response", (text,), casefold=False)
+        return ContainsCheck("expected_response", (text,), casefold=False)
 
 
-def _check(table: Table, depth: int, left: list[int], *, is_part: bool = False) -> Check:
+def _check(table: CheckTable, depth: int, left: list[int], *, is_part: bool = False) -> ResponseCheck:
     left[0] -= 1
-    if depth > DEEPEST or left[0] < 0:
-        raise VerifierError(f"{table.path}: more than {DEEPEST} checks within checks, or {LARGEST} in all")
+    if depth > MAX_CHECK_NESTING or left[0] < 0:
+        raise VerifierError(
+            f"{table.path}: more than {MAX_CHECK_NESTING} checks within checks, or {MAX_CHECKS_PER_CASE} in all"
+        )
     kind = table.text("type")
-    if kind not in TYPES:
-        raise table.wrong("type", f"unknown check {shown(kind)} ({nearest(kind[:80], TYPES)})")
+    if kind not in CHECK_TYPES:
+        raise table.wrong("type", f"unknown check {short_quote(kind)} ({did_you_mean(kind[:80], CHECK_TYPES)})")
     if is_part:
         table.number("weight", 1)
-    found: Check
+    found: ResponseCheck
     if kind == "not":
-        found = Not(
+        found = NotCheck(
             table.path,
-            _check(Table(table.required("check"), f"{table.path}.check"), depth + 1, left),
+            _check(CheckTable(table.required("check"), f"{table.path}.check"), depth + 1, left),
             table.text("policy", ""),
         )
     elif kind in ("all", "any"):
         parts = _parts(table, depth, left)
-        found = All(table.path, parts) if kind == "all" else AnyOf(table.path, parts)
+        found = AllOfCheck(table.path, parts) if kind == "all" else AnyOfCheck(table.path, parts)
     else:
-        found = LEAVES[kind](table)
+        found = LEAF_CHECKS[kind](table)
     table.close()
     return found
 
 
-def _parts(table: Table, depth: int, left: list[int]) -> tuple[tuple[float, Check], ...]:
+def _parts(table: CheckTable, depth: int, left: list[int]) -> tuple[tuple[float, ResponseCheck], ...]:
     """The checks of a combination, with their weights."""
     given: Any = table.required("checks")
     if not isinstance(given, list | tuple) or not given:
         raise table.wrong("checks", "expected a list of checks that is not empty")
-    inner = [Table(item, f"{table.path}.checks[{position}]") for position, item in enumerate(given)]
+    inner = [CheckTable(item, f"{table.path}.checks[{position}]") for position, item in enumerate(given)]
     parts = tuple((float(item.number("weight", 1)), _check(item, depth + 1, left, is_part=True)) for item in inner)
     if not 0 < sum(weight for weight, _ in parts) < float("inf"):
         raise table.wrong("checks", "one weight at least must be above 0, and their sum a finite number")

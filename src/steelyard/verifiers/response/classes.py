@@ -8,54 +8,61 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from steelyard.records import Answer, Evidence
-from steelyard.verifiers.response.judged import ENOUGH, FAIL, PASS, POLICY_VIOLATION, WRONG_FORMAT, Judged
-from steelyard.verifiers.response.refusals import refusal, told
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.judged import (
+    FAIL,
+    MAX_EVIDENCE_PIECES,
+    PASS,
+    POLICY_VIOLATION,
+    WRONG_FORMAT,
+    ResponseCheckResult,
+)
+from steelyard.verifiers.response.refusals import refusal_evidence, refusal_match
+from steelyard.verifiers.response.unicode import printable_excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.verifiers.response.judged import Check
+    from steelyard.verifiers.response.judged import ResponseCheck
 
 TIMEOUT, CRASH, ERROR, TRUNCATED, REFUSAL = "timeout", "crash", "error", "truncated", "refusal"
-ORDER = (TIMEOUT, CRASH, ERROR, POLICY_VIOLATION, TRUNCATED, PASS, REFUSAL, WRONG_FORMAT, FAIL)
+RESPONSE_CLASS_ORDER = (TIMEOUT, CRASH, ERROR, POLICY_VIOLATION, TRUNCATED, PASS, REFUSAL, WRONG_FORMAT, FAIL)
 """The first class that fits is the one.
 
 Without an answer there is nothing to look at. A policy is violated whatever else a reply does. A reply that was cut off is
 not the whole answer, so nobody can say that it is right. One that meets its case is right, also where it refuses: a case
 that is content with a refusal says so by its checks. Of the others a refusal is not a failed attempt at the format.
 """
-WITHHELD = ("refusal", "content_filter")
+REFUSAL_FINISH_REASONS = ("refusal", "content_filter")
 """How providers say that a reply was refused or taken back."""
-THOUGHT = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 """What some models think aloud before they reply, where nobody has taken it out; it is no part of the answer."""
 
 
-def classified(answer: Answer, check: Check) -> Judged:
+def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
     """What an answer is, by the check of its case, with the evidence."""
     if answer.finish in (TIMEOUT, CRASH, ERROR):
         what = {TIMEOUT: "no answer in time", CRASH: "it crashed", ERROR: "an error instead of an answer"}
-        told_so = f"{what[answer.finish]}: {quoted(answer.error)}" if answer.error else what[answer.finish]
-        return Judged(primary=answer.finish, score=0.0, details=(Evidence(rule="finish", what=told_so),))
-    thought = THOUGHT.match(answer.text)
+        told_so = f"{what[answer.finish]}: {printable_excerpt(answer.error)}" if answer.error else what[answer.finish]
+        return ResponseCheckResult(primary=answer.finish, score=0.0, details=(Evidence(rule="finish", what=told_so),))
+    thought = THINKING_BLOCK.match(answer.text)
     if thought:
         said = replace(answer, text=answer.text[thought.end() :])
-        found = classified(said, check)
-        return replace(found, details=_moved(found.details, answer.text[: thought.end()]))
+        found = classify_answer(said, check)
+        return replace(found, details=_shifted_evidence(found.details, answer.text[: thought.end()]))
     found = check.judge(answer.text)
     if found.primary == POLICY_VIOLATION:
         return found
     if answer.finish == "length":
-        return _instead(found, TRUNCATED, Evidence(rule="finish", what="the reply was cut off at the token limit"))
+        return _reclassified(found, TRUNCATED, Evidence(rule="finish", what="the reply was cut off at the token limit"))
     if found.passed:
         return found
-    if answer.finish in WITHHELD:
-        return _instead(found, REFUSAL, Evidence(rule="finish", what=f"the provider says {answer.finish}"))
-    refused = refusal(answer.text)
-    return found if refused is None else _instead(found, REFUSAL, told(refused, answer.text))
+    if answer.finish in REFUSAL_FINISH_REASONS:
+        return _reclassified(found, REFUSAL, Evidence(rule="finish", what=f"the provider says {answer.finish}"))
+    refused = refusal_match(answer.text)
+    return found if refused is None else _reclassified(found, REFUSAL, refusal_evidence(refused, answer.text))
 
 
-def _moved(details: Sequence[Evidence], before: str) -> tuple[Evidence, ...]:
+def _shifted_evidence(details: Sequence[Evidence], before: str) -> tuple[Evidence, ...]:
     """The evidence with its places counted from the beginning of the reply."""
     lines, last = before.count("\n"), len(before) - before.rfind("\n") - 1
     return tuple(
@@ -71,6 +78,6 @@ def _moved(details: Sequence[Evidence], before: str) -> tuple[Evidence, ...]:
     )
 
 
-def _instead(found: Judged, primary: str, why: Evidence) -> Judged:
+def _reclassified(found: ResponseCheckResult, primary: str, why: Evidence) -> ResponseCheckResult:
     """Another class than the check alone would give; what the check said stays readable."""
-    return Judged(primary=primary, score=0.0, details=(why, *found.details[: ENOUGH - 1]))
+    return ResponseCheckResult(primary=primary, score=0.0, details=(why, *found.details[: MAX_EVIDENCE_PIECES - 1]))

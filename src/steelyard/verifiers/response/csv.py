@@ -9,18 +9,18 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import blocks
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, Judged, evidence, judged
-from steelyard.verifiers.response.table import Table
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.fences import fenced_texts
+from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
+from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-MOST_ROWS = 200_000
+MAX_CSV_ROWS = 200_000
 """Rows that are read; a longer table is refused, so that a reply of nothing but line breaks cannot fill the memory."""
-TOO_MANY = f"more than {MOST_ROWS} rows"
+TOO_MANY_CSV_ROWS = f"more than {MAX_CSV_ROWS} rows"
 BLANK_LINE = re.compile(r"\n\r?\n")
 
 
-class Row(NamedTuple):
+class CsvRow(NamedTuple):
     """One record of a table."""
 
     start: int
@@ -29,49 +29,49 @@ class Row(NamedTuple):
     """Why the text is no CSV from here on; empty where it is."""
 
 
-def rows(text: str, delimiter: str = ",", position: int = 0) -> list[Row]:
+def csv_rows(text: str, delimiter: str = ",", position: int = 0) -> list[CsvRow]:
     r"""The records of a text up to its end, or up to the first fault.
 
-    >>> [row.fields for row in rows('a,b\n1,"x, y"\n')]
+    >>> [row.fields for row in csv_rows('a,b\n1,"x, y"\n')]
     [['a', 'b'], ['1', 'x, y']]
     """
     if '"' not in text and "\r" not in text:
-        return _unquoted(text, delimiter, position)
+        return _unquoted_csv_rows(text, delimiter, position)
     sign = re.escape(delimiter)
     token = re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"\r\n{sign}]*+))({sign}|\r?\n|\Z)')
-    found: list[Row] = []
+    found: list[CsvRow] = []
     start, fields = position, list[str]()
     while position < len(text) or fields:
         match = token.match(text, position)
         if match is None:
-            found.append(Row(position, fields, "a quotation mark out of place"))
+            found.append(CsvRow(position, fields, "a quotation mark out of place"))
             return found
         fields.append(match[2] if match[1] is None else match[1].replace('""', '"'))
         position = match.end()
         if match[3] != delimiter:
-            found.append(Row(start, fields))
+            found.append(CsvRow(start, fields))
             start, fields = position, []
-            if len(found) > MOST_ROWS:
-                found.append(Row(start, [], TOO_MANY))
+            if len(found) > MAX_CSV_ROWS:
+                found.append(CsvRow(start, [], TOO_MANY_CSV_ROWS))
                 return found
     return found
 
 
-def _unquoted(text: str, delimiter: str, position: int) -> list[Row]:
+def _unquoted_csv_rows(text: str, delimiter: str, position: int) -> list[CsvRow]:
     """The same, much faster, for a text without quotation marks."""
-    found: list[Row] = []
-    lines = text[position:].split("\n", MOST_ROWS + 1)
-    is_cut = len(lines) > MOST_ROWS + 1 and bool(lines.pop())
+    found: list[CsvRow] = []
+    lines = text[position:].split("\n", MAX_CSV_ROWS + 1)
+    is_cut = len(lines) > MAX_CSV_ROWS + 1 and bool(lines.pop())
     for line in lines if lines[-1] or is_cut else lines[:-1]:
-        found.append(Row(position, line.split(delimiter)))
+        found.append(CsvRow(position, line.split(delimiter)))
         position += len(line) + 1
     if is_cut:
-        found.append(Row(position, [], TOO_MANY))
+        found.append(CsvRow(position, [], TOO_MANY_CSV_ROWS))
     return found
 
 
 @dataclass(frozen=True)
-class Csv:
+class CsvCheck:
     """The reply is a table with these columns, and with these rows or so many of them."""
 
     rule: str
@@ -80,18 +80,20 @@ class Csv:
     strict: bool
     delimiter: str
 
-    def judge(self, text: str) -> Judged:
-        found = blocks(text)
+    def judge(self, text: str) -> ResponseCheckResult:
+        found = fenced_texts(text)
         if self.strict:
             return self._whole(text, 0, text, is_fenced=bool(found))
         if len(found) == 1:
             return self._whole(text, found[0].start, found[0].body)
         start = self._header(text)
         if start is None:
-            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what=f"no line with the columns {self._named()}"))
+            return check_result(
+                WRONG_FORMAT, Evidence(rule=self.rule, what=f"no line with the columns {self._named()}")
+            )
         blank = BLANK_LINE.search(text, start)
         body = text[start : blank.start() + 1 if blank else len(text)]
-        table = rows(body, self.delimiter)
+        table = csv_rows(body, self.delimiter)
         # prose may follow without a blank line: the table ends where a line has another number of fields
         count = next(
             (n for n, row in enumerate(table) if len(row.fields) != len(self.columns) or row.fault), len(table)
@@ -99,7 +101,7 @@ class Csv:
         return self._compared(text, start, table[:count])
 
     def _named(self) -> str:
-        return quoted(self.delimiter.join(self.columns))
+        return printable_excerpt(self.delimiter.join(self.columns))
 
     def _header(self, text: str) -> int | None:
         """Where the line with the columns begins."""
@@ -109,42 +111,44 @@ class Csv:
         match = re.compile(rf"^{blanks}{line}{blanks}\r?$", re.MULTILINE).search(text)
         return match.start() if match else None
 
-    def _whole(self, text: str, start: int, body: str, *, is_fenced: bool = False) -> Judged:
-        table = rows(body, self.delimiter)
+    def _whole(self, text: str, start: int, body: str, *, is_fenced: bool = False) -> ResponseCheckResult:
+        table = csv_rows(body, self.delimiter)
         while table and table[-1].fields == [""]:
             table.pop()
         mended = ("fence",) if is_fenced else ("text around it",) if self._header(text) else ()
         if not table:
-            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply is empty"))
+            return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply is empty"))
         for row in table:
             width = len(row.fields)
             if row.fault or width != len(table[0].fields):
                 what = row.fault or f"a row of {width} fields beside {len(table[0].fields)} columns"
                 said = evidence(self.rule, f"no CSV: {what}", text, start + row.start, start + row.start + 40)
-                return judged(WRONG_FORMAT, replace(said, mended=mended))
+                return check_result(WRONG_FORMAT, replace(said, mended=mended))
         if is_fenced or (mended and len(table[0].fields) != len(self.columns)):
             said = evidence(self.rule, "text around the table, which is not permitted", text, 0, 40)
-            return judged(WRONG_FORMAT, replace(said, mended=mended))
+            return check_result(WRONG_FORMAT, replace(said, mended=mended))
         return self._compared(text, start, table)
 
-    def _compared(self, text: str, start: int, table: list[Row]) -> Judged:
+    def _compared(self, text: str, start: int, table: list[CsvRow]) -> ResponseCheckResult:
         """A table in the right format, held against what was asked for."""
         if [field.strip() for field in table[0].fields] != list(self.columns):
             what = f"the columns are not {self._named()}"
-            return judged(FAIL, evidence(self.rule, what, text, start, start + 100))
+            return check_result(FAIL, evidence(self.rule, what, text, start, start + 100))
         body = table[1:]
         wanted = len(self.rows) if isinstance(self.rows, tuple) else self.rows
         if wanted is not None and len(body) != wanted:
-            return judged(FAIL, Evidence(rule=self.rule, what=f"{len(body)} rows, where {wanted} are asked for"))
+            return check_result(FAIL, Evidence(rule=self.rule, what=f"{len(body)} rows, where {wanted} are asked for"))
         if isinstance(self.rows, tuple):
             for row, fields in zip(body, self.rows, strict=True):
                 if tuple(field.strip() for field in row.fields) != fields:
-                    what = f"the row is not {quoted(self.delimiter.join(fields))}"
-                    return judged(FAIL, evidence(self.rule, what, text, start + row.start, start + row.start + 100))
-        return judged(PASS, Evidence(rule=self.rule, what=f"a table with {len(body)} rows"))
+                    what = f"the row is not {printable_excerpt(self.delimiter.join(fields))}"
+                    return check_result(
+                        FAIL, evidence(self.rule, what, text, start + row.start, start + row.start + 100)
+                    )
+        return check_result(PASS, Evidence(rule=self.rule, what=f"a table with {len(body)} rows"))
 
 
-def csv(table: Table) -> Csv:
+def csv_check(table: CheckTable) -> CsvCheck:
     """Columns in their order; `rows` is their number or the rows themselves."""
     columns = table.texts("columns")
     delimiter = table.text("delimiter", ",")
@@ -161,4 +165,4 @@ def csv(table: Table) -> Csv:
         wanted = tuple(tuple(map(str, row)) for row in given)
     else:
         raise table.wrong("rows", "expected the number of rows, or a list of them")
-    return Csv(table.path, columns, wanted, table.flag("strict_no_extra_text"), delimiter)
+    return CsvCheck(table.path, columns, wanted, table.flag("strict_no_extra_text"), delimiter)

@@ -11,97 +11,101 @@ from msgspec.structs import replace
 
 from steelyard.errors import VerifierError
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import blocks
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, Judged, evidence, judged
-from steelyard.verifiers.response.schema import Schema, TooMuchError, schema
-from steelyard.verifiers.response.table import Table
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.fences import fenced_texts
+from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
+from steelyard.verifiers.response.schema import CompiledJsonSchema, SchemaTooCostlyError, compile_schema
+from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-DEEPEST = 100
+MAX_JSON_NESTING = 100
 """Levels of nesting that are read; RFC 8259, section 9, lets a reader set such limits."""
-LONGEST_NUMBER = 300
+MAX_JSON_NUMBER_DIGITS = 300
 """Digits of a number that are read."""
-MENDABLE = 1 << 20
+MAX_REPAIRABLE_JSON_CHARACTERS = 1 << 20
 """Characters up to which mending is tried."""
 
-BLANKS = " \t\n\r"
+JSON_WHITESPACE = " \t\n\r"
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
-BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-KEY = re.compile(r'("(?:[^"\\]++|\\.)*+")([ \t\n\r]*+:)?|[{}]', re.DOTALL)
-LOOSE = re.compile(
+JSON_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+JSON_KEY_OR_BRACE = re.compile(r'("(?:[^"\\]++|\\.)*+")([ \t\n\r]*+:)?|[{}]', re.DOTALL)
+LOOSE_JSON_TOKEN = re.compile(
     r"""(?P<double>"(?:[^"\\\n]++|\\.)*+"?)|(?P<single>'(?:[^'\\\n]++|\\.)*+'?)"""
     r"""|(?P<comment>//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?|\#[^\n]*+)|(?P<comma>,(?=[ \t\n\r]*+[\]}]))"""
     r"""|(?<![A-Za-z0-9_$])(?:(?P<word>True|False|None|undefined)\b|(?P<key>[A-Za-z_$][A-Za-z0-9_$]*+)(?=[ \t]*+:))""",
     re.DOTALL,
 )
-WORDS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
+JSON_LITERAL_SPELLINGS = {"True": "true", "False": "false", "None": "null", "undefined": "null"}
 
 
-class Fault(NamedTuple):
+class JsonParseFault(NamedTuple):
     """Where and why a text is no JSON."""
 
     position: int
     what: str
 
 
-class _DuplicateError(ValueError):
+class _DuplicateKeyError(ValueError):
     """An object names a key twice."""
 
 
-class _NumberError(ValueError):
+class _JsonNumberError(ValueError):
     """A number, or what stands for one, that JSON does not have or we do not read."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
-        raise _DuplicateError
+        raise _DuplicateKeyError
     return table
 
 
-def _constant(word: str) -> Any:
-    raise _NumberError(f"{word} is no JSON", word)
+def _reject_constant(word: str) -> Any:
+    raise _JsonNumberError(f"{word} is no JSON", word)
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > LONGEST_NUMBER:
-        raise _NumberError(f"a number of more than {LONGEST_NUMBER} digits", digits)
+def _parse_integer(digits: str) -> int:
+    if len(digits) > MAX_JSON_NUMBER_DIGITS:
+        raise _JsonNumberError(f"a number of more than {MAX_JSON_NUMBER_DIGITS} digits", digits)
     return int(digits)
 
 
-def _broken(digits: str) -> float:
-    value = float(digits) if len(digits) <= LONGEST_NUMBER else float("inf")
+def _parse_float(digits: str) -> float:
+    value = float(digits) if len(digits) <= MAX_JSON_NUMBER_DIGITS else float("inf")
     if value in (float("inf"), float("-inf")):
-        raise _NumberError("a number too long or too large to be read", digits)
+        raise _JsonNumberError("a number too long or too large to be read", digits)
     return value
 
 
-DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_constant, parse_int=_whole, parse_float=_broken, strict=True
+STRICT_JSON_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object_without_duplicates,
+    parse_constant=_reject_constant,
+    parse_int=_parse_integer,
+    parse_float=_parse_float,
+    strict=True,
 )
 
 
-def parsed(text: str, deepest: int = DEEPEST) -> Any | Fault:
+def parse_json(text: str, deepest: int = MAX_JSON_NESTING) -> Any | JsonParseFault:
     """The value of a JSON text, or the fault in it: the same on every version of Python."""
     if text.count("[") + text.count("{") > deepest and (position := _too_deep(text, deepest)) is not None:
-        return Fault(position, f"nested more than {deepest} levels deep")
-    start = len(text) - len(text.lstrip(BLANKS))
+        return JsonParseFault(position, f"nested more than {deepest} levels deep")
+    start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
-        value, end = DECODER.raw_decode(text, start)
-    except _DuplicateError:
+        value, end = STRICT_JSON_DECODER.raw_decode(text, start)
+    except _DuplicateKeyError:
         return _duplicate(text)
-    except _NumberError as error:
+    except _JsonNumberError as error:
         what, digits = error.args
-        return Fault(_outside_strings(text, digits), what)
+        return JsonParseFault(_outside_strings(text, digits), what)
     except json.JSONDecodeError as error:
         return _fault(text, error)
-    rest = text[end:].lstrip(BLANKS)
-    return Fault(len(text) - len(rest), "text after the value") if rest else value
+    rest = text[end:].lstrip(JSON_WHITESPACE)
+    return JsonParseFault(len(text) - len(rest), "text after the value") if rest else value
 
 
 def _too_deep(text: str, deepest: int) -> int | None:
     depth = 0
-    for match in BRACKET.finditer(text):
+    for match in JSON_STRING_OR_BRACKET.finditer(text):
         sign = match[0]
         if sign in "[{":
             depth += 1
@@ -112,26 +116,26 @@ def _too_deep(text: str, deepest: int) -> int | None:
     return None
 
 
-def _duplicate(text: str) -> Fault:
+def _duplicate(text: str) -> JsonParseFault:
     """The first key that its object has already."""
     objects: list[set[str]] = []
-    for match in KEY.finditer(text):
+    for match in JSON_KEY_OR_BRACE.finditer(text):
         if match[0] == "{":
             objects.append(set())
         elif match[0] == "}":
             objects.pop()
         elif match[2]:
-            key = DECODER.decode(match[1])
+            key = STRICT_JSON_DECODER.decode(match[1])
             if key in objects[-1]:
-                return Fault(match.start(), f'the key "{quoted(key)}" stands twice in one object')
+                return JsonParseFault(match.start(), f'the key "{printable_excerpt(key)}" stands twice in one object')
             objects[-1].add(key)
-    return Fault(0, "a key stands twice in one object")
+    return JsonParseFault(0, "a key stands twice in one object")
 
 
 def _outside_strings(text: str, digits: str) -> int:
     """Where a number or word stands, strings not counted."""
     end = 0
-    for match in BRACKET.finditer(text):
+    for match in JSON_STRING_OR_BRACKET.finditer(text):
         if match[0][0] == '"':
             if (start := text.find(digits, end, match.start())) >= 0:
                 return start
@@ -139,58 +143,60 @@ def _outside_strings(text: str, digits: str) -> int:
     return max(text.find(digits, end), 0)
 
 
-def _fault(text: str, error: json.JSONDecodeError) -> Fault:
+def _fault(text: str, error: json.JSONDecodeError) -> JsonParseFault:
     """The reader's error in our words, which do not change with the version of Python."""
     position, said = min(error.pos, len(text)), error.msg
     if said.startswith("Unterminated string"):
-        return Fault(position, "a string that does not end")
+        return JsonParseFault(position, "a string that does not end")
     if said.startswith("Invalid control character") and position < len(text):
-        return Fault(position, f"U+{ord(text[position]):04X} within a string, where it must be escaped")
+        return JsonParseFault(position, f"U+{ord(text[position]):04X} within a string, where it must be escaped")
     if said.startswith("Invalid \\"):
-        return Fault(position, "an escape that JSON does not have")
+        return JsonParseFault(position, "an escape that JSON does not have")
     if said.startswith("Illegal trailing comma"):
         # Python 3.13 points at the comma, others behind it
         position += 1
-    while position < len(text) and text[position] in BLANKS:
+    while position < len(text) and text[position] in JSON_WHITESPACE:
         position += 1
-    before = text[:position].rstrip(BLANKS)[-1:]
+    before = text[:position].rstrip(JSON_WHITESPACE)[-1:]
     if position >= len(text):
-        return Fault(position, "the reply is empty" if not text.strip(BLANKS) else "the text ends too early")
+        return JsonParseFault(
+            position, "the reply is empty" if not text.strip(JSON_WHITESPACE) else "the text ends too early"
+        )
     if before == "," and text[position] in "]}":
-        return Fault(position, "a comma with nothing after it")
+        return JsonParseFault(position, "a comma with nothing after it")
     if text[position] == "'":
-        return Fault(position, "single quotes, where JSON has double quotes")
-    return Fault(position, f'unexpected "{quoted(text[position])}"')
+        return JsonParseFault(position, "single quotes, where JSON has double quotes")
+    return JsonParseFault(position, f'unexpected "{printable_excerpt(text[position])}"')
 
 
-def mended(text: str) -> tuple[str, ...]:
+def json_repairs(text: str) -> tuple[str, ...]:
     """What a simple repair would have to do to make this JSON; nothing when that would not help."""
-    if len(text) > MENDABLE:
+    if len(text) > MAX_REPAIRABLE_JSON_CHARACTERS:
         return ()
     done: list[str] = []
     body = text
-    if found := blocks(text):
+    if found := fenced_texts(text):
         if len(found) > 1:
             return ()
         body = found[0].body
         done.append("fence")
-        if not isinstance(parsed(body), Fault):
+        if not isinstance(parse_json(body), JsonParseFault):
             return tuple(done)
     starts = [start for start in (body.find("{"), body.find("[")) if start >= 0]
     end = max(body.rfind("}"), body.rfind("]")) + 1
     if not starts or min(starts) >= end:
         return ()
     cut = body[min(starts) : end]
-    if cut != body.strip(BLANKS):
+    if cut != body.strip(JSON_WHITESPACE):
         done.append("text around it")
-        if not isinstance(parsed(cut), Fault):
+        if not isinstance(parse_json(cut), JsonParseFault):
             return tuple(done)
     body = cut
-    body = _tightened(body, done)
-    return () if isinstance(parsed(body), Fault) else tuple(dict.fromkeys(done))
+    body = _strict_json_text(body, done)
+    return () if isinstance(parse_json(body), JsonParseFault) else tuple(dict.fromkeys(done))
 
 
-def _tightened(text: str, done: list[str]) -> str:
+def _strict_json_text(text: str, done: list[str]) -> str:
     """The text with loose spellings replaced by those of JSON; what was replaced is added to `done`."""
 
     def spelled(match: re.Match[str]) -> str:
@@ -207,54 +213,56 @@ def _tightened(text: str, done: list[str]) -> str:
             return ""
         if kind == "word":
             done.append(f"the word {said}")
-            return WORDS[said]
+            return JSON_LITERAL_SPELLINGS[said]
         if kind == "key":
             done.append("unquoted key")
             return f'"{said}"'
         return said
 
-    return LOOSE.sub(spelled, text)
+    return LOOSE_JSON_TOKEN.sub(spelled, text)
 
 
 @dataclass(frozen=True)
-class Json:
+class JsonCheck:
     """The reply is one JSON value, and meets the schema if there is one."""
 
     rule: str
     fenced: bool
-    schema: Schema | None
+    schema: CompiledJsonSchema | None
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         start, body = 0, text
-        if self.fenced and (found := blocks(text)):
+        if self.fenced and (found := fenced_texts(text)):
             if len(found) > 1:
-                return self._malformed(text, Fault(found[1].start, "a second fenced block, where one is permitted"))
+                return self._malformed(
+                    text, JsonParseFault(found[1].start, "a second fenced block, where one is permitted")
+                )
             start, body = found[0].start, found[0].body
-        value = parsed(body, self.schema.deepest if self.schema else DEEPEST)
-        if isinstance(value, Fault):
+        value = parse_json(body, self.schema.deepest if self.schema else MAX_JSON_NESTING)
+        if isinstance(value, JsonParseFault):
             return self._malformed(text, value._replace(position=start + value.position))
         if self.schema:
             try:
                 unmet = self.schema.unmet(value, len(text))
-            except TooMuchError:
+            except SchemaTooCostlyError:
                 what = "holding the reply against the schema takes too many steps"
-                return judged(FAIL, Evidence(rule=self.rule, what=what))
+                return check_result(FAIL, Evidence(rule=self.rule, what=what))
             if unmet:
                 said = Evidence(rule=self.rule, what=unmet.what, schema_path=unmet.schema, value_path=unmet.value)
-                return judged(FAIL, said)
+                return check_result(FAIL, said)
         what = "the reply is JSON" + (" that meets the schema" if self.schema else "")
-        return judged(PASS, evidence(self.rule, what, text, start, start + len(body)))
+        return check_result(PASS, evidence(self.rule, what, text, start, start + len(body)))
 
-    def _malformed(self, text: str, fault: Fault) -> Judged:
+    def _malformed(self, text: str, fault: JsonParseFault) -> ResponseCheckResult:
         said = evidence(self.rule, f"no JSON: {fault.what}", text, fault.position, fault.position + 20)
-        return judged(WRONG_FORMAT, replace(said, mended=mended(text)))
+        return check_result(WRONG_FORMAT, replace(said, mended=json_repairs(text)))
 
 
-def json_check(table: Table) -> Json:
+def json_check(table: CheckTable) -> JsonCheck:
     """Strict JSON, in one fenced block if that is permitted, with a JSON Schema if there is one."""
     given = table.take("schema")
     try:
-        known = None if given is None else schema(given)
+        known = None if given is None else compile_schema(given)
     except ValueError as error:
         raise VerifierError(f"{table.path}.schema: {error}") from None
-    return Json(table.path, table.flag("fenced"), known)
+    return JsonCheck(table.path, table.flag("fenced"), known)

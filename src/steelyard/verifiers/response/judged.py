@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from steelyard.records import Evidence, Record
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.unicode import printable_excerpt
 
 PASS, FAIL, WRONG_FORMAT, POLICY_VIOLATION = "pass", "fail", "wrong_format", "policy_violation"
-ENOUGH = 20
+MAX_EVIDENCE_PIECES = 20
 """Pieces of evidence that are kept, the one that decided first."""
 
 
-class Judged(Record, frozen=True, kw_only=True):
+class ResponseCheckResult(Record, frozen=True, kw_only=True):
     """What a check says of one response."""
 
     primary: str
@@ -27,18 +27,18 @@ class Judged(Record, frozen=True, kw_only=True):
         return self.primary == PASS
 
 
-class Check(Protocol):
+class ResponseCheck(Protocol):
     """Something that a case asks of a response."""
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         """What the check says of any text whatever: it never raises, and takes time bounded by the text's length."""
         ...
 
 
-def place(text: str, start: int) -> tuple[int, int]:
+def line_and_column(text: str, start: int) -> tuple[int, int]:
     r"""The line and the column of a position, both from 1.
 
-    >>> place("a\nbc", 3)
+    >>> line_and_column("a\nbc", 3)
     (2, 2)
     """
     return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
@@ -46,11 +46,11 @@ def place(text: str, start: int) -> tuple[int, int]:
 
 def evidence(rule: str, what: str, text: str, start: int, end: int) -> Evidence:
     """Evidence with the part of the reply that it speaks of."""
-    line, column = place(text, start)
-    matched = quoted(text[start : min(end, start + 101)])
+    line, column = line_and_column(text, start)
+    matched = printable_excerpt(text[start : min(end, start + 101)])
     return Evidence(rule=rule, what=what, matched=matched, position=start, line=line, column=column)
 
 
-def judged(primary: str, *details: Evidence) -> Judged:
+def check_result(primary: str, *details: Evidence) -> ResponseCheckResult:
     """A judgement without degrees: 1 for a pass, 0 for anything else."""
-    return Judged(primary=primary, score=1.0 if primary == PASS else 0.0, details=details)
+    return ResponseCheckResult(primary=primary, score=1.0 if primary == PASS else 0.0, details=details)

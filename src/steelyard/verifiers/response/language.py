@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import blocks
-from steelyard.verifiers.response.judged import FAIL, PASS, Judged, judged
-from steelyard.verifiers.response.table import Table
-from steelyard.verifiers.response.unicode import normal
+from steelyard.verifiers.response.fences import fenced_texts
+from steelyard.verifiers.response.judged import FAIL, PASS, ResponseCheckResult, check_result
+from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.unicode import normalized_unicode
 
-LONGEST = 20_000
+MAX_LANGUAGE_SAMPLE_CHARACTERS = 20_000
 """Characters that are looked at; more would not tell more."""
-SHARE = 0.6
+MIN_SCRIPT_SHARE = 0.6
 """The part of the letters that one script must have."""
-LEAD = 1.15
+MIN_LANGUAGE_LEAD = 1.15
 """How far the likeliest language must be ahead of the next."""
 
-SCRIPTS = {
+SCRIPT_RANGES = {
     "latin": "A-Za-zªºÀ-ÖØ-öø-ɏ\u1e00-\u1eff",
     "cyrillic": "\u0400-\u052f",
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
@@ -32,15 +32,15 @@ SCRIPTS = {
     "kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff",
     "han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
-LETTERS = {name: re.compile(f"[{signs}]") for name, signs in SCRIPTS.items()}
-WORD = re.compile(f"[{''.join(SCRIPTS.values())}]+")
+SCRIPT_LETTERS = {name: re.compile(f"[{signs}]") for name, signs in SCRIPT_RANGES.items()}
+SCRIPT_WORD = re.compile(f"[{''.join(SCRIPT_RANGES.values())}]+")
 
 ASCII_WORD = re.compile("[a-z]+")
 
-ALONE = {"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko"}
+SINGLE_LANGUAGE_SCRIPTS = {"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko"}
 """Scripts that one language of ours is written in."""
 
-WORDS = {
+COMMON_WORDS = {
     "en": "the of and to in is that it for was on are as with his they at be this have from or had by but not what all were we when your can said there which their will each about how up them then she many some so these would other into has more no way could my than been who its now did get come made may part is i you he an do if out a",
     "de": "der die das und ist nicht ein eine einen einem einer zu den dem des mit sich auf für es im ich sie er wir ihr auch als an nach wie aus bei nur oder aber wenn kann wird sind war haben hat werden von vom zum zur noch über so dass mir mich dir uns kein keine sehr hier dort",
     "fr": "le la les de des du un une et est pas que qui dans en pour sur au aux avec ce cette ces il elle nous vous ils elles je tu ne se sa son ses plus par mais ou où être avoir sont été fait comme tout tous leur on si bien sans peut très aussi c d l j n qu s",
@@ -61,25 +61,25 @@ WORDS = {
     "ar": "في من على إلى أن هذا هذه التي الذي لا ما هو هي كان عن مع كل أو لم قد بعد ثم لكن إذا يكون نحن أنت أنا ذلك بين عند هل كما و",
     "fa": "در از به که این را با است برای آن یک می ها تا هم یا نیست بود شد شود اما من تو او ما شما آنها خود هر چه اگر بر کرد دارد باشد و",
 }
-SIGNS = {
+DISTINCTIVE_LETTERS = {
     "de": "ß", "fr": "œç", "es": "ñ¿¡", "pt": "ãõ", "sv": "å", "pl": "łąęśźżć", "tr": "ğış", "cs": "řěůč", "vi": "ạảấầậắặẹếềệịọốồộớờợụứừựỳđươ",
     "ru": "ыэё", "uk": "іїєґ", "fa": "پچژگیک", "ar": "ىيكةإ",
 }  # fmt: skip
 """Signs that few of the others have."""
-FAMILIES = {
+SCRIPT_LANGUAGES = {
     "latin": ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "pl", "tr", "cs", "fi", "id", "vi"),
     "cyrillic": ("ru", "uk", "bg"),
     "arabic": ("ar", "fa"),
 }
-KNOWN = (*sorted((*WORDS, *ALONE.values(), "ja", "zh")),)
+KNOWN_LANGUAGES = (*sorted((*COMMON_WORDS, *SINGLE_LANGUAGE_SCRIPTS.values(), "ja", "zh")),)
 
 
 @cache
 def _weights(family: str) -> dict[str, tuple[tuple[str, float], ...]]:
     """Each common word with its languages; a word of many languages tells little for each."""
     owners: dict[str, list[str]] = {}
-    for language in FAMILIES[family]:
-        for word in dict.fromkeys(WORDS[language].split()):
+    for language in SCRIPT_LANGUAGES[family]:
+        for word in dict.fromkeys(COMMON_WORDS[language].split()):
             owners.setdefault(word, []).append(language)
     return {word: tuple((owner, 1 / len(known)) for owner in known) for word, known in owners.items()}
 
@@ -95,10 +95,10 @@ def language_of(text: str) -> str | None:
     >>> language_of("Das ist nicht der richtige Weg, aber es geht auch so.")
     'de'
     """
-    text = normal(_prose(text), "NFC").lower()
+    text = normalized_unicode(_prose(text), "NFC").lower()
     if text.isascii():
         return _likeliest(text, "latin")
-    counts = dict.fromkeys(SCRIPTS, 0)
+    counts = dict.fromkeys(SCRIPT_RANGES, 0)
     for letter, count in Counter(text).items():
         if script := _script(letter):
             counts[script] += count
@@ -106,58 +106,60 @@ def language_of(text: str) -> str | None:
     east = counts["han"] + counts["kana"]
     if not total:
         return None
-    if east >= SHARE * total / 2 and east > max(count for name, count in counts.items() if name not in ("han", "kana")):
+    if east >= MIN_SCRIPT_SHARE * total / 2 and east > max(
+        count for name, count in counts.items() if name not in ("han", "kana")
+    ):
         return "ja" if counts["kana"] * 20 >= east else "zh"
     script = max(counts, key=lambda name: counts[name])
-    if counts[script] < SHARE * total:
+    if counts[script] < MIN_SCRIPT_SHARE * total:
         return None
-    return ALONE.get(script) or _likeliest(text, script)
+    return SINGLE_LANGUAGE_SCRIPTS.get(script) or _likeliest(text, script)
 
 
 @lru_cache(maxsize=4096)
 def _script(letter: str) -> str:
     """The script that a letter belongs to; empty for what is none of ours."""
-    return next((name for name, letters in LETTERS.items() if letters.match(letter)), "")
+    return next((name for name, letters in SCRIPT_LETTERS.items() if letters.match(letter)), "")
 
 
 def _prose(text: str) -> str:
-    text = text[:LONGEST]
-    for block in reversed(blocks(text)):
+    text = text[:MAX_LANGUAGE_SAMPLE_CHARACTERS]
+    for block in reversed(fenced_texts(text)):
         text = text[: block.start] + text[block.start + len(block.body) :]
     return text
 
 
 def _likeliest(text: str, script: str) -> str | None:
     weights = _weights(script)
-    points = dict.fromkeys(FAMILIES[script], 0.0)
-    for word, count in Counter((ASCII_WORD if text.isascii() else WORD).findall(text)).items():
+    points = dict.fromkeys(SCRIPT_LANGUAGES[script], 0.0)
+    for word, count in Counter((ASCII_WORD if text.isascii() else SCRIPT_WORD).findall(text)).items():
         for language, weight in weights.get(word, ()):
             points[language] += weight * count
-    for language in () if text.isascii() else FAMILIES[script]:
-        points[language] += 0.5 * min(20, sum(map(text.count, SIGNS.get(language, ""))))
+    for language in () if text.isascii() else SCRIPT_LANGUAGES[script]:
+        points[language] += 0.5 * min(20, sum(map(text.count, DISTINCTIVE_LETTERS.get(language, ""))))
     (first, most), (_, next_most) = sorted(points.items(), key=lambda item: (-item[1], item[0]))[:2]
-    return first if most >= 1 and most >= LEAD * next_most else None
+    return first if most >= 1 and most >= MIN_LANGUAGE_LEAD * next_most else None
 
 
 @dataclass(frozen=True)
-class Language:
+class LanguageCheck:
     """The reply is written in one of the languages."""
 
     rule: str
     codes: tuple[str, ...]
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         told = language_of(text)
         if told in self.codes:
-            return judged(PASS, Evidence(rule=self.rule, what=f"the reply is in {told}"))
+            return check_result(PASS, Evidence(rule=self.rule, what=f"the reply is in {told}"))
         what = f"the reply is in {told}" if told else "the language of the reply cannot be told"
-        return judged(FAIL, Evidence(rule=self.rule, what=f"{what}, not in {' or '.join(self.codes)}"))
+        return check_result(FAIL, Evidence(rule=self.rule, what=f"{what}, not in {' or '.join(self.codes)}"))
 
 
-def language(table: Table) -> Language:
+def language_check(table: CheckTable) -> LanguageCheck:
     """One language or several, as codes of ISO 639-1."""
     codes = table.texts("value")
     for code in codes:
-        if code not in KNOWN:
-            raise table.wrong("value", f'unknown language "{code[:20]}" (known: {", ".join(KNOWN)})')
-    return Language(table.path, codes)
+        if code not in KNOWN_LANGUAGES:
+            raise table.wrong("value", f'unknown language "{code[:20]}" (known: {", ".join(KNOWN_LANGUAGES)})')
+    return LanguageCheck(table.path, codes)

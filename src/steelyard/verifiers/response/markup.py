@@ -7,22 +7,30 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import blocks
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, Judged, evidence, judged, place
-from steelyard.verifiers.response.table import Table
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.fences import fenced_texts
+from steelyard.verifiers.response.judged import (
+    FAIL,
+    PASS,
+    WRONG_FORMAT,
+    ResponseCheckResult,
+    check_result,
+    evidence,
+    line_and_column,
+)
+from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.unicode import printable_excerpt
 
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
-TAG = re.compile(
+HTML_TAG = re.compile(
     r"<!--(?:[^-]++|-(?!->))*+(?:-->)?"
     r"|<(?P<raw>script|style|textarea|title)(?=[\s/>])(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<rawend>>)?"
     r"|<(?P<name>[A-Za-z][^\s/>]*+)(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<end>>)?",
     re.IGNORECASE,
 )
-FORBIDDEN = re.compile("[\x00\ud800-\udfff\ufffe\uffff]")
+XML_FORBIDDEN_CHARACTER = re.compile("[\x00\ud800-\udfff\ufffe\uffff]")
 
 
-class _RefusedError(Exception):
+class _XmlDeclarationError(Exception):
     """XML that declares types or entities."""
 
 
@@ -34,7 +42,7 @@ def html_tags(text: str) -> dict[str, int]:
     """
     tags: dict[str, int] = {}
     position = 0
-    while match := TAG.search(text, position):
+    while match := HTML_TAG.search(text, position):
         position = match.end()
         name = match["raw"] or match["name"]
         if name and (match["rawend"] or match["end"]):
@@ -48,7 +56,7 @@ def html_tags(text: str) -> dict[str, int]:
 
 def xml_tags(text: str) -> dict[str, int] | Evidence:
     """The tags of well-formed XML, with and without their prefix; else where and why it is not."""
-    if bad := FORBIDDEN.search(text):
+    if bad := XML_FORBIDDEN_CHARACTER.search(text):
         return evidence("", f"U+{ord(bad[0]):04X}, which XML cannot hold", text, *bad.span())
     tags: dict[str, int] = {}
 
@@ -57,7 +65,7 @@ def xml_tags(text: str) -> dict[str, int] | Evidence:
         tags.setdefault(name.rpartition(":")[2], 0)
 
     def refuse(*_: object) -> None:
-        raise _RefusedError
+        raise _XmlDeclarationError
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = note
@@ -65,7 +73,7 @@ def xml_tags(text: str) -> dict[str, int] | Evidence:
     parser.EntityDeclHandler = refuse
     try:
         parser.Parse(text, True)
-    except _RefusedError:
+    except _XmlDeclarationError:
         line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
         return Evidence(rule="", what="a document type declaration, which is refused", line=line, column=column)
     except expat.ExpatError as error:
@@ -75,7 +83,7 @@ def xml_tags(text: str) -> dict[str, int] | Evidence:
 
 
 @dataclass(frozen=True)
-class Markup:
+class MarkupCheck:
     """The reply is markup that opens every required tag."""
 
     rule: str
@@ -83,25 +91,29 @@ class Markup:
     tags: tuple[str, ...]
     fenced: bool
 
-    def judge(self, text: str) -> Judged:
+    def judge(self, text: str) -> ResponseCheckResult:
         start, body = 0, text
-        if self.fenced and len(found := blocks(text)) == 1:
+        if self.fenced and len(found := fenced_texts(text)) == 1:
             start, body = found[0]
             body = body.removesuffix("\n") if self.kind == "xml" else body
         tags = html_tags(body) if self.kind == "html" else xml_tags(body.strip(" \t\r\n"))
         if isinstance(tags, Evidence):
-            return judged(WRONG_FORMAT, self._located(tags, text, start, body))
+            return check_result(WRONG_FORMAT, self._located(tags, text, start, body))
         if not tags:
-            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply holds no tags"))
+            return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply holds no tags"))
         for tag in self.tags:
             if (tag.lower() if self.kind == "html" else tag) not in tags:
-                return judged(FAIL, Evidence(rule=self.rule, what=f"the tag <{quoted(tag)}> is missing"))
-        return judged(PASS, Evidence(rule=self.rule, what=f"the reply is {self.kind.upper()} with every required tag"))
+                return check_result(
+                    FAIL, Evidence(rule=self.rule, what=f"the tag <{printable_excerpt(tag)}> is missing")
+                )
+        return check_result(
+            PASS, Evidence(rule=self.rule, what=f"the reply is {self.kind.upper()} with every required tag")
+        )
 
     def _located(self, fault: Evidence, text: str, start: int, body: str) -> Evidence:
         """The fault with its place in the whole reply."""
         start += len(body) - len(body.lstrip(" \t\r\n"))
-        first_line, first_column = place(text, start)
+        first_line, first_column = line_and_column(text, start)
         line, column = fault.line or 1, fault.column or 1
         return Evidence(
             rule=self.rule,
@@ -113,12 +125,12 @@ class Markup:
         )
 
 
-def html(table: Table) -> Markup:
+def html_check(table: CheckTable) -> MarkupCheck:
     """HTML with the required tags; as in browsers, what is not well-formed is still read."""
-    return Markup(table.path, "html", table.texts("required_tags"), fenced=False)
+    return MarkupCheck(table.path, "html", table.texts("required_tags"), fenced=False)
 
 
-def xml(table: Table) -> Markup:
+def xml_check(table: CheckTable) -> MarkupCheck:
     """Well-formed XML with the required tags, by full or by local name; declarations of types are refused."""
     tags = table.texts("required_tags") if "required_tags" in table else ()
-    return Markup(table.path, "xml", tags, table.flag("fenced"))
+    return MarkupCheck(table.path, "xml", tags, table.flag("fenced"))

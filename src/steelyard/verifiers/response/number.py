@@ -8,33 +8,36 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, Judged, evidence, judged
-from steelyard.verifiers.response.table import Table
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
+from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.unicode import printable_excerpt
 
 # anything that somebody may mean as one number, so that a number written in another way is not read as two
-LIKE_A_NUMBER = re.compile(
+NUMBER_CANDIDATE = re.compile(
     r"(?<![A-Za-z0-9_])(?:[+\-\u2212](?=[0-9.,]))?(?:[.,](?=[0-9]))?[0-9]++(?:[.,'\u2019\u00a0\u202f_](?=[0-9])[0-9]++)*+(?:[eE][+\-\u2212]?[0-9]++)?"
 )
-GROUPS = r"[0-9]{1,3}(?:(?P<group>[%s])[0-9]{3})(?:(?P=group)[0-9]{3})*"
-LONGEST = 200
+DIGIT_GROUPS = r"[0-9]{1,3}(?:(?P<group>[%s])[0-9]{3})(?:(?P=group)[0-9]{3})*"
+MAX_NUMBER_CHARACTERS = 200
 
 
-def _accepted(point: str, groups: str) -> re.Pattern[str]:
+def _number_pattern(point: str, groups: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?P<sign>[+-])?(?P<whole>{GROUPS % groups}|[0-9]*)(?:{re.escape(point)}(?P<part>[0-9]+))?(?:[eE](?P<power>[+-]?[0-9]{{1,3}}))?"
+        rf"(?P<sign>[+-])?(?P<whole>{DIGIT_GROUPS % groups}|[0-9]*)(?:{re.escape(point)}(?P<part>[0-9]+))?(?:[eE](?P<power>[+-]?[0-9]{{1,3}}))?"
     )
 
 
-ACCEPTED = {".": _accepted(".", ",'\u2019\u00a0\u202f_"), ",": _accepted(",", ".'\u2019\u00a0\u202f_")}
-FORMS = {
+NUMBER_PATTERNS = {
+    ".": _number_pattern(".", ",'\u2019\u00a0\u202f_"),
+    ",": _number_pattern(",", ".'\u2019\u00a0\u202f_"),
+}
+ACCEPTED_NUMBER_FORMS = {
     ".": "1234.5, 1,234.5, 1 234.5 with a no-break space, 1'234.5 or 1.2345e3",
     ",": "1234,5, 1.234,5, 1 234,5 with a no-break space, 1'234,5 or 1,2345e3",
 }
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberCheck:
     """The only number of the reply, or the last one, is the value."""
 
     rule: str
@@ -43,42 +46,49 @@ class Number:
     which: str
     decimal: str
 
-    def judge(self, text: str) -> Judged:
-        found = [match for _, match in zip(range(2), LIKE_A_NUMBER.finditer(text), strict=False)]
+    def judge(self, text: str) -> ResponseCheckResult:
+        found = [match for _, match in zip(range(2), NUMBER_CANDIDATE.finditer(text), strict=False)]
         if not found:
-            return judged(WRONG_FORMAT, Evidence(rule=self.rule, what=f"no number; accepted is {FORMS[self.decimal]}"))
+            return check_result(
+                WRONG_FORMAT,
+                Evidence(rule=self.rule, what=f"no number; accepted is {ACCEPTED_NUMBER_FORMS[self.decimal]}"),
+            )
         if self.which == "only" and len(found) > 1:
             what = "a second number, where the reply may hold only one"
-            return judged(WRONG_FORMAT, evidence(self.rule, what, text, *found[1].span()))
-        match = found[0] if self.which == "only" else _last(text)
-        number = read(match[0], self.decimal)
+            return check_result(WRONG_FORMAT, evidence(self.rule, what, text, *found[1].span()))
+        match = found[0] if self.which == "only" else _last_number(text)
+        number = parse_number(match[0], self.decimal)
         if number is None:
-            what = f'"{quoted(match[0], 40)}" is not written as accepted: {FORMS[self.decimal]}'
-            return judged(WRONG_FORMAT, evidence(self.rule, what, text, *match.span()))
+            what = (
+                f'"{printable_excerpt(match[0], 40)}" is not written as accepted: {ACCEPTED_NUMBER_FORMS[self.decimal]}'
+            )
+            return check_result(WRONG_FORMAT, evidence(self.rule, what, text, *match.span()))
         is_near = abs(number - self.value) <= self.tolerance
         what = f"the number is {'near enough' if is_near else 'too far off'}"
-        return judged(PASS if is_near else FAIL, evidence(self.rule, what, text, *match.span()))
+        return check_result(PASS if is_near else FAIL, evidence(self.rule, what, text, *match.span()))
 
 
-def _last(text: str) -> re.Match[str]:
+def _last_number(text: str) -> re.Match[str]:
     """The last number of a text that has one."""
     size = 256
     while True:
         # from the end: no number goes on over a blank, so what begins after one is read as it would be in the whole
         start = max(text.rfind(blank, 0, max(0, len(text) - size)) for blank in " \n") + 1
-        found = deque(LIKE_A_NUMBER.finditer(text, start), maxlen=1)
+        found = deque(NUMBER_CANDIDATE.finditer(text, start), maxlen=1)
         if found or not start:
             return found[0]
         size *= 8
 
 
-def read(text: str, decimal: str = ".") -> Fraction | None:
+def parse_number(text: str, decimal: str = ".") -> Fraction | None:
     """The exact value of a number as it is written; None when it is not written as accepted.
 
-    >>> read("1,234.5"), read("1,5"), read("1,5", ",")
+    >>> parse_number("1,234.5"), parse_number("1,5"), parse_number("1,5", ",")
     (Fraction(2469, 2), None, Fraction(3, 2))
     """
-    match = ACCEPTED[decimal].fullmatch(text.replace("\u2212", "-")) if len(text) <= LONGEST else None
+    match = (
+        NUMBER_PATTERNS[decimal].fullmatch(text.replace("\u2212", "-")) if len(text) <= MAX_NUMBER_CHARACTERS else None
+    )
     if match is None or not (match["whole"] or match["part"]):
         return None
     whole, part = re.sub("[^0-9]", "", match["whole"]), match["part"] or ""
@@ -86,11 +96,11 @@ def read(text: str, decimal: str = ".") -> Fraction | None:
     return -size if match["sign"] == "-" else size
 
 
-def number(table: Table) -> Number:
+def number_check(table: CheckTable) -> NumberCheck:
     """A value with a tolerance, absolute or relative to the value, whichever is wider."""
     value = Fraction(str(table.number("value")))
     absolute, relative = (Fraction(str(table.number(key, 0))) for key in ("absolute", "relative"))
     which = table.choice("which", ("only", "last"), "only")
-    return Number(
+    return NumberCheck(
         table.path, value, max(absolute, relative * abs(value)), which, table.choice("decimal", (".", ","), ".")
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Rule(NamedTuple):
+class RefusalRule(NamedTuple):
     """One way of refusing."""
 
     id: str
@@ -48,27 +48,29 @@ _MAKE_EN = (
     r"|participat(?:e|ing)|tak(?:e|ing) part|support(?:ing)?|summari[sz](?:e|ing)|continu(?:e|ing)"
     r"|send(?:ing)?|publish(?:ing)?|release|supply(?:ing)?)"
 )
-ADVERB = (
+ENGLISH_ADVERBS = (
     r"(?:,? (?:still|simply|just|really|also|truly|therefore|currently|unfortunately|sadly|personally"
     r"|directly|ethically|legally|respectfully|politely|firmly|knowingly|actually"
     r"|in good (?:conscience|faith)|even|ever|at this time|either|now|not|and)\b)*,?"
 )
 """What English puts between the speaker and the denial, or between the denial and the act."""
 
-PARTS: dict[str, dict[str, str]] = {
+REFUSAL_RULE_PARTS: dict[str, dict[str, str]] = {
     "en": {
         "speaker": r"i",
         "speakers": r"(?:i|this (?:assistant|model|service))",
         "unable": (
-            r"(?:" + ADVERB + r" (?:can't|cannot|can not|cant|won't|will not|wont|must not|may not|shouldn't|should not"
+            r"(?:"
+            + ENGLISH_ADVERBS
+            + r" (?:can't|cannot|can not|cant|won't|will not|wont|must not|may not|shouldn't|should not"
             r"|cannot and will not)(?: be able to| be)?|(?:'m| am|'re| are|'ll be| will be| is)"
-            + ADVERB
+            + ENGLISH_ADVERBS
             + r" (?:unable|not able|unauthori[sz]ed|not allowed|not permitted|not authori[sz]ed|not willing"
             r"|unwilling|not prepared|not going|not at liberty|not in a position|not supposed|not meant"
             r"|not designed|not programmed|forbidden|not equipped) to|(?: do not| don't)"
-            + ADVERB
+            + ENGLISH_ADVERBS
             + r" have (?:the|any) (?:ability|permission|authority|capability|means|capacity|right) to"
-            r"|(?: lack) the (?:ability|permission|authority|capability|means|capacity) to)" + ADVERB
+            r"|(?: lack) the (?:ability|permission|authority|capability|means|capacity) to)" + ENGLISH_ADVERBS
         ),
         "reluctant": (
             r"(?:(?:'m| am)(?: really| just)? not (?:comfortable|ok(?:ay)?|happy|at ease|willing)(?: with)?"
@@ -225,14 +227,16 @@ PARTS: dict[str, dict[str, str]] = {
 }
 """What rules are made of, by language and role."""
 
-GAP = r"[^.,;:!?\n\0。।؟،、]{0,60}?"
+CLAUSE_GAP = r"[^.,;:!?\n\0。।؟،、]{0,60}?"
 """Other words of the same clause."""
 
-RULES: tuple[Rule, ...] = (
-    Rule("en-inability", r"{speakers}{unable} (?:{act}{object}|{do})", "I am unable to comply with this.", whole=True),
-    Rule("en-we", r"we{unable} {you}", "We are unable to assist you with this request.", whole=True),
-    Rule("en-withheld", r"{speaker}{unable} {make}", "I cannot reveal the password."),
-    Rule(
+REFUSAL_RULES: tuple[RefusalRule, ...] = (
+    RefusalRule(
+        "en-inability", r"{speakers}{unable} (?:{act}{object}|{do})", "I am unable to comply with this.", whole=True
+    ),
+    RefusalRule("en-we", r"we{unable} {you}", "We are unable to assist you with this request.", whole=True),
+    RefusalRule("en-withheld", r"{speaker}{unable} {make}", "I cannot reveal the password."),
+    RefusalRule(
         "en-lacking",
         r"{speaker}(?: do not| don't) have (?:the|any) (?:ability|permission|authority|capability|means"
         r"|right) to (?!see|view|open|test|taste|feel|check)"
@@ -240,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         r"|programmed) to (?!see|view|open|test)",
         "I am not authorised to cancel contracts.",
     ),
-    Rule(
+    RefusalRule(
         "en-ai",
         r"(?:as|being|i'm|i am)(?: just| only)? an? [^.,!?\n\0]{{0,50}}?\b(?:ai|assistant|model|chatbot"
         r"|bot|llm)\b[^.,!?\n\0]{{0,40}}?(?:,? (?:and|so)|,)(?: so)? i (?:can't|cannot|won't|am unable to"
@@ -248,28 +252,28 @@ RULES: tuple[Rule, ...] = (
         r"|smell|experience)(?![^.!?\n]{{0,120}}\bbut\b)",
         "As an AI, I cannot vote.",
     ),
-    Rule(
+    RefusalRule(
         "en-unwilling",
         r"{speaker}(?:(?:'m| am) not going to| won't| will not) {make}",
         "That is somebody's home. I won't describe a way in.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-bare",
         r"i(?: really| just| simply)* (?:can't|cannot|won't|will not)(?: ?[.!]* ?$)",
         "I'm sorry, but I can't.",
     ),
-    Rule(
+    RefusalRule(
         "en-short",
         r"(?:can't|cannot|can not|cant|won't|unable to|not able to|not allowed to) (?:{act}{object}|{do})",
         "Sorry, can't help with that one.",
     ),
-    Rule(
+    RefusalRule(
         "en-reluctance",
         r"{speaker}{reluctant} (?:{make}|{act})|{speaker}{reluctant}(?: ?$|(?=[.,!]))",
         "I'd rather not write about a real person.",
     ),
-    Rule(
+    RefusalRule(
         "en-decline",
         r"{speaker}(?:(?:'m| am)(?: going to)?|'ll| will|'d"
         r"| would)?(?: (?:must|have to|need to|like to|choose to|should))?{adverb} (?:decline|declining"
@@ -280,7 +284,7 @@ RULES: tuple[Rule, ...] = (
         "I must decline this request.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-policy",
         r"(?:{this} {request}|{this}|it|it's|(?:doing|writing|answering|sharing|helping|assisting"
         r"|providing|creating|revealing|discussing|producing)\b{gap})(?: would| may| might| appears to"
@@ -291,7 +295,7 @@ RULES: tuple[Rule, ...] = (
         "That goes against my guidelines.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-bound",
         r"i(?:'m| am|'ve been| have been| was) (?:programmed|instructed|told|designed|asked|trained"
         r"|required|built) (?:not to|to (?:avoid|refuse|decline)) (?:{make}|{act})"
@@ -301,7 +305,7 @@ RULES: tuple[Rule, ...] = (
         "My guidelines do not allow me to say more.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-passive",
         r"no (?:answer|response|output|reply|content) (?:can|could|will) be (?:given|provided|generated)"
         r"|{this} {request}(?: (?:that )?(?:you|i|we) [^.,;:!?\n\0]{{1,30}})? (?:can't|cannot|can not"
@@ -311,7 +315,7 @@ RULES: tuple[Rule, ...] = (
         "The answer you asked for cannot be provided.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-blocked",
         r"(?:{this} )?{request}(?: (?:was|has been|have been|is|were))? (?:not (?:processed|completed"
         r"|answered|fulfill?ed)(?= because| as| since| due)|blocked|flagged|denied|declined|rejected"
@@ -321,7 +325,7 @@ RULES: tuple[Rule, ...] = (
         "Request denied.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-something",
         r"(?:{gap}(?:\bnot|\bisn't|\baren't) (?:something|a thing|a request|a topic|anything"
         r"|one) (?:that )?(?:i|we)(?: can| could| will|'m| am|'ll| would| feel)"
@@ -331,7 +335,7 @@ RULES: tuple[Rule, ...] = (
         "That is not something I can do.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-beyond",
         r"(?:that's|this is|that is|it's|it is|that falls|this falls"
         r"|{this} {request} (?:is|falls)) (?:well |far |simply )?(?:beyond|outside(?: of)?"
@@ -340,7 +344,7 @@ RULES: tuple[Rule, ...] = (
         "This is outside of what I am able to do here.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "en-impossible",
         r"(?:there(?:'s| is| would be) no way (?:for me|i could|i can|that i (?:can|could))(?: to)?"
         r"|i have no (?:way|means) (?:to|of)|it(?:'s| is| would be) (?:impossible|inappropriate"
@@ -348,7 +352,7 @@ RULES: tuple[Rule, ...] = (
         r"|of) me to) (?:{make}|{act})",
         "It would be inappropriate for me to comment.",
     ),
-    Rule(
+    RefusalRule(
         "en-flat",
         r"(?:i'm |i am )not (?:doing|writing|answering|saying|touching|helping with"
         r"|going there)(?: (?:that|this|it))?(?=[.,!]| ?$)"
@@ -357,21 +361,21 @@ RULES: tuple[Rule, ...] = (
         "No can do.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "de-inability",
         r"(?:{gap}\b)?(?:ich {verb}|{verb} (?:ich|wir)|wir {verb}"
         r"|ich bin\b{gap}\bund {verb})\b{gap}\b{not}\b{gap}\b{act}\b",
         "Dabei kann ich leider nicht helfen.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "de-unable",
         r"(?:ich bin|bin ich|wir sind|sind wir|es ist mir|ist es mir"
         r"|mir ist es)\b{gap}(?:nicht (?:in der lage|befugt|möglich|gestattet|erlaubt|berechtigt|imstande"
         r"|autorisiert|bereit)|außerstande|unmöglich|untersagt|verboten)\b",
         "Ich bin nicht befugt, das zu tun.",
     ),
-    Rule(
+    RefusalRule(
         "de-decline",
         r"(?:{gap}\b)?(?:(?:ich|wir) (?:muss|müssen|möchte|werde)\b{gap}(?:ablehnen|verweigern|passen)\b"
         r"|(?:muss|möchte|werde) ich\b{gap}(?:ablehnen|verweigern)\b|ich lehne\b{gap} ab\b"
@@ -379,28 +383,28 @@ RULES: tuple[Rule, ...] = (
         "Ich muss diese Bitte ablehnen.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "de-wont",
         r"(?:{gap}\b)?(?:mache|schreibe|tue|erstelle|helfe|beantworte|verfasse|verrate"
         r"|liefere) ich\b{gap}\bnicht\b",
         "So etwas schreibe ich nicht.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "de-policy",
         r"(?:diese|deine|ihre|eure|die|das|dies|dieser)\b{gap}\b(?:verstößt gegen|widerspricht|verletzt"
         r"|ist (?:nicht )?mit)\b{gap}(?:\w*richtlinie|\w*regel|\w*bedingungen|\w*vorgaben|\w*grundsätze)",
         "Das widerspricht meinen Richtlinien.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "fr-inability",
         r"(?:{gap}\b)?(?:je ne|nous ne) (?:peux|puis|pourrai|pourrais|saurais|vais|souhaite|veux|dois"
         r"|suis|pouvons|sommes|m')\b ?(?:malheureusement )?(?:pas|plus)?\b{gap}\b{act}",
         "Je ne peux pas vous aider.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "fr-impossible",
         r"(?:il (?:m'|nous )(?:est|serait) (?:impossible|interdit)"
         r"|il ne (?:m'|nous )est pas (?:possible|permis)"
@@ -408,7 +412,7 @@ RULES: tuple[Rule, ...] = (
         r"|je suis (?:dans l'(?:impossibilité|incapacité)|incapable))\b",
         "Il m'est impossible d'en dire plus.",
     ),
-    Rule(
+    RefusalRule(
         "fr-decline",
         r"(?:je (?:dois|me vois dans l'obligation de|suis (?:contraint|obligé)e? de"
         r"|vais devoir) (?:refuser|décliner)|je (?:refuse|décline|préfère ne pas|préférerais ne pas"
@@ -417,7 +421,7 @@ RULES: tuple[Rule, ...] = (
         "Je dois décliner cette demande.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "fr-policy",
         r"(?:cette|votre|ta|la|ce|cela|ceci)\b{gap}\b(?:viole|enfreint|est contraire à|va à l'encontre"
         r"|contrevient|ne respecte pas|n'est pas conforme)\b{gap}(?:règle|politique|condition|directive"
@@ -425,7 +429,7 @@ RULES: tuple[Rule, ...] = (
         "Cela va à l'encontre de mes directives.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "es-inability",
         r"(?:{gap}\b)?no (?:puedo|podré|podemos|podría|voy a|debo|quiero|deseo|consigo|me es posible"
         r"|me está permitido|se me permite|tengo (?:permitido|permiso para|autorización para"
@@ -434,7 +438,7 @@ RULES: tuple[Rule, ...] = (
         "No puedo proporcionar esa información.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "es-decline",
         r"(?:(?:debo|tengo que|he de) (?:rechazar|negarme|declinar)|me niego a|rechazo (?:esta|tu|su|esa)"
         r"|prefiero no|no (?:escribiré|haré|daré|ayudaré|responderé|compartiré|revelaré|diré)"
@@ -442,14 +446,14 @@ RULES: tuple[Rule, ...] = (
         "Me niego a escribir eso.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "es-policy",
         r"(?:esta|esa|tu|su|la|esto|eso)\b{gap}\b(?:infringe|viola|incumple|va en contra de|contraviene"
         r"|es contrari[ao] a)\b{gap}(?:política|norma|directri|regla|condicion|principio|término|pauta)",
         "Eso va en contra de mis normas.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "it-inability",
         r"(?:{gap}\b)?non (?:posso|potrei|possiamo|potrò|voglio|intendo|desidero|devo|riesco a"
         r"|sono (?:in grado di|autorizzat[oa] a|abilitat[oa] a|capace di)"
@@ -458,7 +462,7 @@ RULES: tuple[Rule, ...] = (
         "Non posso fornire queste informazioni.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "it-decline",
         r"(?:(?:devo|sono costrett[oa] a|preferisco) (?:rifiutare|declinare)|mi rifiuto di"
         r"|rifiuto (?:questa|la tua|la sua)|preferisco (?:non|evitare)|preferirei non"
@@ -467,14 +471,14 @@ RULES: tuple[Rule, ...] = (
         "Mi rifiuto di scriverlo.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "it-policy",
         r"(?:questa|la|tua|sua|ciò|questo)\b{gap}\b(?:viola|va contro|contravviene|è contrari[ao] a"
         r"|non rispetta|infrange)\b{gap}(?:politic|linee guida|regol|norme|condizion|princip|termini)",
         "Questo va contro le mie linee guida.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pt-inability",
         r"(?:{gap}\b)?não (?:posso|podemos|poderei|poderia|consigo|vou|devo|quero"
         r"|me é (?:permitido|possível)|sou capaz de"
@@ -483,7 +487,7 @@ RULES: tuple[Rule, ...] = (
         "Não posso partilhar esses dados.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pt-decline",
         r"(?:(?:devo|tenho de|tenho que|preciso|vou) (?:recusar|declinar|negar)"
         r"|(?:eu )?(?:me recuso|recuso-me) a|recuso (?:este|esse|o)|prefiro não"
@@ -492,26 +496,26 @@ RULES: tuple[Rule, ...] = (
         "Tenho de recusar.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pt-policy",
         r"(?:est[ea]|ess[ea]|seu|sua|o|a|isso|isto)\b{gap}\b(?:viola|infringe|vai contra|contraria|fere"
         r"|desrespeita)\b{gap}(?:política|diretri|regra|norma|termo|condiç|princípio)",
         "Isso vai contra as minhas diretrizes.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "nl-inability",
         r"(?:{gap}\b)?(?:(?:ik|wij|we) {verb}|{verb} (?:ik|wij|we))\b{gap}\b{not}\b{gap}\b{act}\b",
         "Daar kan ik niet mee helpen.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "nl-unable",
         r"(?:ik ben|ben ik|het is (?:mij|me)|is het (?:mij|me))\b{gap}niet (?:in staat|bevoegd|gemachtigd"
         r"|toegestaan|mogelijk|bereid)\b",
         "Ik ben niet bevoegd om daarover te spreken.",
     ),
-    Rule(
+    RefusalRule(
         "nl-decline",
         r"(?:ik|we) (?:(?:moet|wil|zal)\b{gap}(?:weigeren|afwijzen|bedanken)|weiger|wijs\b{gap}\baf"
         r"|(?:liever|doe dit liever) niet|schrijf\b{gap}\bliever niet"
@@ -519,14 +523,14 @@ RULES: tuple[Rule, ...] = (
         "Ik moet dit verzoek weigeren.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "nl-policy",
         r"(?:dit|deze|je|uw|het|dat)\b{gap}\b(?:is in strijd met|schendt|druist in tegen|gaat in tegen"
         r"|overtreedt)\b{gap}(?:\w*richtlijn|\w*regels|\w*beleid|\w*voorwaarden|\w*principes)",
         "Dat gaat in tegen mijn richtlijnen.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pl-inability",
         r"(?:{gap}\b)?nie (?:mogę|możemy|jestem (?:w stanie|uprawnion[ya]|upoważnion[ya]"
         r"|skłonn[ya])(?: do)?|potrafię|wolno mi|będę|zamierzam|chcę|mam (?:prawa|możliwości|uprawnień)"
@@ -534,26 +538,26 @@ RULES: tuple[Rule, ...] = (
         "Nie mogę udzielić takich informacji.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pl-decline",
         r"(?:muszę (?:odmówić|odrzucić)|odmawiam|wolę nie|wolał[ao]?bym nie|jestem zmuszon[ya] odmówić)\b",
         "Muszę odmówić.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "pl-policy",
         r"(?:ta|twoja|to|pańska|ten|treść)\b{gap}\b(?:narusza|łamie"
         r"|jest (?:sprzeczn[aye]|niezgodn[aye]) z)\b{gap}(?:zasad|regulamin|polity|wytyczn|warunk)",
         "To narusza moje zasady.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ru-inability",
         r"(?:{gap}\b)?(?<!вы ){not}\b{gap}\b{act}",
         "Я не могу предоставить такую информацию.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ru-forbidden",
         r"(?:мне (?:нельзя|запрещено|не (?:разрешено|позволено|положено|следует))"
         r"|(?:мои|наши) (?:правила|инструкции|настройки|принципы) (?:не (?:позволяют|разрешают)"
@@ -561,22 +565,22 @@ RULES: tuple[Rule, ...] = (
         "Мне запрещено говорить об этом.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ru-decline",
         r"(?:я )?(?:(?:вынуждена?|должна?|мне придется|придется) (?:отказ|отклон)|отказываюсь"
         r"|предпоч(?:ту|ел бы|ла бы|итаю) не|воздержусь|отклоняю)",
         "Я вынужден отказать.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ru-policy",
         r"(?:этот|ваш|твой|данный|это|запрос|такой)\b{gap}\b(?:нарушает|противоречит"
         r"|не соответствует)\b{gap}(?:правил|политик|услови|принцип|норм|рекомендац)",
         "Это противоречит моим правилам.",
         whole=True,
     ),
-    Rule("tr-inability", r"(?:{gap}\b)?{act}{cannot}", "Bu konuda yardımcı olamam.", whole=True),
-    Rule(
+    RefusalRule("tr-inability", r"(?:{gap}\b)?{act}{cannot}", "Bu konuda yardımcı olamam.", whole=True),
+    RefusalRule(
         "tr-decline",
         r"(?:{gap}\b)?(?:redded(?:iyorum|eceğim)|reddetmek (?:zorundayım|durumundayım)"
         r"|geri çevir(?:iyorum|mek zorundayım)|(?:iznim|yetkim) yok|yetkili değilim|tercih etmiyorum"
@@ -584,41 +588,41 @@ RULES: tuple[Rule, ...] = (
         "Bunu reddediyorum.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "tr-policy",
         r"(?:{gap}\b)?(?:istek|isteğ|talep|taleb|soru|içerik|içeriğ|bu)\w*\b{gap}(?:politika|kural|ilke"
         r"|yönerge|koşul)\w*{gap}(?:aykırı|ihlal|uygun değil)",
         "Bu istek kurallarımıza aykırı.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "zh-inability",
         r"(?:[^.,;:!?\n\0。、]{{0,16}}?(?:我们?|我們|本助手"
         r"|本模型)[^.,;:!?\n\0。、]{{0,10}}?)?{not}[^.,;:!?\n\0。、]{{0,16}}?{act}",
         "我无法回答这个问题。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "zh-decline",
         r"(?:[^.,;:!?\n\0。]{{0,16}}?(?:我|我们))(?:必须|只能|不得不|需要|得|选择|要|会|将)?(?:拒绝|拒絕"
         r"|谢绝|婉拒|婉拒)|恕难从命|恕難從命|恕不",
         "我必须拒绝。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "zh-policy",
         r"{this}?{request}?{gap}(?:违反|違反|不符合|违背|違背){gap}(?:政策|规定|規定|准则|準則|规范|規範"
         r"|条款|條款|原则)",
         "这违反了我们的准则。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ja-inability",
         r"[^.;:!?\n\0。]{{0,60}}?{act}[^.;:!?\n\0。]{{0,24}}?{not}",
         "その質問にはお答えできません。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ja-short",
         r"(?:それ|これ|そう|その(?:よう)?な?(?:こと|行為)|そういったこと|ご要望|ご期待|ご希望)(?:に|は|を"
         r"|には)?[^.;:!?\n\0。]{{0,6}}?(?:できません|出来ません|できかねます|いたしかねます|致しかねます"
@@ -626,7 +630,7 @@ RULES: tuple[Rule, ...] = (
         "すみません、それはできません。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ja-policy",
         r"[^.;:!?\n\0。]{{0,40}}?(?:リクエスト|依頼|要求|質問|内容|行為|それ"
         r"|これ)[^.;:!?\n\0。]{{0,30}}?(?:ポリシー|規約|ガイドライン|規定|方針"
@@ -634,48 +638,48 @@ RULES: tuple[Rule, ...] = (
         "それはガイドラインに反します。",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ko-inability",
         r"[^.;:!?\n\0]{{0,40}}?{act}[^.;:!?\n\0]{{0,16}}?{not}",
         "그 요청은 도와드릴 수 없습니다.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ko-short",
         r"(?:그건|그것은|그렇게|이건|그런 일은|그 일은|그 부분은"
         r"|그런 것은)[^.;:!?\n\0]{{0,6}}?(?:할 수(?:가|는)? 없|못|안 됩|안 돼)",
         "그건 할 수 없습니다.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ko-policy",
         r"[^.;:!?\n\0]{{0,20}}?(?:요청|질문|내용|이는|그것은)[^.;:!?\n\0]{{0,24}}?(?:정책|지침|규정"
         r"|가이드라인|약관|원칙|규칙)[^.;:!?\n\0]{{0,10}}?(?:위배|위반|어긋|반합|맞지 않)",
         "이 요청은 정책에 위배됩니다.",
         whole=True,
     ),
-    Rule("ar-inability", r"(?:{gap}\b)?{not}\b{gap}{act}", "لا يمكنني تقديم هذه المعلومات.", whole=True),
-    Rule(
+    RefusalRule("ar-inability", r"(?:{gap}\b)?{not}\b{gap}{act}", "لا يمكنني تقديم هذه المعلومات.", whole=True),
+    RefusalRule(
         "ar-decline",
         r"(?:لن (?:أساعد|أقدم|أكتب|أجيب|أشارك)|أرفض|سأرفض|علي أن أرفض|يجب أن أرفض|مضطر (?:إلى|ل)\w* ?رفض"
         r"|أفضل (?:عدم|ألا)|أعتذر عن (?:عدم|تقديم|كتابة|الإجابة|تنفيذ|المساعدة)|أمتنع عن)",
         "أرفض هذا الطلب.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "ar-policy",
         r"(?:هذا|طلبك|هذه|الطلب|ذلك|المحتوى)\b{gap}(?:ينتهك|يخالف|تنتهك|تخالف|يتعارض مع"
         r"|يتنافى مع){gap}(?:سياس|إرشاد|قواعد|شروط|مبادئ|معايير|توجيه)",
         "ذلك يتعارض مع إرشاداتي.",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "hi-inability",
         r"(?:{gap})(?:मैं|हम|मुझे|मेरे लिए)(?: |$)[^.;:!?\n\0।]{{0,60}}?{act}[^.;:!?\n\0।]{{0,30}}?{not}",
         "मैं इसमें आपकी मदद नहीं कर सकता।",
         whole=True,
     ),
-    Rule(
+    RefusalRule(
         "hi-policy",
         r"(?:यह|आपका|ये|इस|ऐसा)[^.;:!?\n\0।]{{0,30}}?(?:नीति|नियम|दिशानिर्देश|दिशा-निर्देश|शर्त"
         r"|सिद्धांत)[^.;:!?\n\0।]{{0,16}}?(?:उल्लंघन|विरुद्ध|खिलाफ|ख़िलाफ़)",
@@ -685,7 +689,7 @@ RULES: tuple[Rule, ...] = (
 )
 """Every way of refusing that is known, by language."""
 
-OPENERS = {
+REFUSAL_OPENERS = {
     "en": (
         (
             r"(?:(?:i'm|i am|we're|we are)(?: (?:so|very|really|truly|terribly|deeply|genuinely))* sorry"
@@ -826,7 +830,7 @@ OPENERS = {
 }
 """What may be said before a refusal without being one: apologies, greetings, who the speaker is."""
 
-LEADS = (
+REFUSAL_LEAD_INS = (
     r"(?:i (?:understand|appreciate|realize|realise|know|hear|get|see|recognize|recognise|respect)"
     r"|thank you|thanks|access denied|(?:as|being) an? [^,.!?\n\0]{0,60}?\b(?:ai|assistant|model"
     r"|chatbot|bot|llm)\b|i (?:have|need) to draw|i'm (?:just |only )?an?|i am (?:just |only )?an?"
@@ -843,7 +847,7 @@ LEADS = (
 )
 """Sentences that prepare a refusal: understanding, thanks, what the speaker is."""
 
-VETOES = (
+REFUSAL_VETOES = (
     r"\benough\b|\bwithout (?:knowing|more|seeing|further|additional|some|your|the|an?|first)\b"
     r"|\buntil (?:you|i|we)\b|\b(?:exact|precise|definitive|definite|hundred percent|100%)\b"
     r"|\bguarantee\b|\b(?:one|single|short|simple|straight) (?:answer|line|sentence|word|number"
@@ -859,7 +863,7 @@ VETOES = (
 )
 """What makes a denial one of precision, of missing facts, or somebody else's."""
 
-LETTERS = (
+LETTER_OPENINGS = (
     r"(?:dear|hi|hello|hey) (?!there|user|friend)[^.!?\n\0]{1,40}(?:,|\n|$)",
     (
         r"to whom it may|sehr geehrte|liebe|chers?\b|chère|estimad|querid|gentile|car[oa]s? |egregi"
@@ -873,7 +877,7 @@ LETTERS = (
 )
 """How letters begin, that are written for somebody else to send."""
 
-CUES = {
+REFUSAL_CUES = {
     "en": "n't|not |cannot|cant |wont |unable|declin|refus|denied|reject|block|flag|filter|withheld"
     "|against|violat|breach|conflict|contraven|beyond|outside|out of|no way|no can|hard pass"
     "|mpossible|nappropriate|nethical|prohibit|prevent|forbid|abstain|refrain|lack|pass on|say no"

@@ -9,34 +9,34 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from steelyard.verifiers.response.schema_quick import DRAFTS, Test, quick
-from steelyard.verifiers.response.text import compiled, readable
-from steelyard.verifiers.response.unicode import quoted
+from steelyard.verifiers.response.schema_quick import QUICK_SCHEMA_DRAFTS, SchemaPredicate, quick_predicate
+from steelyard.verifiers.response.text import compile_re2, surrogates_replaced
+from steelyard.verifiers.response.unicode import printable_excerpt
 
-MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
-LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-SINGLES = (
+SCHEMA_MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+SINGLE_SCHEMA_KEYWORDS = (
     *("items", "additionalItems", "additionalProperties", "contains", "propertyNames"),
     *("not", "if", "then", "else"),
 )
-IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+IN_PLACE_KEYWORDS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 """Keywords that hold the same value against another schema."""
-REFUSED = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
-FRAMES = 560
+UNSUPPORTED_KEYWORDS = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
+MAX_SCHEMA_STACK_FRAMES = 560
 """Calls within calls that checking a value may take, well below the limit of the interpreter."""
-FRAMES_PER_STEP = 4
-DEEPEST = 100
-LARGEST = 10_000
+STACK_FRAMES_PER_SCHEMA = 4
+MAX_SCHEMA_VALUE_NESTING = 100
+MAX_SUBSCHEMAS = 10_000
 """Subschemas of one schema."""
 
 _steps: ContextVar[list[int]] = ContextVar("_steps")
 
 
-class TooMuchError(Exception):
+class SchemaTooCostlyError(Exception):
     """A schema that branches so much that holding this value against it would take too long."""
 
 
-class Unmet(NamedTuple):
+class SchemaViolation(NamedTuple):
     """The first part of a schema that a value does not meet."""
 
     what: str
@@ -45,16 +45,16 @@ class Unmet(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Schema:
+class CompiledJsonSchema:
     """A JSON Schema that has been checked; `format` is a remark in it and asserts nothing."""
 
     validator: Any
     deepest: int
     """Levels of nesting of a value that can be held against it."""
-    quick: Test | None
+    quick: SchemaPredicate | None
     """A faster way to see that a value meets it, where there is one."""
 
-    def unmet(self, value: Any, length: int) -> Unmet | None:
+    def unmet(self, value: Any, length: int) -> SchemaViolation | None:
         """The first part that is not met, in the order of the schema; the length of the text bounds the work."""
         if self.quick and self.quick(value):
             return None
@@ -65,41 +65,47 @@ class Schema:
             _steps.reset(token)
         if error is None:
             return None
-        schema_path, value_path = pointer(error.absolute_schema_path), pointer(error.absolute_path)
-        return Unmet(quoted(str(error.message), 200), quoted(schema_path, 200), quoted(value_path, 200))
+        schema_path, value_path = json_pointer(error.absolute_schema_path), json_pointer(error.absolute_path)
+        return SchemaViolation(
+            printable_excerpt(str(error.message), 200),
+            printable_excerpt(schema_path, 200),
+            printable_excerpt(value_path, 200),
+        )
 
 
-def pointer(keys: Any) -> str:
+def json_pointer(keys: Any) -> str:
     """The JSON pointer of a path (RFC 6901)."""
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in keys)
 
 
-def schema(given: Any) -> Schema:
+def compile_schema(given: Any) -> CompiledJsonSchema:
     """A schema ready for use; ValueError with one sentence where it is wrong or asks for what we do not do."""
     import jsonschema
 
     if not isinstance(given, dict | bool):
         raise ValueError("expected a JSON Schema: a table, true or false")
     root = given if isinstance(given, dict) else {} if given else {"not": {}}
-    references, longest = _surveyed(root)
+    references, longest = _resolved_references(root)
     named = root.get("$schema")
     draft = jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)
     if named is not None and draft.META_SCHEMA.get("$schema", "").rstrip("#") != str(named).rstrip("#"):
-        raise ValueError(f'unknown $schema "{quoted(str(named))}"')
+        raise ValueError(f'unknown $schema "{printable_excerpt(str(named))}"')
     try:
         draft.check_schema(root)
     except jsonschema.SchemaError as error:
-        raise ValueError(f"at {pointer(error.absolute_path) or '/'}: {quoted(error.message, 200)}") from None
+        raise ValueError(
+            f"at {json_pointer(error.absolute_path) or '/'}: {printable_excerpt(error.message, 200)}"
+        ) from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     extended: Any = jsonschema.validators.extend
     kind = extended(draft, _keywords(references))
-    deepest = min(DEEPEST, FRAMES // (FRAMES_PER_STEP * (1 + longest)))
-    is_plain = any(name in str(draft.META_SCHEMA.get("$schema")) for name in DRAFTS)
-    return Schema(kind(root), deepest, quick(root) if is_plain else None)
+    deepest = min(MAX_SCHEMA_VALUE_NESTING, MAX_SCHEMA_STACK_FRAMES // (STACK_FRAMES_PER_SCHEMA * (1 + longest)))
+    is_plain = any(name in str(draft.META_SCHEMA.get("$schema")) for name in QUICK_SCHEMA_DRAFTS)
+    return CompiledJsonSchema(kind(root), deepest, quick_predicate(root) if is_plain else None)
 
 
-def _surveyed(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def _resolved_references(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """What each reference refers to, and the longest chain of schemas for one value."""
     references: dict[str, Any] = {}
     edges: dict[int, list[Any]] = {}
@@ -108,10 +114,10 @@ def _surveyed(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
         node, path = todo.pop()
         if not isinstance(node, dict) or id(node) in edges:
             continue
-        if len(edges) >= LARGEST or path.count("/") > 200:
+        if len(edges) >= MAX_SUBSCHEMAS or path.count("/") > 200:
             raise ValueError(f"at {path[:80]}: too large or nested too deeply")
-        edges[id(node)] = _in_place(node)
-        for key in REFUSED:
+        edges[id(node)] = _in_place_schemas(node)
+        for key in UNSUPPORTED_KEYWORDS:
             if key in node:
                 raise ValueError(f"at {path or '/'}: {key} is not supported")
         if path and isinstance(node.get("$id"), str):
@@ -123,32 +129,34 @@ def _surveyed(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
         for pattern in (node.get("pattern"), *_keys(node.get("patternProperties"))):
             if isinstance(pattern, str):
                 try:
-                    compiled(pattern)
+                    compile_re2(pattern)
                 except ValueError as error:
-                    raise ValueError(f"at {path or '/'}: RE2 cannot use this pattern: {quoted(str(error))}") from None
-        todo += _inner(node, path)
-    return references, _longest(edges)
+                    raise ValueError(
+                        f"at {path or '/'}: RE2 cannot use this pattern: {printable_excerpt(str(error))}"
+                    ) from None
+        todo += _subschemas(node, path)
+    return references, _longest_schema_chain(edges)
 
 
 def _keys(table: Any) -> tuple[Any, ...]:
     return tuple(table) if isinstance(table, dict) else ()
 
 
-def _inner(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
+def _subschemas(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
     """The schemas within a schema."""
-    for key in MAPS:
+    for key in SCHEMA_MAP_KEYWORDS:
         if isinstance(node.get(key), dict):
-            yield from ((value, path + pointer((key, name))) for name, value in node[key].items())
-    for key in LISTS:
+            yield from ((value, path + json_pointer((key, name))) for name, value in node[key].items())
+    for key in SCHEMA_LIST_KEYWORDS:
         if isinstance(node.get(key), list):
             yield from ((value, f"{path}/{key}/{number}") for number, value in enumerate(node[key]))
-    yield from ((node[key], f"{path}/{key}") for key in SINGLES if key in node)
+    yield from ((node[key], f"{path}/{key}") for key in SINGLE_SCHEMA_KEYWORDS if key in node)
 
 
-def _in_place(node: dict[str, Any]) -> list[Any]:
+def _in_place_schemas(node: dict[str, Any]) -> list[Any]:
     """The schemas that the same value is held against."""
     found: list[Any] = []
-    for key in IN_PLACE:
+    for key in IN_PLACE_KEYWORDS:
         inner = node.get(key)
         if key in ("dependentSchemas", "dependencies"):
             found += inner.values() if isinstance(inner, dict) else []
@@ -159,7 +167,7 @@ def _in_place(node: dict[str, Any]) -> list[Any]:
 
 def _target(root: dict[str, Any], reference: Any, path: str) -> Any:
     if reference != "#" and not (isinstance(reference, str) and reference.startswith("#/")):
-        said = quoted(str(reference))
+        said = printable_excerpt(str(reference))
         raise ValueError(
             f'at {path or "/"}: "$ref" must point into this schema, as "#/$defs/name" does, not at "{said}"'
         )
@@ -171,11 +179,11 @@ def _target(root: dict[str, Any], reference: Any, path: str) -> Any:
         elif isinstance(node, list) and key.isdecimal() and len(key) < 6 and int(key) < len(node):
             node = node[int(key)]
         else:
-            raise ValueError(f'at {path or "/"}: "$ref" points at "{quoted(reference)}", which is not there')
+            raise ValueError(f'at {path or "/"}: "$ref" points at "{printable_excerpt(reference)}", which is not there')
     return node
 
 
-def _longest(edges: dict[int, list[Any]]) -> int:
+def _longest_schema_chain(edges: dict[int, list[Any]]) -> int:
     """The longest chain of schemas that hold for one value; ValueError where a chain never ends."""
     lengths: dict[int, int] = {}
     for first in edges:
@@ -202,12 +210,12 @@ def _longest(edges: dict[int, list[Any]]) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _program(pattern: str) -> Any:
-    return compiled(pattern)
+def _compiled_pattern(pattern: str) -> Any:
+    return compile_re2(pattern)
 
 
-def _searched(pattern: str, text: str) -> bool:
-    return _program(pattern).search(readable(text)) is not None
+def _pattern_matches(pattern: str, text: str) -> bool:
+    return _compiled_pattern(pattern).search(surrogates_replaced(text)) is not None
 
 
 def _keywords(references: dict[str, Any]) -> dict[str, Any]:
@@ -218,7 +226,7 @@ def _keywords(references: dict[str, Any]) -> dict[str, Any]:
         left = _steps.get()
         left[0] -= 1
         if left[0] < 0:
-            raise TooMuchError
+            raise SchemaTooCostlyError
 
     def is_met(validator: Any, instance: Any, inner: Any) -> bool:
         return next(validator.descend(instance, inner), None) is None
@@ -228,24 +236,24 @@ def _keywords(references: dict[str, Any]) -> dict[str, Any]:
         yield from validator.descend(instance, references[target])
 
     def pattern(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
-        if validator.is_type(instance, "string") and not _searched(wanted, instance):
-            yield ValidationError(f'"{quoted(instance)}" does not match {quoted(wanted)}')
+        if validator.is_type(instance, "string") and not _pattern_matches(wanted, instance):
+            yield ValidationError(f'"{printable_excerpt(instance)}" does not match {printable_excerpt(wanted)}')
 
     def pattern_properties(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "object"):
             for expression, inner in wanted.items():
                 for name, value in instance.items():
-                    if _searched(expression, name):
+                    if _pattern_matches(expression, name):
                         yield from validator.descend(value, inner, path=name, schema_path=expression)
 
     def additional_properties(validator: Any, inner: Any, instance: Any, whole: Any) -> Iterator[Any]:
         if validator.is_type(instance, "object"):
             known, expressions = whole.get("properties", {}), tuple(whole.get("patternProperties", {}))
             for name, value in instance.items():
-                if name in known or any(_searched(expression, name) for expression in expressions):
+                if name in known or any(_pattern_matches(expression, name) for expression in expressions):
                     continue
                 if inner is False:
-                    yield ValidationError(f'the key "{quoted(name)}" is not expected')
+                    yield ValidationError(f'the key "{printable_excerpt(name)}" is not expected')
                 else:
                     yield from validator.descend(value, inner, path=name)
 
@@ -269,7 +277,7 @@ def _keywords(references: dict[str, Any]) -> dict[str, Any]:
 
     def multiple_of(validator: Any, divisor: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(divisor)):
-            yield ValidationError(f"{quoted(str(instance))} is not a multiple of {divisor}")
+            yield ValidationError(f"{printable_excerpt(str(instance))} is not a multiple of {divisor}")
 
     return {
         "$ref": reference,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Test = Callable[[Any], bool]
+SchemaPredicate = Callable[[Any], bool]
 
-REMARKS = frozenset(
+ANNOTATION_KEYWORDS = frozenset(
     ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format")
 )
 """Keywords that assert nothing."""
-DRAFTS = ("draft-06", "draft-07", "2019-09", "2020-12")
+QUICK_SCHEMA_DRAFTS = ("draft-06", "draft-07", "2019-09", "2020-12")
 """Drafts in which our keywords mean the same."""
-COUNTED: dict[str, tuple[type[list[Any]] | type[str] | type[dict[Any, Any]], int]] = {
+SIZE_KEYWORDS: dict[str, tuple[type[list[Any]] | type[str] | type[dict[Any, Any]], int]] = {
     "minItems": (list, 1),
     "maxItems": (list, -1),
     "minLength": (str, 1),
@@ -21,7 +21,7 @@ COUNTED: dict[str, tuple[type[list[Any]] | type[str] | type[dict[Any, Any]], int
     "minProperties": (dict, 1),
     "maxProperties": (dict, -1),
 }
-TYPES: dict[str, Test] = {
+JSON_TYPE_PREDICATES: dict[str, SchemaPredicate] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
@@ -34,26 +34,26 @@ TYPES: dict[str, Test] = {
 }
 
 
-def quick(schema: Any) -> Test | None:
+def quick_predicate(schema: Any) -> SchemaPredicate | None:
     """A test that says True exactly for the values that meet the schema; None where a keyword is beyond it."""
     if isinstance(schema, bool):
         return lambda _: schema
-    tests: list[Test] = []
+    tests: list[SchemaPredicate] = []
     for key, wanted in schema.items():
-        if key in REMARKS or (key == "additionalProperties" and wanted is True):
+        if key in ANNOTATION_KEYWORDS or (key == "additionalProperties" and wanted is True):
             continue
-        test = _test(key, wanted, schema)
+        test = _keyword_predicate(key, wanted, schema)
         if test is None:
             return None
         tests.append(test)
     return lambda value: all(test(value) for test in tests)
 
 
-def _test(key: str, wanted: Any, schema: dict[str, Any]) -> Test | None:
+def _keyword_predicate(key: str, wanted: Any, schema: dict[str, Any]) -> SchemaPredicate | None:
     """What one keyword asks; None where it is beyond us."""
     if key == "type":
         names = wanted if isinstance(wanted, list) else [wanted]
-        kinds = [TYPES[name] for name in names]
+        kinds = [JSON_TYPE_PREDICATES[name] for name in names]
         return kinds[0] if len(kinds) == 1 else lambda value: any(kind(value) for kind in kinds)
     if key in ("enum", "const"):
         known = wanted if key == "enum" else [wanted]
@@ -63,34 +63,34 @@ def _test(key: str, wanted: Any, schema: dict[str, Any]) -> Test | None:
         return lambda value: isinstance(value, str) and value in known
     if key == "required":
         return lambda value: not isinstance(value, dict) or all(name in value for name in wanted)
-    if key in COUNTED:
-        kind, sign = COUNTED[key]
+    if key in SIZE_KEYWORDS:
+        kind, sign = SIZE_KEYWORDS[key]
         return lambda value: not isinstance(value, kind) or sign * len(value) >= sign * wanted
     if key in ("minimum", "maximum"):
-        is_number, sign = TYPES["number"], 1 if key == "minimum" else -1
+        is_number, sign = JSON_TYPE_PREDICATES["number"], 1 if key == "minimum" else -1
         return lambda value: not is_number(value) or sign * value >= sign * wanted
     if key == "items" and isinstance(wanted, dict | bool) and "prefixItems" not in schema:
-        item = quick(wanted)
+        item = quick_predicate(wanted)
         return item and (lambda value: not isinstance(value, list) or all(map(item, value)))
     if key == "properties":
         return _properties(wanted)
     if key == "additionalProperties" and "patternProperties" not in schema:
-        return _others(wanted, frozenset(schema.get("properties", ())))
+        return _additional_properties(wanted, frozenset(schema.get("properties", ())))
     return None
 
 
-def _properties(wanted: dict[str, Any]) -> Test | None:
-    tests = {name: quick(inner) for name, inner in wanted.items()}
+def _properties(wanted: dict[str, Any]) -> SchemaPredicate | None:
+    tests = {name: quick_predicate(inner) for name, inner in wanted.items()}
     known = [(name, test) for name, test in tests.items() if test]
     if len(known) < len(tests):
         return None
     return lambda value: not isinstance(value, dict) or all(test(value[name]) for name, test in known if name in value)
 
 
-def _others(wanted: Any, named: frozenset[str]) -> Test | None:
+def _additional_properties(wanted: Any, named: frozenset[str]) -> SchemaPredicate | None:
     if wanted is False:
         return lambda value: not isinstance(value, dict) or value.keys() <= named
-    test = quick(wanted)
+    test = quick_predicate(wanted)
     return test and (
         lambda value: (
             not isinstance(value, dict) or all(test(inner) for name, inner in value.items() if name not in named)

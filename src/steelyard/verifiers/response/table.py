@@ -6,23 +6,30 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from steelyard.errors import VerifierError, nearest, shown
+from steelyard.errors import VerifierError, did_you_mean, short_quote
 
-KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
+VALUE_TYPE_DESCRIPTIONS = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
 
 
-def named(value: object) -> str:
+def value_type_description(value: object) -> str:
     """What kind of thing a value is, in the words of the files."""
-    return "nothing" if value is None else KINDS.get(type(value), type(value).__name__)
+    return "nothing" if value is None else VALUE_TYPE_DESCRIPTIONS.get(type(value), type(value).__name__)
 
 
-class Table:
+class CheckTable:
     """One table of a check; every message names the path to the key."""
 
     def __init__(self, data: object, path: str) -> None:
         if not isinstance(data, dict):
             raise VerifierError(
-                f'{path}: expected a table such as {{type = "contains", value = "ok"}}, got {named(data)}'
+                f'{path}: expected a table such as {{type = "contains", value = "ok"}}, got {value_type_description(data)}'
             )
         self.path = path
         self._data: dict[Any, Any] = data
@@ -50,7 +57,7 @@ class Table:
         """A text; without a default it must be there and not be empty."""
         value = self.required(key) if default is None else self.take(key, default)
         if not isinstance(value, str):
-            raise self.wrong(key, f"expected text, got {named(value)}")
+            raise self.wrong(key, f"expected text, got {value_type_description(value)}")
         if default is None and not value:
             raise self.wrong(key, "must not be empty")
         return value
@@ -65,7 +72,8 @@ class Table:
             if not isinstance(item, str) or not item:
                 where = f"{key}[{number}]" if values is value else key
                 raise self.wrong(
-                    where, f"expected text that is not empty, got {shown(item) if item == '' else named(item)}"
+                    where,
+                    f"expected text that is not empty, got {short_quote(item) if item == '' else value_type_description(item)}",
                 )
         return tuple(values)
 
@@ -73,14 +81,14 @@ class Table:
         """True or false."""
         value = self.take(key, default)
         if not isinstance(value, bool):
-            raise self.wrong(key, f"expected true or false, got {named(value)}")
+            raise self.wrong(key, f"expected true or false, got {value_type_description(value)}")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         """A finite number, from 0 up where it has a default."""
         value = self.required(key) if default is None else self.take(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(key, f"expected a number, got {named(value)}")
+            raise self.wrong(key, f"expected a number, got {value_type_description(value)}")
         if isinstance(value, float) and not math.isfinite(value):
             raise self.wrong(key, "expected a finite number")
         if default is not None and value < 0:
@@ -100,12 +108,12 @@ class Table:
         """One of the known words."""
         value = self.text(key, default)
         if value not in known:
-            raise self.wrong(key, f"unknown word {shown(value)} ({nearest(value[:80], known)})")
+            raise self.wrong(key, f"unknown word {short_quote(value)} ({did_you_mean(value[:80], known)})")
         return value
 
     def close(self) -> None:
         """Raise for the first key that nobody took."""
         for key in self._data:
             if key not in self._taken:
-                way_out = nearest(str(key)[:80], self._taken)
-                raise VerifierError(f"{self.path}: unknown key {shown(str(key))} ({way_out})")
+                way_out = did_you_mean(str(key)[:80], self._taken)
+                raise VerifierError(f"{self.path}: unknown key {short_quote(str(key))} ({way_out})")

@@ -6,21 +6,21 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from steelyard.errors import VerifierError, nearest, shown
+from steelyard.errors import VerifierError, did_you_mean, short_quote
 from steelyard.records import Answer, Case, Finding
-from steelyard.verifiers.response.checks import check, expected
-from steelyard.verifiers.response.classes import classified
+from steelyard.verifiers.response.checks import declared_check, expected_response_check
+from steelyard.verifiers.response.classes import classify_answer
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
-    from steelyard.verifiers.response.judged import Check
+    from steelyard.verifiers.response.judged import ResponseCheck
 
-STYLES = ("contains", "exact", "regex")
-LONG = 100_000
+TARGET_STYLES = ("contains", "exact", "regex")
+THREADED_REPLY_CHARACTERS = 100_000
 """Characters from which on a reply is looked at in a thread, so that asking others goes on meanwhile."""
 
 
-class Response:
+class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     version = "response 2"
@@ -29,17 +29,17 @@ class Response:
 
     def __init__(self, sandbox: Sandbox) -> None:  # noqa: ARG002  every verifier is made alike
         """Text is only read, so the sandbox is not needed."""
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, ResponseCheck] = {}
 
     def check(self, case: Case) -> None:
         self._check(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         check = self._check(case)
-        if len(answer.text) < LONG:
-            found = classified(answer, check)
+        if len(answer.text) < THREADED_REPLY_CHARACTERS:
+            found = classify_answer(answer, check)
         else:
-            found = await asyncio.to_thread(classified, answer, check)
+            found = await asyncio.to_thread(classify_answer, answer, check)
         return Finding(
             passed=found.passed,
             score=found.score,
@@ -51,26 +51,26 @@ class Response:
     async def close(self) -> None:
         """Nothing is kept that would have to be let go."""
 
-    def _check(self, case: Case) -> Check:
+    def _check(self, case: Case) -> ResponseCheck:
         key = case.tests_digest
         if key not in self._checks:
-            self._checks[key] = _declared(case)
+            self._checks[key] = _case_check(case)
         return self._checks[key]
 
 
-def _declared(case: Case) -> Check:
+def _case_check(case: Case) -> ResponseCheck:
     """The check that a case declares, by a table or by its target."""
     style = case.verify.style
     if case.verify.expect:
         if style:
             raise VerifierError("verify.style and verify.expect both say how; keep one of them")
-        return check(case.verify.expect, "verify.expect")
-    if style not in ("", *STYLES):
-        raise VerifierError(f"unknown style {shown(style)} ({nearest(style[:80], STYLES)})")
+        return declared_check(case.verify.expect, "verify.expect")
+    if style not in ("", *TARGET_STYLES):
+        raise VerifierError(f"unknown style {short_quote(style)} ({did_you_mean(style[:80], TARGET_STYLES)})")
     if not case.target:
         raise VerifierError('nothing to hold the reply against; give the case a target, or verify.expect with a "type"')
     if style == "regex":
-        return expected(case.target)
+        return expected_response_check(case.target)
     if style == "exact":
-        return check({"type": "exact", "value": case.target.strip() or case.target, "strip": True}, "target")
-    return check({"type": "contains", "value": case.target}, "target")
+        return declared_check({"type": "exact", "value": case.target.strip() or case.target, "strip": True}, "target")
+    return declared_check({"type": "contains", "value": case.target}, "target")

@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-GATHERING = 0.01
+BATCH_DELAY_SECONDS = 0.01
 """Seconds a first item waits for others that were handed in at the same moment."""
 
 
-class Batches(Generic[Item, Result]):
+class BatchQueue(Generic[Item, Result]):
     """Hands items of a kind to `work` in groups; an item that waits alone is a group of one."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Batches(Generic[Item, Result]):
         return await future
 
     async def _work_off(self) -> None:
-        await asyncio.sleep(GATHERING)
+        await asyncio.sleep(BATCH_DELAY_SECONDS)
         while self._waiting:
             kind, entries = next(iter(self._waiting.items()))
             # idle workers share what is there, rather than one taking it all

@@ -16,24 +16,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits, Outcome
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, Span
 from steelyard.verifiers.rust import source
-from steelyard.verifiers.rust.harness import Judged, program
+from steelyard.verifiers.rust.harness import HarnessModule, harness_program
 
 if TYPE_CHECKING:
     from steelyard.protocols import Workspace
-    from steelyard.verifiers.rust.libraries import Libraries
+    from steelyard.verifiers.rust.libraries import CompiledLibraries
     from steelyard.verifiers.rust.toolchain import Toolchain
 
-MOST = 50
+MAX_DIAGNOSTICS_PER_ANSWER = 50
 """Diagnostics that are kept of one answer."""
-LONGEST = 2000
+MAX_RUSTC_MESSAGE_CHARS = 2000
 """Characters of a message that are kept."""
-PROGRAM = 256 << 20
+MAX_PROGRAM_BYTES = 256 << 20
 """The largest program that is fetched from the folder where it was built."""
-MEMORY = 4 << 30
-OURS = (
+COMPILER_MEMORY_BYTES = 4 << 30
+OWN_ERROR_PREFIXES = (
     "extern location",
     "can't find crate",
     "failed to write",
@@ -42,7 +42,7 @@ OURS = (
     "couldn't create",
 )
 """How errors begin that no answer can cause."""
-NOT_COUNTED = {
+UNCOUNTED_LINTS = {
     "dead_code",
     "unused_macros",
     "unused_macro_rules",
@@ -53,11 +53,11 @@ NOT_COUNTED = {
     "unfulfilled_lint_expectations",
 }
 """Lints about who uses an answer, which here are the tests, and about attributes of a crate that it does not have."""
-STANDARD = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
+FORCED_LINT_ARGUMENTS = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
 """Lints that no attribute of an answer can silence or turn into errors."""
 
 
-class Piece(NamedTuple):
+class CrateModule(NamedTuple):
     """An answer as a module of a crate."""
 
     module: str
@@ -65,11 +65,11 @@ class Piece(NamedTuple):
     macros_module: str
     """Where the answer's macros are for its tests; empty when they use none."""
     code: str
-    checked: source.Edited
+    checked: source.EditedSource
     """The answer by itself."""
-    built: source.Edited
+    built: source.EditedSource
     """The answer with its tests."""
-    tests: source.Tests
+    tests: source.RustTests
 
     def plain(self, text: str) -> str:
         """A text of the compiler's without the names that only this piece has."""
@@ -78,19 +78,19 @@ class Piece(NamedTuple):
         return text
 
 
-def piece(code: str, read: Sequence[source.Token], tests: source.Tests) -> Piece:
+def crate_module(code: str, read: Sequence[source.RustToken], tests: source.RustTests) -> CrateModule:
     """An answer, with its tokens, made ready for a crate."""
     module, tests_module, macros_module = (f"{kind}_{secrets.token_hex(4)}" for kind in "mtn")
     # the tests see no macro of the answer but those they ask for by a name that means nothing else
-    macros = source.defined(read).macros & tests.called - set(source.MACROS)
+    macros = source.defined_names(read).macros & tests.called - set(source.STD_MACROS)
     lent = "".join(f"pub(crate) use {name}; " for name in sorted(macros))
-    return Piece(
+    return CrateModule(
         module=module,
         tests_module=tests_module,
         macros_module=macros_module if macros else "",
         code=code,
-        checked=source.placed(code, read, module, "", ""),
-        built=source.placed(
+        checked=source.module_source(code, read, module, "", ""),
+        built=source.module_source(
             code,
             read,
             module,
@@ -102,22 +102,22 @@ def piece(code: str, read: Sequence[source.Token], tests: source.Tests) -> Piece
     )
 
 
-Texts = dict[str, tuple[Piece, source.Edited]]
+Texts = dict[str, tuple[CrateModule, source.EditedSource]]
 """By module: an answer, and the text of its file."""
 
 
-class Said(NamedTuple):
+class CompilerMessages(NamedTuple):
     """What the compiler said about one piece."""
 
     errors: tuple[Diagnostic, ...] = ()
     lints: tuple[Diagnostic, ...] = ()
 
 
-class Compiled(NamedTuple):
+class CompilationResult(NamedTuple):
     """How compiling some pieces went."""
 
-    outcome: Outcome
-    said: dict[str, Said]
+    outcome: ProcessResult
+    said: dict[str, CompilerMessages]
     """By module."""
     elsewhere: tuple[str, ...]
     """Errors that belong to no piece."""
@@ -139,17 +139,17 @@ class Compiled(NamedTuple):
         return bool(self.elsewhere or self.outcome.limit or cut_off or not spoke)
 
 
-class Compiler(NamedTuple):
+class RustCompiler(NamedTuple):
     """The toolchain with the libraries that answers are compiled against."""
 
     tools: Toolchain
-    libraries: tuple[Libraries, ...]
+    libraries: tuple[CompiledLibraries, ...]
 
     @property
     def readable(self) -> list[str]:
         return [*self.tools.readable, *(library.folder for library in self.libraries)]
 
-    async def check(self, place: Workspace, pieces: Sequence[Piece], seconds: float) -> Compiled:
+    async def check(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
         """Compile the answers by themselves, as a library, and ask the linter."""
         root = "".join(f'#[path = "{each.module}/answer.rs"] pub mod {each.module};\n' for each in pieces)
         files = {f"{each.module}/answer.rs": each.checked.text for each in pieces}
@@ -158,27 +158,27 @@ class Compiler(NamedTuple):
         texts = {each.module: (each, each.checked) for each in pieces}
         wanted = ("--crate-type", "lib", "--emit", "metadata=check.rmeta", "check.rs")
         if self.tools.clippy:
-            compiled = await self._compile(place, texts, (self.tools.clippy, *STANDARD, *wanted), seconds)
+            compiled = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
             if compiled.outcome.limit or not compiled.broke:
                 return compiled._replace(linted=True)
         # a linter that crashes, or is not there, has not said that the answer does not compile
         return await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
 
-    async def build(self, place: Workspace, pieces: Sequence[Piece], seconds: float) -> Compiled:
+    async def build(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
         """Compile the answers with their tests and the harness into a program."""
-        judged = [Judged(each.module, each.tests_module, each.tests.found) for each in pieces]
+        judged = [HarnessModule(each.module, each.tests_module, each.tests.found) for each in pieces]
         files = {f"{each.module}/answer.rs": each.built.text for each in pieces}
         files |= {f"{each.module}/tests.rs": each.tests.within(each.module, each.macros_module) for each in pieces}
-        await place.write({"main.rs": program(judged), **files})
+        await place.write({"main.rs": harness_program(judged), **files})
         texts = {each.module: (each, each.built) for each in pieces}
         wanted = ("--crate-name=attempt", "--cap-lints=warn", "-Awarnings", "-Ccodegen-units=1", "-Cstrip=symbols")
         dynamic = ("-C", "prefer-dynamic", "-C", f"link-arg=-Wl,-rpath,{self.tools.libraries}", *self.tools.linker)
         argv = (self.tools.rustc, *wanted, *dynamic, "main.rs", "-o", "attempt")
         compiled = await self._compile(place, texts, argv, seconds)
-        made = await place.read("attempt", PROGRAM) if compiled.outcome.exit_code == 0 else None
+        made = await place.read("attempt", MAX_PROGRAM_BYTES) if compiled.outcome.exit_code == 0 else None
         return compiled._replace(program=made or b"")
 
-    async def _compile(self, place: Workspace, texts: Texts, argv: Sequence[str], seconds: float) -> Compiled:
+    async def _compile(self, place: Workspace, texts: Texts, argv: Sequence[str], seconds: float) -> CompilationResult:
         compiler, *wanted = argv
         common = ("--sysroot", self.tools.sysroot, "--edition=2021", "-Cdebuginfo=0", "-Csymbol-mangling-version=v0")
         told = ("--error-format=json", "--json=diagnostic-short")
@@ -186,18 +186,23 @@ class Compiler(NamedTuple):
         outcome = await place.run(
             # of standard error only the beginning is kept
             ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', compiler, *common, *told, *wanted, *against],
-            limits=Limits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10, memory_bytes=MEMORY, file_bytes=PROGRAM),
+            limits=ResourceLimits(
+                cpu_seconds=seconds,
+                wall_seconds=2 * seconds + 10,
+                memory_bytes=COMPILER_MEMORY_BYTES,
+                file_bytes=MAX_PROGRAM_BYTES,
+            ),
             environment=self.tools.environment,
         )
         if outcome.exit_code in (126, 127):
             raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
-        said, elsewhere = _attributed(outcome.stdout, texts)
-        if ours := next((error for error in elsewhere if error.startswith(OURS)), None):
+        said, elsewhere = _messages_by_module(outcome.stdout, texts)
+        if ours := next((error for error in elsewhere if error.startswith(OWN_ERROR_PREFIXES)), None):
             raise VerifierError(f"the compiler lacks something of ours: {ours}")
-        return Compiled(outcome, said, elsewhere)
+        return CompilationResult(outcome, said, elsewhere)
 
 
-def _attributed(printed: bytes, texts: Texts) -> tuple[dict[str, Said], tuple[str, ...]]:
+def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, CompilerMessages], tuple[str, ...]]:
     """The compiler's messages by the pieces they speak of, and the errors that speak of none."""
     errors: dict[str, set[Diagnostic]] = {}
     lints: dict[str, set[Diagnostic]] = {}
@@ -207,13 +212,13 @@ def _attributed(printed: bytes, texts: Texts) -> tuple[dict[str, Said], tuple[st
         if message is None or message["level"] not in ("error", "warning", "error: internal compiler error"):
             continue
         code = (message.get("code") or {}).get("code")
-        homes = {home[0] for span in message["spans"] if span["is_primary"] and (home := _home(span, texts))}
+        homes = {home[0] for span in message["spans"] if span["is_primary"] and (home := _owning_module(span, texts))}
         is_error = message["level"] != "warning"
-        if not is_error and (code is None or code in NOT_COUNTED):
+        if not is_error and (code is None or code in UNCOUNTED_LINTS):
             continue
         if not homes:
             if is_error and not message["message"].startswith(("aborting due to", "could not compile")):
-                elsewhere.append(message["message"].partition("\n")[0][:LONGEST])
+                elsewhere.append(message["message"].partition("\n")[0][:MAX_RUSTC_MESSAGE_CHARS])
             continue
         for module in homes:
             diagnostic = _diagnostic(message, code, module, texts)
@@ -221,7 +226,8 @@ def _attributed(printed: bytes, texts: Texts) -> tuple[dict[str, Said], tuple[st
             is_lint = not is_error or (code or "").startswith("clippy::")
             (lints if is_lint else errors).setdefault(module, set()).add(diagnostic)
     said = {
-        module: Said(_sorted(errors.get(module, ())), _sorted(lints.get(module, ()))) for module in {*errors, *lints}
+        module: CompilerMessages(_sorted(errors.get(module, ())), _sorted(lints.get(module, ())))
+        for module in {*errors, *lints}
     }
     return said, tuple(elsewhere)
 
@@ -236,7 +242,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
     return message if isinstance(message, dict) and {"level", "spans", "message"} <= message.keys() else None
 
 
-def _home(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict[str, Any]] | None:
+def _owning_module(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict[str, Any]] | None:
     """The piece in whose file a span lies, or the macro call that led there, with the span in that file."""
     while span is not None:
         module, _, file = span["file_name"].partition("/")
@@ -247,14 +253,14 @@ def _home(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict[str, Any
 
 
 def _diagnostic(message: dict[str, Any], code: str | None, module: str, texts: Texts) -> Diagnostic:
-    homes = [_home(span, texts) for span in message["spans"] if span["is_primary"]]
+    homes = [_owning_module(span, texts) for span in message["spans"] if span["is_primary"]]
     spans = [_span(home[1], *texts[module]) for home in homes if home and home[0] == module]
     level = "warning" if message["level"] == "warning" else "error"
-    text = texts[module][0].plain(message["message"])[:LONGEST]
+    text = texts[module][0].plain(message["message"])[:MAX_RUSTC_MESSAGE_CHARS]
     return Diagnostic(level=level, message=text, code=code, spans=tuple(dict.fromkeys(spans)))
 
 
-def _span(span: dict[str, Any], piece: Piece, edited: source.Edited) -> Span:
+def _span(span: dict[str, Any], piece: CrateModule, edited: source.EditedSource) -> Span:
     file = span["file_name"].partition("/")[2]
     first, last = span["line_start"], span["line_end"]
     begin, end = span["column_start"], span["column_end"]
@@ -276,7 +282,7 @@ def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=place))
 
 
-def readable(output: bytes, piece: Piece) -> str:
+def stable_output(output: bytes, piece: CrateModule) -> str:
     """What the code printed, without the names and numbers that differ from run to run."""
     text = re.sub(r"^(thread '.*') \(\d+\) ", r"\1 ", output.decode("utf-8", "replace"), flags=re.MULTILINE)
     return piece.plain(text)

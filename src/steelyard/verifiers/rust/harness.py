@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from steelyard.protocols import Outcome
+from steelyard.protocols import ProcessResult
 from steelyard.verifiers.rust.source import RustTest
 
-SECRET = 32
+HARNESS_SECRET_BYTES = 32
 """Bytes of the secret, with which every line begins that the main process writes."""
 
-CRATE = "steelyard_harness"
-HARNESS = r"""
+HARNESS_CRATE = "steelyard_harness"
+HARNESS_SOURCE = r"""
 use std::ffi::c_void;
 use std::io::Write as _;
 
@@ -247,7 +247,7 @@ fn judged(test: &'static Test) -> Result<(), String> {
 """
 
 
-class Judged(NamedTuple):
+class HarnessModule(NamedTuple):
     """An answer's module in a crate, with the tests that judge it."""
 
     module: str
@@ -255,26 +255,26 @@ class Judged(NamedTuple):
     tests: Sequence[RustTest]
 
 
-def program(judged: Iterable[Judged]) -> str:
+def harness_program(judged: Iterable[HarnessModule]) -> str:
     """The root of a crate whose main is the harness's; what no macro of an answer can reach comes first."""
     judged = list(judged)
     modules = "".join(f'#[path = "{each.module}/answer.rs"] mod {each.module};\n' for each in judged)
     tables = "".join(f"    &[\n{''.join(_entry(each, test) for test in each.tests)}    ],\n" for each in judged)
     return (
-        f"fn main() {{\n    ::{CRATE}::main(ATTEMPTS)\n}}\n"
-        f"static ATTEMPTS: &[&[::{CRATE}::Test]] = &[\n{tables}];\n{modules}"
+        f"fn main() {{\n    ::{HARNESS_CRATE}::main(ATTEMPTS)\n}}\n"
+        f"static ATTEMPTS: &[&[::{HARNESS_CRATE}::Test]] = &[\n{tables}];\n{modules}"
     )
 
 
-def _entry(judged: Judged, test: RustTest) -> str:
+def _entry(judged: HarnessModule, test: RustTest) -> str:
     if test.ignored:
         return ""
-    call = f"|| ::{CRATE}::Told::told(crate::{judged.module}::{judged.tests_module}::{test.name}())"
+    call = f"|| ::{HARNESS_CRATE}::Told::told(crate::{judged.module}::{judged.tests_module}::{test.name}())"
     panics = "None" if test.panics is None else f"Some({test.panics})"
-    return f'        ::{CRATE}::Test {{ name: "{test.name}", run: {call}, panics: {panics} }},\n'
+    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {call}, panics: {panics} }},\n'
 
 
-class Told(NamedTuple):
+class HarnessTestResult(NamedTuple):
     """What the harness told about one test."""
 
     word: str
@@ -285,18 +285,18 @@ class Told(NamedTuple):
     message: str
 
 
-class Report(NamedTuple):
+class HarnessReport(NamedTuple):
     """What the harness told before it ended."""
 
     began: bool
     finished: bool
-    tests: dict[int, Told]
+    tests: dict[int, HarnessTestResult]
 
 
-def report(outcome: Outcome, secret: bytes) -> Report:
+def harness_report(outcome: ProcessResult, secret: bytes) -> HarnessReport:
     """What stands in the lines that begin with the secret; all others are somebody else's."""
     began = finished = False
-    tests: dict[int, Told] = {}
+    tests: dict[int, HarnessTestResult] = {}
     for line in outcome.stdout.splitlines():
         if not line.startswith(secret + b" "):
             continue
@@ -308,7 +308,7 @@ def report(outcome: Outcome, secret: bytes) -> Report:
         elif len(parts) == 5:
             try:
                 message = bytes.fromhex(parts[4]).decode("utf-8", "replace")
-                tests[int(parts[0])] = Told(parts[1], int(parts[2]), int(parts[3]) / 1e6, message)
+                tests[int(parts[0])] = HarnessTestResult(parts[1], int(parts[2]), int(parts[3]) / 1e6, message)
             except ValueError:
                 break  # it was stopped in the middle of a line
-    return Report(began, finished, tests)
+    return HarnessReport(began, finished, tests)

@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits
+from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
-from steelyard.verifiers.rust.harness import CRATE, HARNESS
+from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE
 from steelyard.verifiers.rust.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
 
-DEBIAN = Path("/usr/share/cargo/registry")
-LARGEST = 512 << 20
-PATIENCE = 900
+DEBIAN_CRATE_REGISTRY = Path("/usr/share/cargo/registry")
+MAX_LIBRARY_BYTES = 512 << 20
+DEPENDENCY_BUILD_SECONDS = 900
 """Seconds that building the dependencies of a case may take."""
 
 
-class Libraries(NamedTuple):
+class CompiledLibraries(NamedTuple):
     """A folder of compiled crates, and how the compiler is told of them."""
 
     folder: str
@@ -42,30 +42,32 @@ class Libraries(NamedTuple):
 
 
 @cache
-def harness(tools: Toolchain) -> Libraries:
+def compiled_harness(tools: Toolchain) -> CompiledLibraries:
     """The compiled harness; built on first use and kept for later runs."""
-    folder = _kept(digest("harness", HARNESS, tools))
-    library = folder / f"lib{CRATE}.rlib"
+    folder = _cache_folder(digest("harness", HARNESS_SOURCE, tools))
+    library = folder / f"lib{HARNESS_CRATE}.rlib"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            Path(made, "harness.rs").write_text(HARNESS, "utf-8")
-            kind = ("--crate-type", "rlib", "--crate-name", CRATE, "--edition", "2021", "-O", "-A", "warnings")
+            Path(made, "harness.rs").write_text(HARNESS_SOURCE, "utf-8")
+            kind = ("--crate-type", "rlib", "--crate-name", HARNESS_CRATE, "--edition", "2021", "-O", "-A", "warnings")
             argv = [tools.rustc, "--sysroot", tools.sysroot, *kind, "harness.rs", "-o", library.name]
-            ran = subprocess.run(argv, cwd=made, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            ran = subprocess.run(
+                argv, cwd=made, capture_output=True, text=True, timeout=DEPENDENCY_BUILD_SECONDS, check=False
+            )
             if ran.returncode:
                 raise VerifierError(f"the harness for Rust tests does not compile here: {ran.stderr[-500:]}")
             folder.mkdir(exist_ok=True)
             Path(made, library.name).replace(library)
-    return Libraries(str(folder), ("--extern", f"{CRATE}={library}"))
+    return CompiledLibraries(str(folder), ("--extern", f"{HARNESS_CRATE}={library}"))
 
 
-def sources(dependencies: Sequence[Dependency]) -> Path:
+def crate_source_folder(dependencies: Sequence[Dependency]) -> Path:
     """The folder that the crates come from; a VerifierError when one of them is nowhere on this machine."""
     vendored = os.environ.get("STEELYARD_CARGO_VENDOR", "")
     fetched = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry"
-    for folder in (Path(vendored),) if vendored else (DEBIAN, fetched):
+    for folder in (Path(vendored),) if vendored else (DEBIAN_CRATE_REGISTRY, fetched):
         held = [path.name for path in folder.glob("*")] + [path.name for path in folder.glob("src/*/*")]
-        absent = [each.name for each in dependencies if not any(_is_of(name, each.name) for name in held)]
+        absent = [each.name for each in dependencies if not any(_is_crate_folder(name, each.name) for name in held)]
         if held and not absent:
             return folder
     names = ", ".join(dependency.name for dependency in dependencies)
@@ -75,23 +77,25 @@ def sources(dependencies: Sequence[Dependency]) -> Path:
     )
 
 
-def held(dependencies: Sequence[Dependency]) -> tuple[str, ...]:
+def crate_folders(dependencies: Sequence[Dependency]) -> tuple[str, ...]:
     """The folders of these crates, whose names mostly hold versions; a VerifierError when one of them is nowhere."""
-    folder = sources(dependencies)
+    folder = crate_source_folder(dependencies)
     names = {path.name for pattern in ("*", "src/*/*") for path in folder.glob(pattern)}
-    return tuple(sorted(name for name in names if any(_is_of(name, each.name) for each in dependencies)))
+    return tuple(sorted(name for name in names if any(_is_crate_folder(name, each.name) for each in dependencies)))
 
 
-def _is_of(folder: str, crate: str) -> bool:
+def _is_crate_folder(folder: str, crate: str) -> bool:
     return folder == crate or (folder.startswith(f"{crate}-") and folder[len(crate) + 1 :][:1].isdigit())
 
 
-async def dependencies(wanted: Sequence[Dependency], tools: Toolchain, sandbox: Sandbox) -> Libraries | None:
+async def compiled_dependencies(
+    wanted: Sequence[Dependency], tools: Toolchain, sandbox: Sandbox
+) -> CompiledLibraries | None:
     """The compiled dependencies, built on first use and kept for later runs; None when there are none."""
     if not wanted:
         return None
-    source = sources(wanted)
-    folder = _kept(digest("dependencies", sorted(wanted, key=lambda each: each.name), str(source), tools))
+    source = crate_source_folder(wanted)
+    folder = _cache_folder(digest("dependencies", sorted(wanted, key=lambda each: each.name), str(source), tools))
     listed = folder / "arguments.json"
     if not listed.exists():
         made = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -105,7 +109,7 @@ async def dependencies(wanted: Sequence[Dependency], tools: Toolchain, sandbox: 
                 made.rename(folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
-    return Libraries(str(folder), tuple(msgspec.json.decode(listed.read_bytes(), type=list[str])))
+    return CompiledLibraries(str(folder), tuple(msgspec.json.decode(listed.read_bytes(), type=list[str])))
 
 
 async def _build(
@@ -127,7 +131,13 @@ async def _build(
         )
     async with sandbox.workspace(files, readable=[*tools.readable, str(source)]) as place:
         argv = [tools.cargo, "build", "--offline", "--message-format=json", "--target-dir", "target"]
-        limits = Limits(PATIENCE, PATIENCE, memory_bytes=8 << 30, file_bytes=LARGEST, processes=256)
+        limits = ResourceLimits(
+            DEPENDENCY_BUILD_SECONDS,
+            DEPENDENCY_BUILD_SECONDS,
+            memory_bytes=8 << 30,
+            file_bytes=MAX_LIBRARY_BYTES,
+            processes=256,
+        )
         outcome = await place.run(argv, limits=limits, environment=environment)
         if outcome.exit_code:
             said = " ".join(outcome.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
@@ -139,7 +149,7 @@ async def _build(
                 continue
             kept = [name for name in artifact["filenames"] if name.endswith((".rlib", ".so", ".dylib"))]
             for name in kept:
-                content = await place.read(f"target/debug/deps/{Path(name).name}", LARGEST)
+                content = await place.read(f"target/debug/deps/{Path(name).name}", MAX_LIBRARY_BYTES)
                 if content is not None:
                     (made / Path(name).name).write_bytes(content)
                     if _package(artifact["package_id"]) in {each.name for each in wanted}:
@@ -163,7 +173,7 @@ def _manifest(wanted: Sequence[Dependency]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kept(name: str) -> Path:
+def _cache_folder(name: str) -> Path:
     """The folder of this name among those that are kept between runs."""
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache_home / "steelyard" / "rust"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-TOKEN = re.compile(
+RUST_TOKEN_PATTERN = re.compile(
     r"""
       (?P<space> \s+ )
     | (?P<inner> //! [^\n]* )
@@ -31,13 +31,13 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-COMMENT_EDGE = re.compile(r"/\*|\*/")
-OPENING = {"(": ")", "[": "]", "{": "}"}
-TYPES = {"struct", "enum", "trait", "type", "union"}
-QUALIFIERS = {"async", "const", "unsafe", "extern"}
+COMMENT_EDGE_PATTERN = re.compile(r"/\*|\*/")
+BRACKET_PAIRS = {"(": ")", "[": "]", "{": "}"}
+TYPE_KEYWORDS = {"struct", "enum", "trait", "type", "union"}
+ITEM_QUALIFIERS = {"async", "const", "unsafe", "extern"}
 
 
-class Token(NamedTuple):
+class RustToken(NamedTuple):
     """A word, a mark or a literal, and where it stands."""
 
     kind: str
@@ -48,12 +48,12 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(source: str) -> list[Token]:
+def rust_tokens(source: str) -> list[RustToken]:
     """The tokens of a source, comments left out; what is never closed is one token to the end."""
-    found: list[Token] = []
+    found: list[RustToken] = []
     position = 0
     while position < len(source):
-        match = TOKEN.match(source, position)
+        match = RUST_TOKEN_PATTERN.match(source, position)
         if match is None:
             break
         start, position = position, match.end()
@@ -72,20 +72,20 @@ def tokens(source: str) -> list[Token]:
         text = source[start:position]
         if kind == "word":
             text = unicodedata.normalize("NFC", text.removeprefix("r#"))
-        found.append(Token(kind, text, start, position))
+        found.append(RustToken(kind, text, start, position))
     return found
 
 
 def _comment_end(source: str, start: int) -> int:
     depth = 0
-    for edge in COMMENT_EDGE.finditer(source, start):
+    for edge in COMMENT_EDGE_PATTERN.finditer(source, start):
         depth += 1 if edge[0] == "/*" else -1
         if not depth:
             return edge.end()
     return len(source)
 
 
-class Edited(NamedTuple):
+class EditedSource(NamedTuple):
     """A source with pieces put in, and the way back from its columns to those of the original."""
 
     text: str
@@ -104,7 +104,9 @@ class Edited(NamedTuple):
         return column - shift
 
 
-def edited(source: str, insertions: Sequence[tuple[int, str]], blanks: Sequence[tuple[int, int]] = ()) -> Edited:
+def edited_source(
+    source: str, insertions: Sequence[tuple[int, str]], blanks: Sequence[tuple[int, int]] = ()
+) -> EditedSource:
     """The source with texts put in at their places, none of which may hold a newline, and stretches blanked out."""
     for start, end in blanks:
         source = source[:start] + re.sub(r"[^\n]", " ", source[start:end]) + source[end:]
@@ -119,13 +121,13 @@ def edited(source: str, insertions: Sequence[tuple[int, str]], blanks: Sequence[
         here, shifted = line, (shifted if line == here else 0)
         columns.setdefault(line, []).append((place - starts[line - 1] + 1 + shifted, len(text)))
         shifted += len(text)
-    return Edited("".join([*pieces, source[since:]]), source, columns)
+    return EditedSource("".join([*pieces, source[since:]]), source, columns)
 
 
 # ---- the answer
 
 
-class Refusal(NamedTuple):
+class RustRefusal(NamedTuple):
     """Why an answer is not even compiled."""
 
     tampered: bool
@@ -133,7 +135,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-NOT_ALLOWED = {
+FORBIDDEN_WORDS = {
     "no_mangle": "could replace a function that the tests' harness calls",
     "link_name": "could call any function of the system under another name",
     "global_allocator": "would run code of the answer inside the tests' harness",
@@ -149,24 +151,24 @@ NOT_ALLOWED = {
     "proc_macro_attribute": "runs while it is compiled",
 }
 """Words that no answer to a task with tests needs, and what they are for."""
-FORGING = {
+TAMPERING_ATTRIBUTES = {
     "link_section": "puts code where it runs before any test",
     "export_name": "replaces functions of the system",
 }
-OPERATORS = {"PartialEq", "PartialOrd", "Not", "Neg", "Add", "Sub", "Mul", "Div", "Rem", "Deref", "Index"}
+OPERATOR_TRAITS = {"PartialEq", "PartialOrd", "Not", "Neg", "Add", "Sub", "Mul", "Div", "Rem", "Deref", "Index"}
 """Traits that decide what an expression of the tests means."""
-CALLED = {"asm", "global_asm", "naked_asm", "include"}
+MACRO_ONLY_WORDS = {"asm", "global_asm", "naked_asm", "include"}
 """Words that mean something only when they are called as a macro, brought in or renamed."""
-FUNCTIONS = (
+ESCAPE_FUNCTION_NAMES = (
     "mprotect mmap mmap64 mremap munmap pkey_mprotect ptrace syscall dlsym dlopen dlvsym fork vfork clone clone3 "
     "longjmp siglongjmp _longjmp setcontext swapcontext makecontext sigaction signal process_vm_readv "
     "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
 )
 """Functions of the system with which a process could reach around the harness that shares it."""
-REACHING = frozenset(FUNCTIONS.split())
+ESCAPE_FUNCTIONS = frozenset(ESCAPE_FUNCTION_NAMES.split())
 
 
-def refusal(code: Sequence[Token], asked: str, tested: str) -> Refusal | None:
+def rust_refusal(code: Sequence[RustToken], asked: str, tested: str) -> RustRefusal | None:
     """Why this answer is refused, if it is; the case's author wrote what was asked and how it is tested."""
     foreign = None
     reaching = None
@@ -176,33 +178,33 @@ def refusal(code: Sequence[Token], asked: str, tested: str) -> Refusal | None:
         before = code[number - 1].text if number else ""
         after = code[number + 1].text if number + 1 < len(code) else ""
         is_macro = after == "!" or before == "::" or after == "as"
-        if token.text in FORGING:
-            return Refusal(True, f"{token.text} {FORGING[token.text]}")
-        if token.text in NOT_ALLOWED and (token.text not in CALLED or is_macro):
-            return Refusal(False, f"{token.text} is not allowed: it {NOT_ALLOWED[token.text]}")
+        if token.text in TAMPERING_ATTRIBUTES:
+            return RustRefusal(True, f"{token.text} {TAMPERING_ATTRIBUTES[token.text]}")
+        if token.text in FORBIDDEN_WORDS and (token.text not in MACRO_ONLY_WORDS or is_macro):
+            return RustRefusal(False, f"{token.text} is not allowed: it {FORBIDDEN_WORDS[token.text]}")
         if token.text == "include" and is_macro:
-            return Refusal(False, "include is not allowed: it reads files while it is compiled")
+            return RustRefusal(False, "include is not allowed: it reads files while it is compiled")
         if token.text in ("path", "link") and before in ("[", "(", ",") and after in ("=", "("):
             if _in_attribute(code, number):
-                return Refusal(False, f"#[{token.text}] is not allowed: it reaches for files outside the answer")
+                return RustRefusal(False, f"#[{token.text}] is not allowed: it reaches for files outside the answer")
         elif token.text == "extern" and (after == "{" or (number + 2 < len(code) and code[number + 2].text == "{")):
             foreign = token
-        elif token.text in REACHING:
+        elif token.text in ESCAPE_FUNCTIONS:
             reaching = token.text
     if foreign and reaching:
-        return Refusal(False, f"{reaching} is not allowed: with it a process could reach around the tests' harness")
-    lie = _lie(code, asked, tested)
-    return Refusal(True, lie) if lie else None
+        return RustRefusal(False, f"{reaching} is not allowed: with it a process could reach around the tests' harness")
+    lie = _deceptive_implementation(code, asked, tested)
+    return RustRefusal(True, lie) if lie else None
 
 
-def _in_attribute(code: Sequence[Token], number: int) -> bool:
+def _in_attribute(code: Sequence[RustToken], number: int) -> bool:
     """Whether a token stands between `#[` and its `]`, as far as the hundred tokens before it tell."""
     depth = 0
     for place in range(number - 1, max(-1, number - 100), -1):
         text = code[place].text
         if text in (")", "]", "}"):
             depth += 1
-        elif text in OPENING:
+        elif text in BRACKET_PAIRS:
             if depth:
                 depth -= 1
             elif text == "[":
@@ -212,7 +214,7 @@ def _in_attribute(code: Sequence[Token], number: int) -> bool:
     return False
 
 
-class Implementation(NamedTuple):
+class ImplHead(NamedTuple):
     """The head of an `impl`."""
 
     trait: tuple[str, ...]
@@ -220,7 +222,7 @@ class Implementation(NamedTuple):
     type: tuple[str, ...]
 
 
-def implementations(code: Sequence[Token]) -> Iterator[Implementation]:
+def impl_heads(code: Sequence[RustToken]) -> Iterator[ImplHead]:
     """The heads of all `impl` items."""
     for number, token in enumerate(code):
         before = code[number - 1].text if number else ""
@@ -238,10 +240,10 @@ def implementations(code: Sequence[Token]) -> Iterator[Implementation]:
                 trait, words = tuple(words), []
             else:
                 words.append(text)
-        yield Implementation(trait, tuple(words))
+        yield ImplHead(trait, tuple(words))
 
 
-def _after_generics(code: Sequence[Token], place: int) -> int:
+def _after_generics(code: Sequence[RustToken], place: int) -> int:
     if place >= len(code) or code[place].text != "<":
         return place
     depth = 0
@@ -252,7 +254,7 @@ def _after_generics(code: Sequence[Token], place: int) -> int:
     return place
 
 
-def head(words: Sequence[str]) -> str:
+def type_head_name(words: Sequence[str]) -> str:
     """The name a type or trait is known by: `Vec` for `&mut std::vec::Vec<T>`."""
     name = ""
     for number, word in enumerate(words):
@@ -268,68 +270,68 @@ def head(words: Sequence[str]) -> str:
     return name
 
 
-def _lie(code: Sequence[Token], asked: str, tested: str) -> str:
+def _deceptive_implementation(code: Sequence[RustToken], asked: str, tested: str) -> str:
     """How the answer gives what the tests do another meaning, if it does.
 
     Tests compare results with values of their own. An answer that returns a type of its own, or lends methods to foreign
     types that the tests `use super::*`, decides what such a comparison says. Whatever the author has named is honest.
     """
-    own = defined(code).types
-    asked_for, named, called = _named(asked, tested)
-    returned, methods = _returned(code), _methods(code)
-    for found in implementations(code):
-        trait, type_name = head(found.trait), head(found.type)
+    own = defined_names(code).types
+    asked_for, named, called = _author_names(asked, tested)
+    returned, methods = _returned_types(code), _trait_methods(code)
+    for found in impl_heads(code):
+        trait, type_name = type_head_name(found.trait), type_head_name(found.type)
         if trait == "PartialEq" and "<" in found.trait and "PartialEq<" not in f"{asked}{tested}".replace(" ", ""):
             other = found.trait[found.trait.index("<") + 1 : -1]
-            if other not in (found.type, ("Self",)) and not (head(other) in own and type_name in own):
+            if other not in (found.type, ("Self",)) and not (type_head_name(other) in own and type_name in own):
                 return f"compares {''.join(found.type)} with {''.join(other)} as it likes"
-        if trait in OPERATORS and type_name in own - named and returned.get(type_name, "") in named:
+        if trait in OPERATOR_TRAITS and type_name in own - named and returned.get(type_name, "") in named:
             return f"{returned[type_name]} returns a type of its own, {type_name}, whose {trait} is whatever it likes"
         if trait in own and type_name not in own:
             lent = sorted(methods.get(trait, set()) & called - asked_for)
             if lent:
                 return f"gives {''.join(found.type)} another {lent[0]}, which the tests call"
     for name, renamed in pairwise(code):
-        if name.text in OPERATORS and name.kind == "word" and renamed.text == "as":
+        if name.text in OPERATOR_TRAITS and name.kind == "word" and renamed.text == "as":
             return f"{name.text} is given another name"
     return ""
 
 
 @lru_cache(maxsize=1000)
-def _named(asked: str, tested: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+def _author_names(asked: str, tested: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The words that were asked for, those that the author names at all, and the methods that the tests call."""
-    asked_for = frozenset(token.text for token in tokens(asked))
-    tests = tokens(tested)
+    asked_for = frozenset(token.text for token in rust_tokens(asked))
+    tests = rust_tokens(tested)
     called = frozenset(token.text for dot, token in pairwise(tests) if dot.text == ".")
     return asked_for, asked_for | {token.text for token in tests}, called
 
 
-def _returned(code: Sequence[Token]) -> dict[str, str]:
+def _returned_types(code: Sequence[RustToken]) -> dict[str, str]:
     """The types that functions return, by their heads, each with one of its functions."""
     returned: dict[str, str] = {}
-    ends = _ends(code)
+    ends = _closing_tokens(code)
     for number, (word, name) in enumerate(pairwise(code)):
         if word.text != "fn" or word.kind != "word":
             continue
         place = ends.get(_after_generics(code, number + 2), len(code)) + 1
         if place < len(code) and code[place].text == "->":
-            returned[head([token.text for token in code[place + 1 : place + 60]])] = name.text
+            returned[type_head_name([token.text for token in code[place + 1 : place + 60]])] = name.text
     return returned
 
 
-def _ends(code: Sequence[Token]) -> dict[int, int]:
+def _closing_tokens(code: Sequence[RustToken]) -> dict[int, int]:
     """For each token that opens something the number of the one that closes it."""
     ends: dict[int, int] = {}
     opened: list[int] = []
     for number, token in enumerate(code):
-        if token.text in OPENING:
+        if token.text in BRACKET_PAIRS:
             opened.append(number)
-        elif token.text in OPENING.values() and opened:
+        elif token.text in BRACKET_PAIRS.values() and opened:
             ends[opened.pop()] = number
     return ends
 
 
-def _methods(code: Sequence[Token]) -> dict[str, set[str]]:
+def _trait_methods(code: Sequence[RustToken]) -> dict[str, set[str]]:
     """The names of the functions in each trait's block."""
     methods: dict[str, set[str]] = {}
     around = [""]
@@ -347,7 +349,7 @@ def _methods(code: Sequence[Token]) -> dict[str, set[str]]:
     return methods
 
 
-class Defined(NamedTuple):
+class DefinedNames(NamedTuple):
     """The names an answer gives to things."""
 
     functions: frozenset[str]
@@ -355,22 +357,22 @@ class Defined(NamedTuple):
     macros: frozenset[str]
 
 
-def defined(code: Sequence[Token]) -> Defined:
+def defined_names(code: Sequence[RustToken]) -> DefinedNames:
     """What the answer defines, wherever in it."""
     functions, types, macros = set(), set(), set()
     for word, name in pairwise(code):
         if name.kind == "word" and word.kind == "word":
             if word.text == "fn":
                 functions.add(name.text)
-            elif word.text in TYPES:
+            elif word.text in TYPE_KEYWORDS:
                 types.add(name.text)
     for word, mark, name in zip(code, code[1:], code[2:], strict=False):
         if word.text == "macro_rules" and mark.text == "!" and name.kind == "word":
             macros.add(name.text)
-    return Defined(frozenset(functions), frozenset(types), frozenset(macros))
+    return DefinedNames(frozenset(functions), frozenset(types), frozenset(macros))
 
 
-ALONE = {
+CRATE_WIDE_WORDS = {
     "macro_export": "its macros belong to the whole crate",
     "macro_use": "its macros reach what follows it",
     "extern": "foreign functions are declared for the whole crate",
@@ -379,18 +381,19 @@ ALONE = {
 """Words that make an answer more than a module among others."""
 
 
-def wants_to_be_alone(code: Sequence[Token]) -> bool:
+def affects_whole_crate(code: Sequence[RustToken]) -> bool:
     """Whether the answer could be noticed by other answers in its crate."""
-    if any(token.text in ALONE and token.kind == "word" for token in code):
+    if any(token.text in CRATE_WIDE_WORDS and token.kind == "word" for token in code):
         return True
-    own = defined(code).types
+    own = defined_names(code).types
     # an implementation between foreign types takes part in what the compiler infers everywhere
     return any(
-        found.trait and head(found.trait) not in own and head(found.type) not in own for found in implementations(code)
+        found.trait and type_head_name(found.trait) not in own and type_head_name(found.type) not in own
+        for found in impl_heads(code)
     )
 
 
-def silenced(code: Sequence[Token]) -> str:
+def silenced_lints(code: Sequence[RustToken]) -> str:
     """The lints that the answer asks not to be told about."""
     names: list[str] = []
     for number, token in enumerate(code):
@@ -406,7 +409,7 @@ def silenced(code: Sequence[Token]) -> str:
     return ", ".join(names)[:300]
 
 
-def placed(source: str, code: Sequence[Token], module: str, head_text: str, tail: str) -> Edited:
+def module_source(source: str, code: Sequence[RustToken], module: str, head_text: str, tail: str) -> EditedSource:
     """The answer as the file of a module: `head_text` after its inner attributes, `tail` behind its end.
 
     A module that is declared before the answer's first item sees none of the macros that the answer defines.
@@ -417,11 +420,11 @@ def placed(source: str, code: Sequence[Token], module: str, head_text: str, tail
         for word, mark in pairwise(code)
         if word.text == "crate" and word.kind == "word" and mark.text == "::" and source[word.start] != "r"
     ]
-    answer = edited(source, insertions)
+    answer = edited_source(source, insertions)
     return answer._replace(text=f"{answer.text}\n{tail}\n" if tail else answer.text)
 
 
-def _after_inner_attributes(source: str, code: Sequence[Token], number: int) -> int:
+def _after_inner_attributes(source: str, code: Sequence[RustToken], number: int) -> int:
     """Where the first item of a module may stand whose first token is the one at `number`."""
     end = code[number - 1].end if number else 0
     if not number and source.startswith("#!") and not source[2:].lstrip().startswith("["):
@@ -433,18 +436,18 @@ def _after_inner_attributes(source: str, code: Sequence[Token], number: int) -> 
             end = code[number].end + 1 if source.startswith("//", code[number].start) else code[number].end
             number += 1
         elif [token.text for token in code[number : number + 3]] == ["#", "!", "["]:
-            number = closing(code, number + 2) + 1
+            number = closing_token(code, number + 2) + 1
             end = code[number - 1].end
         else:
             break
     return min(end, len(source))
 
 
-def closing(code: Sequence[Token], number: int) -> int:
+def closing_token(code: Sequence[RustToken], number: int) -> int:
     """The number of the token that closes the one at `number`; the last one when nothing does."""
     depth = 0
     for place in range(number, len(code)):
-        depth += (code[place].text in OPENING) - (code[place].text in OPENING.values())
+        depth += (code[place].text in BRACKET_PAIRS) - (code[place].text in BRACKET_PAIRS.values())
         if not depth:
             return place
     return len(code) - 1
@@ -463,7 +466,7 @@ class RustTest(NamedTuple):
     ignored: bool = False
 
 
-class Tests(NamedTuple):
+class RustTests(NamedTuple):
     """The tests of a case, as the file of a module that only our harness calls."""
 
     found: tuple[RustTest, ...]
@@ -477,18 +480,18 @@ class Tests(NamedTuple):
     def within(self, module: str, macros_module: str) -> str:
         """The file for an answer in this module, whose macros are in another one, if there are any."""
         macros = f"use super::{macros_module}::*;" if macros_module else ""
-        return self.source.replace(MACROS_PLACE, macros).replace(PLACE, module)
+        return self.source.replace(MACROS_PLACEHOLDER, macros).replace(MODULE_PLACEHOLDER, module)
 
 
-PLACE = "__the_module_of_the_answer__"
-MACROS_PLACE = "__the_macros_of_the_answer__"
-STANDARD_MACROS = (
+MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
+MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
+STANDARD_MACRO_NAMES = (
     "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic todo unimplemented unreachable "
     "vec format format_args matches print println eprint eprintln dbg write writeln concat stringify line column file "
     "cfg env option_env module_path compile_error thread_local include include_str include_bytes"
 )
-MACROS = tuple(STANDARD_MACROS.split())
-PRELUDE = {
+STD_MACROS = tuple(STANDARD_MACRO_NAMES.split())
+PRELUDE_PATHS = {
     "Option": "option::Option",
     "Some": "option::Option::Some",
     "None": "option::Option::None",
@@ -501,14 +504,14 @@ PRELUDE = {
 """What tests take for granted and `use super::*` could bring in another meaning for."""
 
 
-def tests_in(source: str, expected: Collection[str]) -> Tests:
+def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     """The tests in a source; names in `expected` are the answer's to define, whatever else they mean."""
-    code = tokens(source)
+    code = rust_tokens(source)
     texts = [token.text for token in code]
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
-    meant = _meant(set(texts), called, _named_by_itself(code) | set(expected))
+    meant = _standard_imports(set(texts), called, _names_bound_by_tests(code) | set(expected))
     insertions: list[tuple[int, str]] = [
-        (_after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACE} {meant} ")
+        (_after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACEHOLDER} {meant} ")
     ]
     blanks: list[tuple[int, int]] = []
     found: list[RustTest] = []
@@ -524,21 +527,23 @@ def tests_in(source: str, expected: Collection[str]) -> Tests:
             continue
         if texts[number] == "#":
             is_inner = texts[number + 1 : number + 2] == ["!"]
-            end = closing(code, number + 1 + is_inner)
+            end = closing_token(code, number + 1 + is_inner)
             if not is_inner:
                 attributes.append((number, end))
             number = end + 1
             continue
-        item = _item(texts, number)
+        item = _item_keyword_index(texts, number)
         keyword, name = texts[item : item + 1], texts[item + 1 : item + 2]
         marked = {_attribute(texts, start): (start, end) for start, end in attributes}
-        blanks += [(code[start].start, code[end].end) for start, end in attributes if _is_ours(texts, start, end)]
+        blanks += [
+            (code[start].start, code[end].end) for start, end in attributes if _is_harness_attribute(texts, start, end)
+        ]
         attributes = []
         if keyword == ["mod"] and texts[item + 2 : item + 3] == ["{"]:
             if number == item:
                 insertions.append((code[number].start, "pub(crate) "))
             insertions.append((_after_inner_attributes(source, code, item + 3), f" {meant} "))
-            modules.append((name[0], closing(code, item + 2)))
+            modules.append((name[0], closing_token(code, item + 2)))
             number = item + 3
             continue
         if keyword == ["fn"] and name:
@@ -549,35 +554,35 @@ def tests_in(source: str, expected: Collection[str]) -> Tests:
                 if texts[number] != "pub":
                     insertions.append((code[number].start, "pub(crate) "))
                 path = "::".join([*(module for module, _ in modules), name[0]])
-                found.append(RustTest(path, _panics(code, marked.get("should_panic")), "ignore" in marked))
+                found.append(RustTest(path, _expected_panic(code, marked.get("should_panic")), "ignore" in marked))
         number = _after_item(code, item)
     insertions += [
-        (word.end, f"::{PLACE}")
+        (word.end, f"::{MODULE_PLACEHOLDER}")
         for word, mark in pairwise(code)
         if word.text == "crate" and word.kind == "word" and mark.text == "::"
     ]
-    return Tests(tuple(found), unsupported, called, edited(source, insertions, blanks).text)
+    return RustTests(tuple(found), unsupported, called, edited_source(source, insertions, blanks).text)
 
 
-def _item(texts: Sequence[str], number: int) -> int:
+def _item_keyword_index(texts: Sequence[str], number: int) -> int:
     """Where the keyword of an item stands, behind its visibility and qualifiers."""
     if texts[number] == "pub":
         number += 1
         if texts[number : number + 1] == ["("]:
             number = texts.index(")", number) + 1 if ")" in texts[number:] else len(texts)
-    while number < len(texts) and (texts[number] in QUALIFIERS or texts[number].startswith('"')):
+    while number < len(texts) and (texts[number] in ITEM_QUALIFIERS or texts[number].startswith('"')):
         number += 1
     return number
 
 
-def _after_item(code: Sequence[Token], number: int) -> int:
+def _after_item(code: Sequence[RustToken], number: int) -> int:
     """The number of the token behind an item: behind its `;` or its block."""
     while number < len(code):
         text = code[number].text
         if text == ";":
             return number + 1
-        if text in OPENING:
-            number = closing(code, number)
+        if text in BRACKET_PAIRS:
+            number = closing_token(code, number)
             if text == "{":
                 return number + 1
         number += 1
@@ -594,20 +599,20 @@ def _attribute(texts: Sequence[str], start: int) -> str:
     return "".join(path)
 
 
-def _is_ours(texts: Sequence[str], start: int, end: int) -> bool:
+def _is_harness_attribute(texts: Sequence[str], start: int, end: int) -> bool:
     """Whether an attribute speaks to the harness, not to the compiler."""
     first = texts[start + 2]
     return first in ("test", "should_panic", "ignore") or (first == "cfg" and "test" in texts[start:end])
 
 
-def _panics(code: Sequence[Token], attribute: tuple[int, int] | None) -> str | None:
+def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None) -> str | None:
     if attribute is None:
         return None
     literals = [token.text for token in code[attribute[0] : attribute[1]] if token.kind == "text"]
     return literals[0] if literals else '""'
 
 
-def _named_by_itself(code: Sequence[Token]) -> set[str]:
+def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
     """The names that the tests bring in or define for themselves."""
     names: set[str] = set()
     bringing_in = False
@@ -619,16 +624,16 @@ def _named_by_itself(code: Sequence[Token]) -> set[str]:
             bringing_in = False
         elif token.kind == "word" and (
             bringing_in
-            or before in TYPES | {"fn", "mod", "const", "static"}
+            or before in TYPE_KEYWORDS | {"fn", "mod", "const", "static"}
             or (before == "!" and number > 1 and code[number - 2].text == "macro_rules")
         ):
             names.add(token.text)
     return names
 
 
-def _meant(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
+def _standard_imports(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
     """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
-    paths = [name for name in MACROS if name in called and name not in taken]
-    paths += [path for name, path in PRELUDE.items() if name in used and name not in taken]
+    paths = [name for name in STD_MACROS if name in called and name not in taken]
+    paths += [path for name, path in PRELUDE_PATHS.items() if name in used and name not in taken]
     crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
     return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()

@@ -46,18 +46,18 @@ def toolchain() -> Toolchain:
         raise VerifierError("no Rust compiler here; install one with rustup (https://rustup.rs) or apt install rustc")
     if shutil.which("cc", path=os.defpath) is None:
         raise VerifierError("no linker for Rust here; install a C compiler that is called cc, such as gcc")
-    sysroot = _said([proxy, "--print", "sysroot"])
+    sysroot = _command_output([proxy, "--print", "sysroot"])
     rustc = _program(sysroot, "rustc") or proxy
     clippy = _program(sysroot, "clippy-driver")
-    version = f"rustc {_number(_said([rustc, '-V']))}"
+    version = f"rustc {_version_number(_command_output([rustc, '-V']))}"
     if clippy:
-        version += f", clippy {_number(_said([clippy, '-V']))}"
+        version += f", clippy {_version_number(_command_output([clippy, '-V']))}"
     return Toolchain(
         sysroot=sysroot,
         rustc=rustc,
         clippy=clippy,
         cargo=_program(sysroot, "cargo"),
-        libraries=_said([rustc, "--print", "target-libdir"]),
+        libraries=_command_output([rustc, "--print", "target-libdir"]),
         linker=_fast_linker(),
         version=version,
     )
@@ -76,7 +76,7 @@ def _fast_linker() -> tuple[str, ...]:
     return ()
 
 
-def _said(argv: list[str]) -> str:
+def _command_output(argv: list[str]) -> str:
     try:
         ran = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
@@ -84,6 +84,6 @@ def _said(argv: list[str]) -> str:
     return ran.stdout.strip()
 
 
-def _number(text: str) -> str:
+def _version_number(text: str) -> str:
     found = re.search(r"\d+\.\d+\.\d+\S*", text)
     return found[0] if found else text

@@ -20,46 +20,48 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import Limits, Outcome
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Test
-from steelyard.verifiers.code.join_stub import code_of
+from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
-from steelyard.verifiers.rust.batch import Batches
-from steelyard.verifiers.rust.crate import Compiler
-from steelyard.verifiers.rust.harness import Report, Told, report
+from steelyard.verifiers.rust.batch import BatchQueue
+from steelyard.verifiers.rust.crate import RustCompiler
+from steelyard.verifiers.rust.harness import HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.toolchain import toolchain
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox, Workspace
-    from steelyard.verifiers.rust.crate import Compiled, Piece, Said
+    from steelyard.verifiers.rust.crate import CompilationResult, CompilerMessages, CrateModule
 
 
-MOST = 50
+MAX_ANSWERS_PER_CRATE = 50
 """Answers that are compiled together; more of them hardly make one cheaper."""
-PATIENCE = 20
+BATCH_COMPILE_CPU_SECONDS = 20
 """CPU seconds for compiling answers together; when they need more, each is compiled alone, with a limit of its own."""
 
 
-class Job(NamedTuple):
+class RustJob(NamedTuple):
     """An answer to verify."""
 
     case: Case
-    piece: Piece
+    piece: CrateModule
 
 
-class Rust:
+class RustVerifier:
     """Compiles an answer, asks clippy, and runs its tests, each in a process of its own."""
 
-    at_once = MOST * (os.cpu_count() or 2)
+    at_once = MAX_ANSWERS_PER_CRATE * (os.cpu_count() or 2)
     runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._building = asyncio.Lock()
         """Held while dependencies are built, so that they are built once."""
-        self._batches: Batches[Job, Finding] = Batches(self._together, most=MOST, at_once=os.cpu_count() or 2)
+        self._batches: BatchQueue[RustJob, Finding] = BatchQueue(
+            self._together, most=MAX_ANSWERS_PER_CRATE, at_once=os.cpu_count() or 2
+        )
 
     @cached_property
     def version(self) -> str:
@@ -69,21 +71,21 @@ class Rust:
         toolchain()
         _tests(case)
         if case.dependencies:
-            rust_libraries.sources(case.dependencies)
+            rust_libraries.crate_source_folder(case.dependencies)
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """The crates that an answer may use, as their folders are called."""
-        return rust_libraries.held(case.dependencies) if case.dependencies else ()
+        return rust_libraries.crate_folders(case.dependencies) if case.dependencies else ()
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-        extracted = code_of(case, answer.text)
+        extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
             return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
-        read = rust_source.tokens(extracted.code)
+        read = rust_source.rust_tokens(extracted.code)
         asked = "\n".join([*(message.content for message in case.messages), case.reference, *expected])
-        refused = rust_source.refusal(read, asked, case.tests)
+        refused = rust_source.rust_refusal(read, asked, case.tests)
         if refused:
             finding = Finding(
                 compiled=False,
@@ -93,10 +95,10 @@ class Rust:
                 tampered=refused.reason if refused.tampered else "",
             )
         else:
-            job = Job(case, crate.piece(extracted.code, read, tests))
-            alone = job.piece.module if rust_source.wants_to_be_alone(read) else ""
+            job = RustJob(case, crate.crate_module(extracted.code, read, tests))
+            alone = job.piece.module if rust_source.affects_whole_crate(read) else ""
             finding = await self._batches.done((case.dependencies, alone), job)
-        if silenced := rust_source.silenced(read):
+        if silenced := rust_source.silenced_lints(read):
             note = Diagnostic(
                 level="note", message=f"asks not to be told of {silenced}; warnings are counted as if it had not"
             )
@@ -104,7 +106,7 @@ class Rust:
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
-            missing=_missing(case, rust_source.defined(read)),
+            missing=_missing(case, rust_source.defined_names(read)),
             trust="in-process",
             isolation=self._sandbox.level,
         )
@@ -112,7 +114,7 @@ class Rust:
     async def close(self) -> None:
         """Nothing is kept."""
 
-    async def _together(self, jobs: Sequence[Job]) -> list[Finding | Exception]:
+    async def _together(self, jobs: Sequence[RustJob]) -> list[Finding | Exception]:
         """Judge several answers in one crate, and alone those about which the crate leaves a doubt."""
         found: dict[str, Finding] = {}
         if len(jobs) > 1:
@@ -132,30 +134,30 @@ class Rust:
                 results.append(error)
         return results
 
-    async def _compiler(self, case: Case) -> Compiler:
+    async def _compiler(self, case: Case) -> RustCompiler:
         tools = toolchain()
-        libraries = [await asyncio.to_thread(rust_libraries.harness, tools)]
+        libraries = [await asyncio.to_thread(rust_libraries.compiled_harness, tools)]
         async with self._building:
-            crates = await rust_libraries.dependencies(case.dependencies, tools, self._sandbox)
+            crates = await rust_libraries.compiled_dependencies(case.dependencies, tools, self._sandbox)
         libraries += [crates] if crates else []
-        return Compiler(tools, tuple(libraries))
+        return RustCompiler(tools, tuple(libraries))
 
-    async def _batched(self, jobs: Sequence[Job]) -> tuple[dict[str, Finding], bool]:
+    async def _batched(self, jobs: Sequence[RustJob]) -> tuple[dict[str, Finding], bool]:
         """What is beyond doubt about answers compiled together, by their modules; also whether the compiler broke."""
         compiler = await self._compiler(jobs[0].case)
-        seconds = min(PATIENCE, max(job.case.timeout_secs for job in jobs))
+        seconds = min(BATCH_COMPILE_CPU_SECONDS, max(job.case.timeout_secs for job in jobs))
         found: dict[str, Finding] = {}
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
-            checked, accepted = await _rounds(compiler.check, place, [job.piece for job in jobs], seconds)
+            checked, accepted = await _compile_until_clean(compiler.check, place, [job.piece for job in jobs], seconds)
             if compiler.tools.clippy and not checked.linted:
                 # one of them makes the linter crash, and the others are owed its word
                 return {}, not checked.outcome.limit
             built, fitting = checked, accepted
             if tested := [piece for piece in accepted if piece.tests.found]:
-                built, fitting = await _rounds(compiler.build, place, tested, seconds)
+                built, fitting = await _compile_until_clean(compiler.build, place, tested, seconds)
         by_module = {job.piece.module: job for job in jobs}
         for piece in accepted:
-            finding = _linted(checked, checked.said.get(piece.module, crate.Said()))
+            finding = _lint_finding(checked, checked.said.get(piece.module, crate.CompilerMessages()))
             share = checked.outcome.seconds / len(accepted)
             if not piece.tests.found:
                 found[piece.module] = msgspec.structs.replace(finding, compile_seconds=share)
@@ -169,26 +171,26 @@ class Rust:
                     found[piece.module] = finding
         return found, any(compiled.broke and not compiled.outcome.limit for compiled in (checked, built))
 
-    async def _alone(self, job: Job) -> Finding:
+    async def _alone(self, job: RustJob) -> Finding:
         case, piece = job
         compiler = await self._compiler(case)
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             checked = await compiler.check(place, [piece], case.timeout_secs)
-            said = checked.said.get(piece.module, crate.Said())
+            said = checked.said.get(piece.module, crate.CompilerMessages())
             if said.errors or checked.broke:
-                return _uncompiled(checked, said)
-            finding = _linted(checked, said)
+                return _compiler_failure(checked, said)
+            finding = _lint_finding(checked, said)
             if not piece.tests.found:
                 return finding
             built = await compiler.build(place, [piece], case.timeout_secs)
         finding = msgspec.structs.replace(finding, compile_seconds=checked.outcome.seconds + built.outcome.seconds)
         if not built.program:
-            return _unbuilt(finding, piece, built)
+            return _test_build_failure(finding, piece, built)
         finding, _ = await self._tested(finding, job, compiler, built.program, 0)
         return finding
 
     async def _tested(
-        self, finding: Finding, job: Job, compiler: Compiler, program: bytes, number: int
+        self, finding: Finding, job: RustJob, compiler: RustCompiler, program: bytes, number: int
     ) -> tuple[Finding, bool]:
         """Run the tests of one piece in a folder of its own; also whether the harness came to its end."""
         case, piece = job
@@ -199,30 +201,30 @@ class Rust:
             outcome = await place.run(
                 ["./attempt", str(number), str(seconds)],
                 stdin=secret,
-                limits=Limits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10),
+                limits=ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10),
             )
-        told = report(outcome, secret)
+        told = harness_report(outcome, secret)
         if not told.began:
             raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
-        tests = _judged(piece.tests.found, told, outcome)
+        tests = _outcomes_of_tests(piece.tests.found, told, outcome)
         label, reason = _why(piece.tests.found, told, tests, outcome)
         finding = msgspec.structs.replace(
             finding,
             tests=tuple(tests),
             label=label,
             reason=reason,
-            output=crate.readable(outcome.stderr, piece),
+            output=crate.stable_output(outcome.stderr, piece),
             test_seconds=outcome.seconds,
         )
         return finding, told.finished
 
 
-async def _rounds(
-    compiled_together: Callable[[Workspace, Sequence[Piece], float], Awaitable[Compiled]],
+async def _compile_until_clean(
+    compiled_together: Callable[[Workspace, Sequence[CrateModule], float], Awaitable[CompilationResult]],
     place: Workspace,
-    pieces: Sequence[Piece],
+    pieces: Sequence[CrateModule],
     seconds: float,
-) -> tuple[Compiled, Sequence[Piece]]:
+) -> tuple[CompilationResult, Sequence[CrateModule]]:
     """Compile, leave out what failed, and compile again: the pieces that compile together, none if that is in doubt."""
     while True:
         compiled = await compiled_together(place, pieces, seconds)
@@ -234,16 +236,16 @@ async def _rounds(
 
 
 @cache
-def _read(source: str, expected: tuple[str, ...]) -> rust_source.Tests:
-    return rust_source.tests_in(source, expected)
+def _cached_tests(source: str, expected: tuple[str, ...]) -> rust_source.RustTests:
+    return rust_source.parse_rust_tests(source, expected)
 
 
-def _tests(case: Case) -> rust_source.Tests:
+def _tests(case: Case) -> rust_source.RustTests:
     """The tests of a case; a VerifierError when they cannot be counted."""
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
-        return rust_source.Tests((), "", frozenset(), "")
+        return rust_source.RustTests((), "", frozenset(), "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-    found = _read(case.tests, expected)
+    found = _cached_tests(case.tests, expected)
     if found.unsupported:
         raise VerifierError(f"its tests hold {found.unsupported}; write them out as functions with #[test]")
     if not found.found:
@@ -251,43 +253,47 @@ def _tests(case: Case) -> rust_source.Tests:
     return found
 
 
-def _missing(case: Case, defined: rust_source.Defined) -> tuple[str, ...]:
-    functions = [name for name in case.expectations.expected_functions if _last(name) not in defined.functions]
-    types = [name for name in case.expectations.expected_types if _last(name) not in defined.types]
+def _missing(case: Case, defined: rust_source.DefinedNames) -> tuple[str, ...]:
+    functions = [
+        name for name in case.expectations.expected_functions if _last_path_segment(name) not in defined.functions
+    ]
+    types = [name for name in case.expectations.expected_types if _last_path_segment(name) not in defined.types]
     return (*functions, *types)
 
 
-def _last(name: str) -> str:
+def _last_path_segment(name: str) -> str:
     """A method is looked for by its own name: `push` for `Stack::push`."""
     return name.rpartition("::")[2]
 
 
-def _linted(checked: Compiled, said: Said) -> Finding:
+def _lint_finding(checked: CompilationResult, said: CompilerMessages) -> Finding:
     return Finding(
         compiled=True,
         warnings=len(said.lints) if checked.linted else None,
-        diagnostics=said.lints[: crate.MOST],
+        diagnostics=said.lints[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,
     )
 
 
-def _uncompiled(checked: Compiled, said: Said) -> Finding:
+def _compiler_failure(checked: CompilationResult, said: CompilerMessages) -> Finding:
     """What is true of an answer that the compiler did not accept by itself."""
     finding = Finding(
         compiled=False,
-        diagnostics=(said.errors + said.lints)[: crate.MOST],
+        diagnostics=(said.errors + said.lints)[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,
     )
-    return msgspec.structs.replace(finding, **_compiler_said(checked, said.errors))
+    return msgspec.structs.replace(finding, **_compiler_label_and_reason(checked, said.errors))
 
 
-def _unbuilt(finding: Finding, piece: Piece, built: Compiled) -> Finding:
+def _test_build_failure(finding: Finding, piece: CrateModule, built: CompilationResult) -> Finding:
     """What is true of an answer that compiles, but not together with its tests."""
-    said = built.said.get(piece.module, crate.Said())
-    finding = msgspec.structs.replace(finding, diagnostics=(said.errors + finding.diagnostics)[: crate.MOST])
+    said = built.said.get(piece.module, crate.CompilerMessages())
+    finding = msgspec.structs.replace(
+        finding, diagnostics=(said.errors + finding.diagnostics)[: crate.MAX_DIAGNOSTICS_PER_ANSWER]
+    )
     fits_badly = bool(said.errors) and not built.outcome.limit and all(map(_is_about_tests, said.errors))
     if not fits_badly:
-        return msgspec.structs.replace(finding, compiled=False, **_compiler_said(built, said.errors))
+        return msgspec.structs.replace(finding, compiled=False, **_compiler_label_and_reason(built, said.errors))
     reason = f"the tests do not compile with it: {said.errors[0].message}"
     tests = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
     return msgspec.structs.replace(finding, tests=tests, label="does not fit the tests", reason=reason)
@@ -297,7 +303,7 @@ def _is_about_tests(error: Diagnostic) -> bool:
     return any(span.file == "tests.rs" for span in error.spans)
 
 
-def _compiler_said(compiled: Compiled, errors: Sequence[Diagnostic]) -> dict[str, str]:
+def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Diagnostic]) -> dict[str, str]:
     """Why the compiler gave no result, as a label and a reason."""
     if compiled.outcome.limit:
         return {"label": compiled.outcome.limit, "reason": f"the compiler was stopped at the {compiled.outcome.limit}"}
@@ -306,10 +312,12 @@ def _compiler_said(compiled: Compiled, errors: Sequence[Diagnostic]) -> dict[str
     printed = compiled.outcome.stdout
     if b"memory allocation of" in printed or b"out of memory" in printed:
         return {"label": "memory limit", "reason": "the compiler was stopped at the memory limit"}
-    return {"label": "died", "reason": f"the compiler {_death(compiled.outcome.exit_code)}"}
+    return {"label": "died", "reason": f"the compiler {_process_end_text(compiled.outcome.exit_code)}"}
 
 
-def _judged(tests: Sequence[rust_source.RustTest], told: Report, outcome: Outcome) -> list[Test]:
+def _outcomes_of_tests(
+    tests: Sequence[rust_source.RustTest], told: HarnessReport, outcome: ProcessResult
+) -> list[Test]:
     """Every test that the source holds, whatever the program said it had."""
     judged: list[Test] = []
     number = 0
@@ -320,17 +328,17 @@ def _judged(tests: Sequence[rust_source.RustTest], told: Report, outcome: Outcom
         fact = told.tests.get(number)
         number += 1
         if fact is None:
-            judged.append(Test(name=test.name, outcome="failed", message=_ended(outcome)))
+            judged.append(Test(name=test.name, outcome="failed", message=_harness_end_text(outcome)))
         elif fact.word == "passed":
             judged.append(Test(name=test.name, outcome="passed", seconds=fact.seconds))
         else:
-            message = fact.message if fact.word == "failed" else _end(fact)
+            message = fact.message if fact.word == "failed" else _test_end_text(fact)
             judged.append(Test(name=test.name, outcome="failed", message=message, seconds=fact.seconds))
     return judged
 
 
 def _why(
-    tests: Sequence[rust_source.RustTest], told: Report, judged: Sequence[Test], outcome: Outcome
+    tests: Sequence[rust_source.RustTest], told: HarnessReport, judged: Sequence[Test], outcome: ProcessResult
 ) -> tuple[str, str]:
     """The kind of failure, and the failure in one line."""
     running = [place for place, test in enumerate(tests) if not test.ignored]
@@ -353,17 +361,17 @@ def _why(
     return ("", "") if running else ("no tests", "all tests are ignored")
 
 
-def _end(fact: Told) -> str:
+def _test_end_text(fact: HarnessTestResult) -> str:
     if fact.word == "cpu":
         return "stopped at the cpu limit"
-    return _death(-fact.code if fact.word == "killed" else fact.code)
+    return _process_end_text(-fact.code if fact.word == "killed" else fact.code)
 
 
-def _ended(outcome: Outcome) -> str:
-    return f"stopped at the {outcome.limit}" if outcome.limit else _death(outcome.exit_code)
+def _harness_end_text(outcome: ProcessResult) -> str:
+    return f"stopped at the {outcome.limit}" if outcome.limit else _process_end_text(outcome.exit_code)
 
 
-def _death(exit_code: int) -> str:
+def _process_end_text(exit_code: int) -> str:
     if exit_code < 0:
         return f"died before the verdict, by signal {-exit_code}"
     return f"died before the verdict, with exit code {exit_code}"

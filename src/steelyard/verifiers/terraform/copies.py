@@ -16,22 +16,30 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import VerifierError
 from steelyard.records import digest
-from steelyard.verifiers.terraform.program import PLUGINS
-from steelyard.verifiers.terraform.tree import LOCK, MANIFEST, Needs, Tree, needs, provider, version
+from steelyard.verifiers.terraform.program import PLUGIN_FOLDER_VARIABLES
+from steelyard.verifiers.terraform.tree import (
+    DEPENDENCY_LOCK_FILE,
+    MODULES_MANIFEST_FILE,
+    InstallRequirements,
+    ModuleSnapshot,
+    install_requirements,
+    short_provider_address,
+    version_files,
+)
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox, Workspace
-    from steelyard.verifiers.terraform.diagnostics import Said
-    from steelyard.verifiers.terraform.program import Answered, Program
+    from steelyard.verifiers.terraform.diagnostics import ValidateOutput
+    from steelyard.verifiers.terraform.program import TerraformProgram, TimedValidateOutput
 
-TREE = "tree"
+COPY_REPOSITORY_FOLDER = "tree"
 """The folder in a workspace that holds the repository."""
-AT_A_TIME = 500
+COPY_BATCH_FILES = 500
 """Files that are written in one go."""
-LINKS = 'while [ "$#" -gt 1 ]; do mkdir -p "$(dirname "$1")" && ln -s "$2" "$1" || exit 1; shift 2; done'
-FRESH = f'cd -- "$1" && rm -rf .terraform/providers .terraform/plugins {LOCK}'
+LINK_PACKAGES_SCRIPT = 'while [ "$#" -gt 1 ]; do mkdir -p "$(dirname "$1")" && ln -s "$2" "$1" || exit 1; shift 2; done'
+RESET_INIT_SCRIPT = f'cd -- "$1" && rm -rf .terraform/providers .terraform/plugins {DEPENDENCY_LOCK_FILE}'
 """Takes back what an `init` for another version installed."""
-NO_PLUGINS = frozenset(
+MISSING_PLUGIN_SUMMARIES = frozenset(
     {
         "Could not load plugin",
         "Could not satisfy plugin requirements",
@@ -45,25 +53,29 @@ NO_PLUGINS = frozenset(
     }
 )
 """What validate says when it could not look, because of a provider: none of these speaks of the configuration."""
-PROVIDER = re.compile(r'^.*?\bprovider "?(?P<address>(?:[^\s"/]+/)?[\w-]+/[\w-]+).*?$', re.MULTILINE)
+PROVIDER_LINE = re.compile(r'^.*?\bprovider "?(?P<address>(?:[^\s"/]+/)?[\w-]+/[\w-]+).*?$', re.MULTILINE)
 """A line that names a provider by its address."""
-ABSENT = re.compile(r"no (?:such )?file ")
-NO_MODULE = frozenset({"Module not installed", "Module source has changed", "Module version requirements have changed"})
+MISSING_FILE_DETAIL = re.compile(r"no (?:such )?file ")
+MISSING_MODULE_SUMMARIES = frozenset(
+    {"Module not installed", "Module source has changed", "Module version requirements have changed"}
+)
 
 
-class Copies:
+class ModuleCopyPool:
     """Private copies of a module, as many as are asked for at a time; whoever is done with the module closes them."""
 
-    def __init__(self, tree: Tree, sandbox: Sandbox, program: Program, *, seconds: float = 60) -> None:
+    def __init__(
+        self, tree: ModuleSnapshot, sandbox: Sandbox, program: TerraformProgram, *, seconds: float = 60
+    ) -> None:
         self._tree = tree
         self._sandbox = sandbox
         self._program = program
         self._seconds = seconds
-        self._needed = needs(tree)
-        self._idle: list[_Copy] = []
-        self._answers: dict[str, asyncio.Task[Answered]] = {}
+        self._needed = install_requirements(tree)
+        self._idle: list[_ModuleCopy] = []
+        self._answers: dict[str, asyncio.Task[TimedValidateOutput]] = {}
 
-    async def validated(self, changed: Mapping[str, str] = {}) -> Answered:
+    async def validated(self, changed: Mapping[str, str] = {}) -> TimedValidateOutput:
         """What validate says once these files, named as it names them, hold this; a VerifierError when it is not clear.
 
         A version that was validated before is not validated again.
@@ -88,10 +100,10 @@ class Copies:
         await asyncio.gather(*under_way, return_exceptions=True)
         await self.release()
 
-    async def _validated(self, changed: dict[str, str]) -> Answered:
-        own = version(self._tree, changed)
-        needed = needs(self._tree, own)
-        copy = self._idle.pop() if self._idle else await _Copy.made(self._tree, self._sandbox, self._program)
+    async def _validated(self, changed: dict[str, str]) -> TimedValidateOutput:
+        own = version_files(self._tree, changed)
+        needed = install_requirements(self._tree, own)
+        copy = self._idle.pop() if self._idle else await _ModuleCopy.made(self._tree, self._sandbox, self._program)
         try:
             answered = await copy.validated(own, needed, self._seconds)
         except BaseException:
@@ -101,20 +113,20 @@ class Copies:
         self._check(answered.said, needed, copy.problem)
         return answered
 
-    def _check(self, said: Said, needed: Needs, problem: str) -> None:
+    def _check(self, said: ValidateOutput, needed: InstallRequirements, problem: str) -> None:
         """Raise where validate could not look for want of something that is not the version's own mistake."""
         absent = needed.absent & self._needed.absent if self._tree.is_complete else needed.absent
         for diagnosis in said.diagnostics:
-            if diagnosis.summary in NO_PLUGINS and not self._asks_too_much(problem or diagnosis.detail):
-                told = PROVIDER.search(diagnosis.detail)
+            if diagnosis.summary in MISSING_PLUGIN_SUMMARIES and not self._asks_too_much(problem or diagnosis.detail):
+                told = PROVIDER_LINE.search(diagnosis.detail)
                 reason = problem[:300] or (told[0].strip(" -") if told else diagnosis.summary)
                 raise VerifierError(f"{self._where}: no answer without its providers: {reason}; {self._way_out}")
-            if diagnosis.summary in NO_MODULE and absent:
+            if diagnosis.summary in MISSING_MODULE_SUMMARIES and absent:
                 listed = ", ".join(sorted(absent))
                 raise VerifierError(
                     f"{self._where}: no answer without modules from elsewhere: {listed}; {self._way_out}"
                 )
-            for path in self._tree.left_out if ABSENT.search(diagnosis.detail) else ():
+            for path in self._tree.left_out if MISSING_FILE_DETAIL.search(diagnosis.detail) else ():
                 if posixpath.basename(path) in diagnosis.detail:
                     raise VerifierError(
                         f"{self._where}: {path} was not copied: it is too large, or a link to elsewhere"
@@ -122,7 +134,7 @@ class Copies:
 
     def _asks_too_much(self, complaint: str) -> bool:
         """Whether the providers that are missing are none of the module's own."""
-        missing = {provider(told["address"]) for told in PROVIDER.finditer(complaint)}
+        missing = {short_provider_address(told["address"]) for told in PROVIDER_LINE.finditer(complaint)}
         return self._tree.is_complete and bool(missing) and missing.isdisjoint(self._needed.providers)
 
     @property
@@ -134,18 +146,18 @@ class Copies:
         name = self._program.version.partition(" ")[0]
         if self._sandbox.level not in ("full", "bubblewrap"):
             return f"plugins run only where isolation is full or bubblewrap, and here it is {self._sandbox.level}"
-        return f"run {name} init -backend=false in its folder once, or name a folder of plugins in {PLUGINS[0]}"
+        return f"run {name} init -backend=false in its folder once, or name a folder of plugins in {PLUGIN_FOLDER_VARIABLES[0]}"
 
 
-class _Copy:
+class _ModuleCopy:
     """One copy of a module in a workspace of its own."""
 
-    def __init__(self, tree: Tree, program: Program, place: Workspace, held: AsyncExitStack) -> None:
+    def __init__(self, tree: ModuleSnapshot, program: TerraformProgram, place: Workspace, held: AsyncExitStack) -> None:
         self._tree = tree
         self._program = program
         self._place = place
         self._held = held
-        self._folder = posixpath.normpath(f"{TREE}/{tree.folder}")
+        self._folder = posixpath.normpath(f"{COPY_REPOSITORY_FOLDER}/{tree.folder}")
         self._own: dict[str, bytes] = {}
         """The files that are otherwise than in the module itself."""
         self._installed_for: frozenset[str] = frozenset()
@@ -153,7 +165,7 @@ class _Copy:
         """Why providers could not be installed."""
 
     @classmethod
-    async def made(cls, tree: Tree, sandbox: Sandbox, program: Program) -> _Copy:
+    async def made(cls, tree: ModuleSnapshot, sandbox: Sandbox, program: TerraformProgram) -> _ModuleCopy:
         """A copy with everything in it that does not change."""
         async with AsyncExitStack() as held:
             readable = (*program.readable, *sorted(set(tree.packages.values())))
@@ -174,19 +186,28 @@ class _Copy:
 
     async def _fill(self) -> None:
         files = list(self._tree.files.items())
-        for first in range(0, len(files), AT_A_TIME):
-            await self._place.write({f"{TREE}/{path}": content for path, content in files[first : first + AT_A_TIME]})
+        for first in range(0, len(files), COPY_BATCH_FILES):
+            await self._place.write(
+                {
+                    f"{COPY_REPOSITORY_FOLDER}/{path}": content
+                    for path, content in files[first : first + COPY_BATCH_FILES]
+                }
+            )
         if self._tree.packages:
             links = [word for link in self._tree.packages.items() for word in (f"{self._folder}/{link[0]}", link[1])]
-            await self._do(LINKS, *links)
+            await self._do(LINK_PACKAGES_SCRIPT, *links)
 
-    async def validated(self, own: Mapping[str, bytes], needed: Needs, seconds: float) -> Answered:
+    async def validated(
+        self, own: Mapping[str, bytes], needed: InstallRequirements, seconds: float
+    ) -> TimedValidateOutput:
         """What validate says of a version that has these files of its own."""
-        await self._become({**own, self._tree.path(MANIFEST): needed.manifest})
+        await self._become({**own, self._tree.path(MODULES_MANIFEST_FILE): needed.manifest})
         if self._program.plugins and not self._tree.packages and needed.settled != self._installed_for:
-            await self._do(FRESH, self._folder)
-            lock = self._tree.path(LOCK)
-            await self._place.write({f"{TREE}/{lock}": self._tree.files[lock]} if lock in self._tree.files else {})
+            await self._do(RESET_INIT_SCRIPT, self._folder)
+            lock = self._tree.path(DEPENDENCY_LOCK_FILE)
+            await self._place.write(
+                {f"{COPY_REPOSITORY_FOLDER}/{lock}": self._tree.files[lock]} if lock in self._tree.files else {}
+            )
             self._installed_for = needed.settled
             self.problem = await self._program.init(self._place, self._folder, seconds)
         with_plugins = bool(self._program.plugins or self._tree.packages)
@@ -198,11 +219,15 @@ class _Copy:
         fresh = {path: content for path, content in wanted.items() if self._own.get(path) != content}
         files = self._tree.files
         back = {path: files[path] for path in stale if path not in wanted and path in files}
-        replaced = [f"{TREE}/{path}" for path in {*stale, *fresh} if path in self._own or path in files]
+        replaced = [
+            f"{COPY_REPOSITORY_FOLDER}/{path}" for path in {*stale, *fresh} if path in self._own or path in files
+        ]
         if replaced:
             # a file that is written over is put aside, and would lie in the way of whoever lists the folder
             await self._do('rm -f -- "$@"', *sorted(replaced))
-        await self._place.write({f"{TREE}/{path}": content for path, content in {**back, **fresh}.items()})
+        await self._place.write(
+            {f"{COPY_REPOSITORY_FOLDER}/{path}": content for path, content in {**back, **fresh}.items()}
+        )
         self._own = wanted
 
     async def _do(self, script: str, *arguments: str) -> None:

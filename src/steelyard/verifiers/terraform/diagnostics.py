@@ -10,21 +10,21 @@ import msgspec
 
 from steelyard.records import Diagnostic, Record, Span
 
-LONGEST = 16 << 20
+MAX_VALIDATE_OUTPUT_BYTES = 16 << 20
 """Bytes of an answer; a thousand diagnostics take less than one million."""
-MOST = 10_000
+MAX_VALIDATE_DIAGNOSTICS = 10_000
 """Diagnostics."""
-LONGEST_MESSAGE = 2000
+MAX_TERRAFORM_MESSAGE_CHARACTERS = 2000
 """Characters of a diagnostic that are stored."""
-FORMATS = ("0", "1")
+VALIDATE_FORMAT_MAJOR_VERSIONS = ("0", "1")
 """Major versions of the format; before 0.15 none is given."""
 
 
-class Unreadable(ValueError):
+class UnreadableValidateOutput(ValueError):
     """The output is no answer of `terraform validate -json`."""
 
 
-class Diagnosis(Record, frozen=True, kw_only=True):
+class TerraformDiagnostic(Record, frozen=True, kw_only=True):
     """One thing that Terraform says about a module."""
 
     severity: str
@@ -42,14 +42,14 @@ class Diagnosis(Record, frozen=True, kw_only=True):
     """Lines and columns count from 1; the last column is the one behind the end."""
 
 
-class Said(NamedTuple):
+class ValidateOutput(NamedTuple):
     """The answer of one validation."""
 
     valid: bool
-    diagnostics: tuple[Diagnosis, ...]
+    diagnostics: tuple[TerraformDiagnostic, ...]
 
     @property
-    def errors(self) -> tuple[Diagnosis, ...]:
+    def errors(self) -> tuple[TerraformDiagnostic, ...]:
         """The diagnostics that make a module invalid."""
         return tuple(diagnosis for diagnosis in self.diagnostics if diagnosis.severity == "error")
 
@@ -57,79 +57,83 @@ class Said(NamedTuple):
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
 
-class _Place(msgspec.Struct):
+class _ValidatePosition(msgspec.Struct):
     line: _Count
     column: _Count
 
 
-class _Range(msgspec.Struct):
+class _ValidateRange(msgspec.Struct):
     filename: str
-    start: _Place
-    end: _Place
+    start: _ValidatePosition
+    end: _ValidatePosition
 
 
-class _Entry(msgspec.Struct):
+class _ValidateDiagnostic(msgspec.Struct):
     severity: Literal["error", "warning"]
     summary: str
     detail: str = ""
     address: str = ""
-    range: _Range | None = None
+    range: _ValidateRange | None = None
 
 
-class _Answer(msgspec.Struct):
+class _ValidateJson(msgspec.Struct):
     valid: bool
     error_count: _Count
     warning_count: _Count
-    diagnostics: list[_Entry]
+    diagnostics: list[_ValidateDiagnostic]
     format_version: str = ""
 
 
-def said(stdout: bytes) -> Said:
+def parse_validate_output(stdout: bytes) -> ValidateOutput:
     """The answer that a validation printed, in a fixed order; raises Unreadable for anything else."""
-    if len(stdout) > LONGEST:
-        raise Unreadable(f"more than {LONGEST >> 20} MB of output")
+    if len(stdout) > MAX_VALIDATE_OUTPUT_BYTES:
+        raise UnreadableValidateOutput(f"more than {MAX_VALIDATE_OUTPUT_BYTES >> 20} MB of output")
     try:
         # 0.13 marks its output for the parent process, which under TF_FORK=0 is not there to take the mark off
-        answer = msgspec.json.decode(stdout.removeprefix(b"o:"), type=_Answer)
+        answer = msgspec.json.decode(stdout.removeprefix(b"o:"), type=_ValidateJson)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(f"no answer of terraform validate -json: {error}") from error
-    if answer.format_version and answer.format_version.partition(".")[0] not in FORMATS:
-        raise Unreadable(f"the answer has the format {answer.format_version[:20]}; known are {', '.join(FORMATS)}")
-    if len(answer.diagnostics) > MOST:
-        raise Unreadable(f"more than {MOST} diagnostics")
+        raise UnreadableValidateOutput(f"no answer of terraform validate -json: {error}") from error
+    if answer.format_version and answer.format_version.partition(".")[0] not in VALIDATE_FORMAT_MAJOR_VERSIONS:
+        raise UnreadableValidateOutput(
+            f"the answer has the format {answer.format_version[:20]}; known are {', '.join(VALIDATE_FORMAT_MAJOR_VERSIONS)}"
+        )
+    if len(answer.diagnostics) > MAX_VALIDATE_DIAGNOSTICS:
+        raise UnreadableValidateOutput(f"more than {MAX_VALIDATE_DIAGNOSTICS} diagnostics")
     counts: Counter[str] = Counter(entry.severity for entry in answer.diagnostics)
     for word, claimed in (("error", answer.error_count), ("warning", answer.warning_count)):
         if claimed != counts[word]:
-            raise Unreadable(f"the answer counts {claimed} {word}s but lists {counts[word]}")
+            raise UnreadableValidateOutput(f"the answer counts {claimed} {word}s but lists {counts[word]}")
     if answer.valid == bool(answer.error_count):
-        raise Unreadable(f"the answer says valid = {str(answer.valid).lower()} with {answer.error_count} errors")
+        raise UnreadableValidateOutput(
+            f"the answer says valid = {str(answer.valid).lower()} with {answer.error_count} errors"
+        )
     # Terraform looks at many things at once, and speaks of them as it is done with them
-    return Said(answer.valid, tuple(sorted(map(_diagnosis, answer.diagnostics), key=_order)))
+    return ValidateOutput(answer.valid, tuple(sorted(map(_terraform_diagnostic, answer.diagnostics), key=_order)))
 
 
-def settled(summary: str) -> str:
+def canonical_summary(summary: str) -> str:
     """A summary in which nothing is left to chance: Terraform begins a cycle at any of its members.
 
-    >>> settled("Cycle: local.b (expand), local.a (expand)")
+    >>> canonical_summary("Cycle: local.b (expand), local.a (expand)")
     'Cycle: local.a (expand), local.b (expand)'
     """
     head, cycle, members = summary.partition("Cycle: ")
     return f"{cycle}{', '.join(sorted(members.split(', ')))}" if cycle and not head else summary
 
 
-def _order(diagnosis: Diagnosis) -> tuple[str, int, int, str, str, str]:
+def _order(diagnosis: TerraformDiagnostic) -> tuple[str, int, int, str, str, str]:
     place = diagnosis.file, diagnosis.line_start or 0, diagnosis.column_start or 0
     return *place, diagnosis.severity, diagnosis.summary, diagnosis.detail
 
 
-def _diagnosis(entry: _Entry) -> Diagnosis:
+def _terraform_diagnostic(entry: _ValidateDiagnostic) -> TerraformDiagnostic:
     place = entry.range
     file = posixpath.normpath(place.filename.replace("\\", "/")) if place and place.filename else ""
     start, end = (place.start, place.end) if place else (None, None)
     # a diagnostic about a whole file comes with lines and columns of zero
-    return Diagnosis(
+    return TerraformDiagnostic(
         severity=entry.severity,
-        summary=settled(entry.summary),
+        summary=canonical_summary(entry.summary),
         detail=entry.detail,
         address=entry.address,
         file=file,
@@ -140,7 +144,7 @@ def _diagnosis(entry: _Entry) -> Diagnosis:
     )
 
 
-def diagnostic(diagnosis: Diagnosis) -> Diagnostic:
+def stored_diagnostic(diagnosis: TerraformDiagnostic) -> Diagnostic:
     """The same for storage beside what other compilers say, cut to a bounded length."""
     spans: tuple[Span, ...] = ()
     if diagnosis.line_start is not None and diagnosis.line_end is not None:
@@ -154,4 +158,4 @@ def diagnostic(diagnosis: Diagnosis) -> Diagnostic:
             ),
         )
     message = f"{diagnosis.summary}: {diagnosis.detail}" if diagnosis.detail else diagnosis.summary
-    return Diagnostic(level=diagnosis.severity, message=message[:LONGEST_MESSAGE], spans=spans)
+    return Diagnostic(level=diagnosis.severity, message=message[:MAX_TERRAFORM_MESSAGE_CHARACTERS], spans=spans)

@@ -23,31 +23,31 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from steelyard.records import Record, Target
-from steelyard.verifiers.terraform.diagnostics import Diagnosis, Said, settled
-from steelyard.verifiers.terraform.module import Home, Module
-from steelyard.verifiers.terraform.stages import hiding
+from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, canonical_summary
+from steelyard.verifiers.terraform.module import ModuleSources, TerraformLocation
+from steelyard.verifiers.terraform.stages import hiding_error
 
 SAME_BLOCK, SAME_FILE, SAME_MODULE, ELSEWHERE = "same block", "same file", "same module", "elsewhere"
-ABOUT_NAME = re.compile(
+BLOCK_NAME_ERROR = re.compile(
     r"Extraneous label|Invalid (.* name|data source|ephemeral resource|resource type)$|Missing \S+ for |Unsupported block type$"
 )
-HEADER = re.compile(r"(resource|data|module|variable|output|provider|locals|terraform)\b")
-SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,200}\?")
-SHARED = ("locals", "terraform")
+BLOCK_HEADER_START = re.compile(r"(resource|data|module|variable|output|provider|locals|terraform)\b")
+NAME_SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,200}\?")
+REPEATABLE_ADDRESSES = ("locals", "terraform")
 """Addresses that several blocks may have."""
-CYCLE = "Cycle: "
+CYCLE_PREFIX = "Cycle: "
 
 
-class Introduced(Record, frozen=True, kw_only=True):
+class IntroducedError(Record, frozen=True, kw_only=True):
     """An error that the original does not have."""
 
-    diagnosis: Diagnosis
+    diagnosis: TerraformDiagnostic
     scope: str
     """How far from the target: `same block`, `same file`, `same module` (another file of the folder) or `elsewhere`
     (another folder, or no file at all)."""
 
 
-class Levels(Record, frozen=True, kw_only=True):
+class RepairLevels(Record, frozen=True, kw_only=True):
     """How successful one repair is; warnings count as errors nowhere.
 
     Whatever speaks of the target is None where there is none, or where the original does not show it.
@@ -63,7 +63,7 @@ class Levels(Record, frozen=True, kw_only=True):
     """Fixed, and no new error at all."""
     reason: str = ""
     """Why the target does not count as fixed."""
-    introduced: tuple[Introduced, ...] = ()
+    introduced: tuple[IntroducedError, ...] = ()
     """The new errors."""
     line_is_clean: bool | None = None
     """No error stands on the lines that took the place of the target's, and none may be hidden there."""
@@ -87,30 +87,30 @@ class Levels(Record, frozen=True, kw_only=True):
     """Those of them that it does not have."""
 
 
-def levels(
-    before: Said,
-    after: Said,
+def repair_levels(
+    before: ValidateOutput,
+    after: ValidateOutput,
     *,
     target: Target | None,
     sources_before: Mapping[str, str],
     sources_after: Mapping[str, str],
-) -> Levels:
+) -> RepairLevels:
     """How successful a repair is, from what was said of the original and of the repaired module.
 
     The sources are the files of the module, and of the modules it calls, by their paths from the validated folder.
     """
-    old, new = Module(sources_before), Module(sources_after)
-    errors = _compared(before.errors, after.errors, old, new)
-    targets = _spoken_of(target, before) if target else []
-    home = old.home(targets[0] if targets else _place(target))
+    old, new = ModuleSources(sources_before), ModuleSources(sources_after)
+    errors = _errors_marked_new(before.errors, after.errors, old, new)
+    targets = _diagnostics_of_target(target, before) if target else []
+    home = old.home(targets[0] if targets else _target_placeholder(target))
     block = _block_now(targets[0], home, old, new) if targets else home.block
     scopes = [_scope(new.home(error), home._replace(block=block)) for error, _ in errors]
     introduced = tuple(
-        Introduced(diagnosis=error, scope=scope)
+        IntroducedError(diagnosis=error, scope=scope)
         for (error, is_new), scope in zip(errors, scopes, strict=True)
         if is_new
     )
-    found = Levels(
+    found = RepairLevels(
         plausible=after.valid,
         introduced=introduced,
         module_total_errors=len(errors),
@@ -131,9 +131,9 @@ def levels(
     )
     if not targets:
         return msgspec.structs.replace(found, reason="the original does not show the target")
-    hider = next(filter(None, (hiding(one, old, new, errors) for one in targets)), None)
+    hider = next(filter(None, (hiding_error(one, old, new, errors) for one in targets)), None)
     name = home.name if block == home.block else block
-    here = [said_here for one in targets for said_here in _on_lines_of(one, name, after, old, new)]
+    here = [said_here for one in targets for said_here in _diagnostics_on_target_lines(one, name, after, old, new)]
     is_said_here = any(_complaint(one) == _complaint(targets[0]) for one in here)
     is_gone = all(_is_gone(one, before, after, old, new) for one in targets)
     if not is_gone or (block != home.block and is_said_here):
@@ -141,7 +141,7 @@ def levels(
     elif hider is not None:
         reason = f'"{hider.summary}" may hide the target'
     else:
-        reason = next(filter(None, (_loss(one, old, new) for one in targets)), "")
+        reason = next(filter(None, (_lost_part(one, old, new) for one in targets)), "")
     return msgspec.structs.replace(
         found,
         fixed=not reason,
@@ -156,18 +156,24 @@ def levels(
 # ---- places
 
 
-def _place(target: Target | None) -> Diagnosis:
+def _target_placeholder(target: Target | None) -> TerraformDiagnostic:
     """Where a target stands that the original does not show; nowhere when there is none."""
     if target is None or not target.file:
-        return Diagnosis(severity="", summary="")
-    return Diagnosis(severity="", summary="", file=posixpath.normpath(target.file), line_start=target.line_start)
+        return TerraformDiagnostic(severity="", summary="")
+    return TerraformDiagnostic(
+        severity="", summary="", file=posixpath.normpath(target.file), line_start=target.line_start
+    )
 
 
-def _scope(home: Home, target: Home) -> str:
+def _scope(home: TerraformLocation, target: TerraformLocation) -> str:
     """How far from the target something stands."""
     if not home.file or home.directory != target.directory:
         return ELSEWHERE
-    if target.block and home.block == target.block and (home.block not in SHARED or home.file == target.file):
+    if (
+        target.block
+        and home.block == target.block
+        and (home.block not in REPEATABLE_ADDRESSES or home.file == target.file)
+    ):
         return SAME_BLOCK
     return SAME_FILE if home.file == target.file else SAME_MODULE
 
@@ -184,7 +190,7 @@ def _lines_now(line_start: int, line_end: int, old: list[str], new: list[str]) -
     return moved(line_start, above + 1), moved(line_end, len(new) - below)
 
 
-def _block_now(target: Diagnosis, home: Home, old: Module, new: Module) -> str:
+def _block_now(target: TerraformDiagnostic, home: TerraformLocation, old: ModuleSources, new: ModuleSources) -> str:
     """The address of the target's block after the repair, which may change if something was wrong with its header."""
     was, now = old.definitions(home.directory), new.definitions(home.directory)
     if home.block in now or not (_is_about_name(target, home) or _is_header(target, home, old)):
@@ -195,17 +201,19 @@ def _block_now(target: Diagnosis, home: Home, old: Module, new: Module) -> str:
     return next(iter(alike or added), home.block)
 
 
-def _is_about_name(target: Diagnosis, home: Home) -> bool:
+def _is_about_name(target: TerraformDiagnostic, home: TerraformLocation) -> bool:
     """Whether there is something wrong with the header of a block."""
-    return ABOUT_NAME.match(target.summary) is not None and home.block != "" and not home.item
+    return BLOCK_NAME_ERROR.match(target.summary) is not None and home.block != "" and not home.item
 
 
-def _is_header(target: Diagnosis, home: Home, module: Module) -> bool:
+def _is_header(target: TerraformDiagnostic, home: TerraformLocation, module: ModuleSources) -> bool:
     """Whether a target stands on the header of what could not be made out as a block."""
-    return not home.block and HEADER.match(_line(target, module)) is not None
+    return not home.block and BLOCK_HEADER_START.match(_line(target, module)) is not None
 
 
-def _on_lines_of(target: Diagnosis, name: str, after: Said, old: Module, new: Module) -> list[Diagnosis]:
+def _diagnostics_on_target_lines(
+    target: TerraformDiagnostic, name: str, after: ValidateOutput, old: ModuleSources, new: ModuleSources
+) -> list[TerraformDiagnostic]:
     """What is said of the lines that took the place of the target's, as far as they belong to what bears its name now.
 
     For a target without lines this is what has none either.
@@ -219,7 +227,7 @@ def _on_lines_of(target: Diagnosis, name: str, after: Said, old: Module, new: Mo
     return [one for one in here if not is_there or new.home(one).name == name]
 
 
-def _overlaps(diagnosis: Diagnosis, line_start: int, line_end: int) -> bool:
+def _overlaps(diagnosis: TerraformDiagnostic, line_start: int, line_end: int) -> bool:
     if diagnosis.line_start is None or diagnosis.line_end is None:
         return not diagnosis.file
     return diagnosis.line_start <= line_end and line_start <= diagnosis.line_end
@@ -228,28 +236,28 @@ def _overlaps(diagnosis: Diagnosis, line_start: int, line_end: int) -> bool:
 # ---- which diagnostic is which
 
 
-def _words(text: str) -> str:
+def _case_and_space_folded(text: str) -> str:
     """A text without regard to blanks and case."""
     return " ".join(text.lower().split())
 
 
-def _detail(diagnosis: Diagnosis | Target) -> str:
+def _detail(diagnosis: TerraformDiagnostic | Target) -> str:
     """The detail without what was perhaps meant: of several names that are equally near Terraform takes any."""
-    return _words(SUGGESTION.sub("", diagnosis.detail))
+    return _case_and_space_folded(NAME_SUGGESTION.sub("", diagnosis.detail))
 
 
-def _complaint(diagnosis: Diagnosis | Target) -> tuple[str, str]:
+def _complaint(diagnosis: TerraformDiagnostic | Target) -> tuple[str, str]:
     """What is complained of, wherever it is."""
-    return diagnosis.severity, _words(settled(diagnosis.summary))
+    return diagnosis.severity, _case_and_space_folded(canonical_summary(diagnosis.summary))
 
 
-def _key(diagnosis: Diagnosis, module: Module) -> tuple[str, ...]:
+def _key(diagnosis: TerraformDiagnostic, module: ModuleSources) -> tuple[str, ...]:
     """What a diagnostic is recognised by."""
     home = module.home(diagnosis)
     return home.directory, home.name or f"in {home.file}", *_complaint(diagnosis)
 
 
-def _spoken_of(target: Target, said: Said) -> list[Diagnosis]:
+def _diagnostics_of_target(target: Target, said: ValidateOutput) -> list[TerraformDiagnostic]:
     """The diagnostics that a target speaks of: those on its very lines, else those on some of them."""
     file = posixpath.normpath(target.file) if target.file else ""
     found = [
@@ -264,17 +272,17 @@ def _spoken_of(target: Target, said: Said) -> list[Diagnosis]:
     return [diagnosis for diagnosis in found if (diagnosis.line_start, diagnosis.line_end) == lines] or found
 
 
-def _compared(
-    before: Iterable[Diagnosis], after: Iterable[Diagnosis], old: Module, new: Module
-) -> list[tuple[Diagnosis, bool]]:
+def _errors_marked_new(
+    before: Iterable[TerraformDiagnostic], after: Iterable[TerraformDiagnostic], old: ModuleSources, new: ModuleSources
+) -> list[tuple[TerraformDiagnostic, bool]]:
     """What was said after the repair, each with whether it is new."""
     details: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    groups: dict[tuple[str, ...], list[Diagnosis]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[TerraformDiagnostic]] = defaultdict(list)
     for diagnosis in before:
         details[_key(diagnosis, old)][_detail(diagnosis)] += 1
     for diagnosis in after:
         groups[_key(diagnosis, new)].append(diagnosis)
-    found: list[tuple[Diagnosis, bool]] = []
+    found: list[tuple[TerraformDiagnostic, bool]] = []
     for key, group in groups.items():
         left = details[key]
         if left.total() == 1 and all(_detail(one) not in left for one in group):
@@ -287,7 +295,9 @@ def _compared(
     return found
 
 
-def _is_gone(target: Diagnosis, before: Said, after: Said, old: Module, new: Module) -> bool:
+def _is_gone(
+    target: TerraformDiagnostic, before: ValidateOutput, after: ValidateOutput, old: ModuleSources, new: ModuleSources
+) -> bool:
     """Whether none is left of the diagnostics that cannot be told from the target."""
     key = _key(target, old)
     was = [one for one in before.diagnostics if _key(one, old) == key]
@@ -300,21 +310,21 @@ def _is_gone(target: Diagnosis, before: Said, after: Said, old: Module, new: Mod
     return Counter(_line(one, new) for one in left if _detail(one) == detail) <= others
 
 
-def _line(diagnosis: Diagnosis, module: Module) -> str:
+def _line(diagnosis: TerraformDiagnostic, module: ModuleSources) -> str:
     """The text of the line that a diagnostic begins on."""
     line = diagnosis.line_start
-    return _words(module.text(diagnosis.file, line, line)) if line else ""
+    return _case_and_space_folded(module.text(diagnosis.file, line, line)) if line else ""
 
 
 # ---- what may not be lost
 
 
-def _loss(target: Diagnosis, old: Module, new: Module) -> str:
+def _lost_part(target: TerraformDiagnostic, old: ModuleSources, new: ModuleSources) -> str:
     """What a repair lost instead of mending it; empty when nothing."""
     home = old.home(target)
     was, now = old.definitions(home.directory), new.definitions(home.directory)
-    if target.summary.startswith(CYCLE):
-        members = map(_member, target.summary.removeprefix(CYCLE).split(", "))
+    if target.summary.startswith(CYCLE_PREFIX):
+        members = map(_cycle_member_name, target.summary.removeprefix(CYCLE_PREFIX).split(", "))
         return next((f"{name} is gone" for name in members if name in was and name not in now), "")
     if home.directory in old.called and home.directory not in new.called:
         return f"no module calls {home.directory} any more"
@@ -330,7 +340,7 @@ def _loss(target: Diagnosis, old: Module, new: Module) -> str:
     return f"{home.block} was emptied" if is_more and not is_left else ""
 
 
-def _member(member: str) -> str:
+def _cycle_member_name(member: str) -> str:
     """The name of a member of a cycle, which Terraform writes as `local.a (expand)` or `module.b.var.c (expand)`."""
     kind, _, rest = member.partition(" ")[0].partition(".")
     name = rest.partition(".")[0]

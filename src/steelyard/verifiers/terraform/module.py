@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from steelyard.verifiers.terraform.diagnostics import Diagnosis
-from steelyard.verifiers.terraform.source import Block, Item, blocks
+from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic
+from steelyard.verifiers.terraform.source import TerraformBlock, TerraformBlockItem, terraform_blocks
 
-SUFFIXES = (".tf", ".tofu")
+HCL_SUFFIXES = (".tf", ".tofu")
 """Files that hold blocks; what is written as JSON counts as outside of all blocks."""
-CHAIN = re.compile(r"(?<![\w-])[^\W\d][\w-]*+(?:\s*+\.\s*+[^\W\d][\w-]*+){1,2}+")
-ARGUMENT = re.compile(r"\s*([^\W\d][\w-]*)\s*[={]")
-SOURCE = re.compile(r'(?m)^\s*(?:module\b.*\{\s*)?source\s*=\s*"(\.[^"\n]*)"')
-WITH_PROVIDER = ("resource", "data", "module")
+REFERENCE_CHAIN = re.compile(r"(?<![\w-])[^\W\d][\w-]*+(?:\s*+\.\s*+[^\W\d][\w-]*+){1,2}+")
+ARGUMENT_NAME = re.compile(r"\s*([^\W\d][\w-]*)\s*[={]")
+LOCAL_MODULE_SOURCE = re.compile(r'(?m)^\s*(?:module\b.*\{\s*)?source\s*=\s*"(\.[^"\n]*)"')
+PROVIDER_DEPENDENT_BLOCKS = ("resource", "data", "module")
 
 
-class Home(NamedTuple):
+class TerraformLocation(NamedTuple):
     """Where in a module something stands."""
 
     directory: str
@@ -41,33 +41,35 @@ class Home(NamedTuple):
         return f"local.{self.item}" if self.block == "locals" and self.item else self.block
 
 
-class Definition(NamedTuple):
+class TerraformDefinition(NamedTuple):
     """Some lines of a file that say what a name means."""
 
     file: str
     line_start: int
     line_end: int
-    items: tuple[Item, ...]
+    items: tuple[TerraformBlockItem, ...]
 
 
-class Module:
+class ModuleSources:
     """The sources of a module and of the modules it calls, by file."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         self.sources = {posixpath.normpath(file): source for file, source in sources.items()}
-        self._blocks: dict[str, tuple[Block, ...]] = {}
+        self._blocks: dict[str, tuple[TerraformBlock, ...]] = {}
 
-    def blocks(self, file: str) -> tuple[Block, ...]:
+    def blocks(self, file: str) -> tuple[TerraformBlock, ...]:
         """The blocks of one file."""
         if file not in self._blocks:
-            self._blocks[file] = blocks(self.sources[file]) if file.endswith(SUFFIXES) and file in self.sources else ()
+            self._blocks[file] = (
+                terraform_blocks(self.sources[file]) if file.endswith(HCL_SUFFIXES) and file in self.sources else ()
+            )
         return self._blocks[file]
 
     @cached_property
     def _lines(self) -> dict[str, list[str]]:
         return {file: source.split("\n") for file, source in self.sources.items()}
 
-    def block(self, file: str, line: int | None) -> Block | None:
+    def block(self, file: str, line: int | None) -> TerraformBlock | None:
         """The block that a line is part of."""
         found = self.blocks(file)
         place = bisect_right(found, line or 0, key=lambda block: block.line_start) - 1
@@ -81,30 +83,32 @@ class Module:
         """Some lines of a file; what the file does not have is empty."""
         return "\n".join(self.lines(file)[line_start - 1 : line_end])
 
-    def home(self, diagnosis: Diagnosis) -> Home:
+    def home(self, diagnosis: TerraformDiagnostic) -> TerraformLocation:
         """Where a diagnostic of this module stands."""
         file, line = diagnosis.file, diagnosis.line_start
         block = self.block(file, line)
         if block is None or line is None:
-            return Home(posixpath.dirname(file), file, "", "", "")
+            return TerraformLocation(posixpath.dirname(file), file, "", "", "")
         items = [item for item in block.items if item.line_start <= line <= item.line_end]
-        set_here = ARGUMENT.match(self.text(file, line, line)) if items else None
+        set_here = ARGUMENT_NAME.match(self.text(file, line, line)) if items else None
         item = items[0].name if items else ""
-        return Home(posixpath.dirname(file), file, block.address, item, set_here[1] if set_here else item)
+        return TerraformLocation(posixpath.dirname(file), file, block.address, item, set_here[1] if set_here else item)
 
     @cached_property
-    def _definitions(self) -> dict[str, dict[str, list[Definition]]]:
-        found: dict[str, dict[str, list[Definition]]] = defaultdict(lambda: defaultdict(list))
+    def _definitions(self) -> dict[str, dict[str, list[TerraformDefinition]]]:
+        found: dict[str, dict[str, list[TerraformDefinition]]] = defaultdict(lambda: defaultdict(list))
         for file in self.sources:
             names = found[posixpath.dirname(file)]
             for block in self.blocks(file):
-                names[block.address].append(Definition(file, block.line_start, block.line_end, block.items))
+                names[block.address].append(TerraformDefinition(file, block.line_start, block.line_end, block.items))
                 if block.address == "locals":
                     for item in block.items:
-                        names[f"local.{item.name}"].append(Definition(file, item.line_start, item.line_end, ()))
+                        names[f"local.{item.name}"].append(
+                            TerraformDefinition(file, item.line_start, item.line_end, ())
+                        )
         return found
 
-    def definitions(self, directory: str) -> Mapping[str, list[Definition]]:
+    def definitions(self, directory: str) -> Mapping[str, list[TerraformDefinition]]:
         """What the files of one folder define, by name: addresses of blocks, and `local.NAME` for local values."""
         return self._definitions.get(directory, {})
 
@@ -117,7 +121,7 @@ class Module:
             directory = waiting.pop()
             for name, definitions in self.definitions(directory).items():
                 for file, first, last, _ in definitions if name.startswith("module.") else ():
-                    source = SOURCE.search(self.text(file, first, last))
+                    source = LOCAL_MODULE_SOURCE.search(self.text(file, first, last))
                     child = posixpath.normpath(posixpath.join(directory, source[1])) if source else ""
                     if source and child not in found:
                         found.add(child)
@@ -132,10 +136,10 @@ class Module:
         waiting = [name]
         while waiting:
             here = waiting.pop()
-            needed = list(providers) if here.partition(".")[0] in WITH_PROVIDER else []
+            needed = list(providers) if here.partition(".")[0] in PROVIDER_DEPENDENT_BLOCKS else []
             for definition in known.get(here, ()):
                 text = self.text(definition.file, definition.line_start, definition.line_end)
-                needed += {_name(chain[0]) for chain in CHAIN.finditer(text)}
+                needed += {_name(chain[0]) for chain in REFERENCE_CHAIN.finditer(text)}
             for other in needed:
                 if other in known and other not in found:
                     found.add(other)

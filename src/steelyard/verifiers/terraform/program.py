@@ -16,32 +16,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import VerifierError, printable
-from steelyard.protocols import Limits
-from steelyard.verifiers.terraform.diagnostics import Said, Unreadable, said
+from steelyard.protocols import ResourceLimits
+from steelyard.verifiers.terraform.diagnostics import UnreadableValidateOutput, ValidateOutput, parse_validate_output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from steelyard.protocols import Outcome, Workspace
+    from steelyard.protocols import ProcessResult, Workspace
 
-NAMES = ("terraform", "tofu")
-VARIABLE = "STEELYARD_TERRAFORM"
+TERRAFORM_PROGRAM_NAMES = ("terraform", "tofu")
+TERRAFORM_PROGRAM_VARIABLE = "STEELYARD_TERRAFORM"
 """The environment variable that names the program, where it is not on PATH or another one is meant."""
-PLUGINS = ("STEELYARD_TERRAFORM_PLUGINS", "TF_PLUGIN_CACHE_DIR")
+PLUGIN_FOLDER_VARIABLES = ("STEELYARD_TERRAFORM_PLUGINS", "TF_PLUGIN_CACHE_DIR")
 """The environment variables that name a folder of provider plugins; the first that is set counts."""
-OLDEST = (0, 13)
-INSTALL = (
+MIN_TERRAFORM_VERSION = (0, 13)
+TERRAFORM_INSTALL_HINT = (
     "install OpenTofu (https://opentofu.org/docs/intro/install) or Terraform "
-    f"(https://developer.hashicorp.com/terraform/install), or name the program in {VARIABLE}"
+    f"(https://developer.hashicorp.com/terraform/install), or name the program in {TERRAFORM_PROGRAM_VARIABLE}"
 )
-PATIENCE = 60
+TERRAFORM_VERSION_TIMEOUT_SECONDS = 60
 """Seconds in which the program must tell its version."""
-MEMORY, MEMORY_WITH_PLUGINS = 2 << 30, 8 << 30
+TERRAFORM_MEMORY_BYTES, TERRAFORM_PLUGINS_MEMORY_BYTES = 2 << 30, 8 << 30
 """Bytes of addresses: Go reserves more than it uses, and the plugins of the large clouds use gigabytes."""
-PROCESSES = 512
+MAX_TERRAFORM_PROCESSES = 512
 """Go starts a thread for every core and for every call that blocks."""
 
-ENVIRONMENT = {
+TERRAFORM_ENVIRONMENT = {
     "CHECKPOINT_DISABLE": "1",
     "TF_IN_AUTOMATION": "1",
     "TF_INPUT": "0",
@@ -50,14 +50,14 @@ ENVIRONMENT = {
     # collecting garbage at every second breath costs a short run a fifth of its time
     "GOGC": "400",
 }
-START = """
+TERRAFORM_START_SCRIPT = """
 mkdir -p home && export HOME="$PWD/home" TMPDIR="$PWD/home" TF_CLI_CONFIG_FILE="$PWD/home/settings" || exit 126
 cd -- "$1" && shift && exec "$@"
 """
 """Runs a program in a folder, with a home elsewhere: no file of a module is then a setting of the program's."""
 
 
-class Program(NamedTuple):
+class TerraformProgram(NamedTuple):
     """A program that validates Terraform."""
 
     path: str
@@ -102,7 +102,9 @@ class Program(NamedTuple):
             return ""
         return _errors(outcome) or f"{self._name} init ended with exit code {outcome.exit_code}"
 
-    async def validate(self, place: Workspace, folder: str, seconds: float, *, with_plugins: bool) -> Answered:
+    async def validate(
+        self, place: Workspace, folder: str, seconds: float, *, with_plugins: bool
+    ) -> TimedValidateOutput:
         """What `validate` says of the module in a folder; a VerifierError when it says nothing clear."""
         argv = [self.path, "validate", "-json", "-no-color"]
         outcome = await self._run(place, folder, argv, self._limits(seconds, with_plugins=with_plugins))
@@ -110,80 +112,92 @@ class Program(NamedTuple):
         if outcome.limit:
             raise VerifierError(f"{name} was stopped at the {outcome.limit} after {outcome.seconds:.1f} s")
         try:
-            found = said(outcome.stdout)
-        except Unreadable as error:
+            found = parse_validate_output(outcome.stdout)
+        except UnreadableValidateOutput as error:
             reason = _errors(outcome)[:300] or str(error)
             raise VerifierError(f"{name} gave no answer (exit code {outcome.exit_code}): {reason}") from None
         if outcome.exit_code != (0 if found.valid else 1):
             word = "valid" if found.valid else "invalid"
             raise VerifierError(f"{name} called the module {word}, but ended with exit code {outcome.exit_code}")
-        return Answered(found, outcome.seconds)
+        return TimedValidateOutput(found, outcome.seconds)
 
     @property
     def _name(self) -> str:
         return self.version.partition(" ")[0]
 
-    def _limits(self, seconds: float, *, with_plugins: bool) -> Limits:
-        return Limits(
+    def _limits(self, seconds: float, *, with_plugins: bool) -> ResourceLimits:
+        return ResourceLimits(
             cpu_seconds=seconds,
             # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
             wall_seconds=2 * seconds + 10,
-            memory_bytes=MEMORY_WITH_PLUGINS if with_plugins else MEMORY,
-            processes=PROCESSES,
+            memory_bytes=TERRAFORM_PLUGINS_MEMORY_BYTES if with_plugins else TERRAFORM_MEMORY_BYTES,
+            processes=MAX_TERRAFORM_PROCESSES,
         )
 
-    async def _run(self, place: Workspace, folder: str, argv: list[str], limits: Limits) -> Outcome:
-        return await place.run(["/bin/sh", "-c", START, "sh", folder, *argv], limits=limits, environment=ENVIRONMENT)
+    async def _run(self, place: Workspace, folder: str, argv: list[str], limits: ResourceLimits) -> ProcessResult:
+        return await place.run(
+            ["/bin/sh", "-c", TERRAFORM_START_SCRIPT, "sh", folder, *argv],
+            limits=limits,
+            environment=TERRAFORM_ENVIRONMENT,
+        )
 
 
-class Answered(NamedTuple):
+class TimedValidateOutput(NamedTuple):
     """What `validate` said, and how long that took."""
 
-    said: Said
+    said: ValidateOutput
     seconds: float
 
 
-def program(environment: Mapping[str, str] = os.environ) -> Program:
+def find_terraform(environment: Mapping[str, str] = os.environ) -> TerraformProgram:
     """The program of this machine; a VerifierError says how to get one when there is none."""
-    plugins = next((environment[name] for name in PLUGINS if environment.get(name)), "")
+    plugins = next((environment[name] for name in PLUGIN_FOLDER_VARIABLES if environment.get(name)), "")
     if plugins and not Path(plugins).is_dir():
         raise VerifierError(
-            f"{plugins}: no such folder of provider plugins; make it, or correct {' or '.join(PLUGINS)}"
+            f"{plugins}: no such folder of provider plugins; make it, or correct {' or '.join(PLUGIN_FOLDER_VARIABLES)}"
         )
-    found = _program(environment.get(VARIABLE, ""), environment.get("PATH", os.defpath))
+    found = _find_program(environment.get(TERRAFORM_PROGRAM_VARIABLE, ""), environment.get("PATH", os.defpath))
     return found._replace(plugins=os.path.realpath(plugins) if plugins else "")
 
 
 @cache
-def _program(named: str, path: str) -> Program:
-    found = next(filter(None, (shutil.which(name, path=path) for name in ((named,) if named else NAMES))), None)
+def _find_program(named: str, path: str) -> TerraformProgram:
+    found = next(
+        filter(None, (shutil.which(name, path=path) for name in ((named,) if named else TERRAFORM_PROGRAM_NAMES))), None
+    )
     if found is None:
-        what = f'{VARIABLE} names "{printable(named)}", which is no program' if named else "no Terraform here"
-        raise VerifierError(f"{what}; {INSTALL}")
+        what = (
+            f'{TERRAFORM_PROGRAM_VARIABLE} names "{printable(named)}", which is no program'
+            if named
+            else "no Terraform here"
+        )
+        raise VerifierError(f"{what}; {TERRAFORM_INSTALL_HINT}")
     place = os.path.realpath(found)
     try:
         ran = subprocess.run(
             [place, "version"],
             cwd="/",
-            env={"PATH": path, "HOME": "/", "TF_CLI_CONFIG_FILE": os.devnull, **ENVIRONMENT},
+            env={"PATH": path, "HOME": "/", "TF_CLI_CONFIG_FILE": os.devnull, **TERRAFORM_ENVIRONMENT},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=PATIENCE,
+            timeout=TERRAFORM_VERSION_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifierError(f"{found} does not run: {error}; {INSTALL}") from None
+        raise VerifierError(f"{found} does not run: {error}; {TERRAFORM_INSTALL_HINT}") from None
     told = re.search(r"\b(Terraform|OpenTofu) v((\d+)\.(\d+)\S*)", ran.stdout)
     if told is None:
         raise VerifierError(
-            f"{found} does not tell its version; if it only chooses among several, name one of those in {VARIABLE}"
+            f"{found} does not tell its version; if it only chooses among several, name one of those in {TERRAFORM_PROGRAM_VARIABLE}"
         )
     name = "tofu" if told[1] == "OpenTofu" else "terraform"
-    if name == "terraform" and (int(told[3]), int(told[4])) < OLDEST:
-        raise VerifierError(f"{found} is Terraform {told[2]}, and 0.13 is the oldest that can be asked; {INSTALL}")
-    return Program(place, f"{name} {told[2]}")
+    if name == "terraform" and (int(told[3]), int(told[4])) < MIN_TERRAFORM_VERSION:
+        raise VerifierError(
+            f"{found} is Terraform {told[2]}, and 0.13 is the oldest that can be asked; {TERRAFORM_INSTALL_HINT}"
+        )
+    return TerraformProgram(place, f"{name} {told[2]}")
 
 
 def _is_script(program: Path) -> bool:
@@ -191,13 +205,13 @@ def _is_script(program: Path) -> bool:
         return file.read(2) == b"#!"
 
 
-def _errors(outcome: Outcome) -> str:
+def _errors(outcome: ProcessResult) -> str:
     """What went wrong, in the words of the program: from its first error on, or its last line."""
     text = outcome.stderr.decode("utf-8", "replace")
-    lines = [line for line in text.splitlines() if line.strip() and not LOG.match(line)]
-    first = next((number for number, line in enumerate(lines) if ERROR.match(line)), len(lines) - 1)
+    lines = [line for line in text.splitlines() if line.strip() and not TERRAFORM_LOG_LINE.match(line)]
+    first = next((number for number, line in enumerate(lines) if TERRAFORM_ERROR_LINE.match(line)), len(lines) - 1)
     return printable(" ".join(" ".join(lines[max(0, first) :]).split())[:4000])
 
 
-LOG = re.compile(r"\d{4}/\d\d/\d\d |\d{4}-\d\d-\d\dT")
-ERROR = re.compile(r"(?:e:)?(?:Error: |panic: |fatal error: |runtime: )")
+TERRAFORM_LOG_LINE = re.compile(r"\d{4}/\d\d/\d\d |\d{4}-\d\d-\d\dT")
+TERRAFORM_ERROR_LINE = re.compile(r"(?:e:)?(?:Error: |panic: |fatal error: |runtime: )")

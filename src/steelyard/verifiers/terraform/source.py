@@ -15,7 +15,7 @@ from typing import NamedTuple
 from steelyard.verifiers.code import extract
 
 
-class Item(NamedTuple):
+class TerraformBlockItem(NamedTuple):
     """An argument, or a block, that stands directly in a block."""
 
     name: str
@@ -25,14 +25,14 @@ class Item(NamedTuple):
     is_block: bool = False
 
 
-class Block(NamedTuple):
+class TerraformBlock(NamedTuple):
     """A block at the top of a file; its lines count from 1 and are both part of it."""
 
     address: str
     """Type and labels, such as `resource.aws_instance.web`, `variable.region` or `locals`."""
     line_start: int
     line_end: int
-    items: tuple[Item, ...] = ()
+    items: tuple[TerraformBlockItem, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -40,23 +40,23 @@ class Block(NamedTuple):
         return self.address.partition(".")[0]
 
 
-def blocks(source: str) -> tuple[Block, ...]:
+def terraform_blocks(source: str) -> tuple[TerraformBlock, ...]:
     r"""The blocks at the top of a Terraform file, in order; whatever the source is, this comes to an end.
 
-    >>> blocks('variable "a" {}\n\nlocals {\n  b = var.a\n}\n')[1]
-    Block(address='locals', line_start=3, line_end=5, items=(Item(name='b', line_start=4, line_end=4, is_block=False),))
+    >>> terraform_blocks('variable "a" {}\n\nlocals {\n  b = var.a\n}\n')[1]
+    TerraformBlock(address='locals', line_start=3, line_end=5, items=(TerraformBlockItem(name='b', line_start=4, line_end=4, is_block=False),))
     """
-    return tuple(_read(source).blocks)
+    return tuple(_parse_blocks(source).blocks)
 
 
-def block_at(source: str, line: int) -> Block | None:
+def block_at(source: str, line: int) -> TerraformBlock | None:
     """The block that this line is part of; None outside all blocks."""
-    return next((block for block in blocks(source) if block.line_start <= line <= block.line_end), None)
+    return next((block for block in terraform_blocks(source) if block.line_start <= line <= block.line_end), None)
 
 
 # ---- tokens
 
-STATEMENT = re.compile(
+STATEMENT_TOKEN = re.compile(
     r"""
       (?P<newline> \n )
     | (?P<blank> [^\S\n]+ | \ufeff | \#[^\n]* | //[^\n]* )
@@ -72,7 +72,7 @@ STATEMENT = re.compile(
     re.VERBOSE,
 )
 """What the next thing in a body is."""
-EXPRESSION = re.compile(
+EXPRESSION_TOKEN = re.compile(
     r"""
       (?P<blank> [^\n"\#/<{}\[\]()]+ | \#[^\n]* | //[^\n]* )
     | (?P<newline> \n )
@@ -86,11 +86,11 @@ EXPRESSION = re.compile(
     re.VERBOSE,
 )
 """What the next thing in an expression is, words and signs left out."""
-IN_QUOTES = re.compile(
+STRING_TOKEN = re.compile(
     r'(?P<text>(?:[^"\\\n$%]+|\\[^\n]|\$\$\{|%%\{|[$%](?!\{)|\\)+)|(?P<template>[$%]\{)|(?P<end>["\n])'
 )
-IN_HEREDOC = re.compile(r"(?P<text>(?:[^\n$%]+|\$\$\{|%%\{|[$%](?!\{))+)|(?P<template>[$%]\{)|(?P<end>\n)")
-QUOTES = '"'
+HEREDOC_TOKEN = re.compile(r"(?P<text>(?:[^\n$%]+|\$\$\{|%%\{|[$%](?!\{))+)|(?P<template>[$%]\{)|(?P<end>\n)")
+DOUBLE_QUOTE = '"'
 
 
 def _comment_end(source: str, position: int) -> int:
@@ -101,14 +101,14 @@ def _comment_end(source: str, position: int) -> int:
 def _text_end(source: str, opening: re.Match[str]) -> int:
     """Where a string or heredoc ends, templates in it included, and the strings and heredocs in those."""
     # open texts by what closes them, and open templates by the braces that are open in them
-    inside: list[str | int] = [opening["marker"] or QUOTES]
+    inside: list[str | int] = [opening["marker"] or DOUBLE_QUOTE]
     position = opening.end()
     is_line_start = bool(opening["marker"])
     while inside and position < len(source):
         innermost = inside[-1]
         if isinstance(innermost, int):
             position, is_line_start = _template_step(source, position, inside, innermost)
-        elif innermost != QUOTES and is_line_start:
+        elif innermost != DOUBLE_QUOTE and is_line_start:
             is_line_start = False
             end = source.find("\n", position)
             end = len(source) if end < 0 else end
@@ -116,13 +116,13 @@ def _text_end(source: str, opening: re.Match[str]) -> int:
                 inside.pop()
                 position = end
         else:
-            match = (IN_QUOTES if innermost == QUOTES else IN_HEREDOC).match(source, position)
+            match = (STRING_TOKEN if innermost == DOUBLE_QUOTE else HEREDOC_TOKEN).match(source, position)
             if match is None:
                 break
             position = match.end()
             if match.lastgroup == "template":
                 inside.append(0)
-            elif match.lastgroup == "end" and innermost == QUOTES:
+            elif match.lastgroup == "end" and innermost == DOUBLE_QUOTE:
                 inside.pop()
                 # the newline that cuts a string off ends the argument as well
                 position -= match[0] == "\n"
@@ -133,14 +133,14 @@ def _text_end(source: str, opening: re.Match[str]) -> int:
 
 def _template_step(source: str, position: int, inside: list[str | int], braces: int) -> tuple[int, bool]:
     """One step through the code of a template: where it ends, and whether the next line is the first of a heredoc."""
-    match = EXPRESSION.match(source, position)
+    match = EXPRESSION_TOKEN.match(source, position)
     kind = match.lastgroup if match else None
     if match is None:
         return len(source), False
     if kind == "comment":
         return _comment_end(source, match.end()), False
     if kind in ("quote", "heredoc"):
-        inside.append(match["marker"] or QUOTES)
+        inside.append(match["marker"] or DOUBLE_QUOTE)
     elif match[0] == "{":
         inside[-1] = braces + 1
     elif match[0] == "}" and braces:
@@ -152,21 +152,21 @@ def _template_step(source: str, position: int, inside: list[str | int], braces: 
 
 # ---- blocks
 
-HEADER = re.compile(
+TOP_LEVEL_BLOCK_HEADER = re.compile(
     r'(?:(?:resource|data)[ \t]+"[^"\n]*"[ \t]+"[^"\n]*"'
     r'|(?:module|variable|output|provider)[ \t]+"[^"\n]*"|locals|terraform)[ \t]*\{'
 )
-BODY = "body"
+BLOCK_BODY = "body"
 """A brace that opened a block; any other open bracket stands for itself."""
-CLOSED_BY = {"(": ")", "[": "]"}
+CLOSING_BRACKETS = {"(": ")", "[": "]"}
 
 
-def _read(source: str, *, only_terraform: bool = False) -> _Reader:
+def _parse_blocks(source: str, *, only_terraform: bool = False) -> _BlockParser:
     """What is in a source, or in the part of it before the first thing that is no Terraform."""
-    reader = _Reader()
+    reader = _BlockParser()
     position, line = 0, 1
     while position < len(source) and (reader.is_terraform or not only_terraform):
-        match = (EXPRESSION if reader.is_expression else STATEMENT).match(source, position)
+        match = (EXPRESSION_TOKEN if reader.is_expression else STATEMENT_TOKEN).match(source, position)
         if match is None:
             break
         start, position = position, match.end()
@@ -176,14 +176,14 @@ def _read(source: str, *, only_terraform: bool = False) -> _Reader:
         if kind == "newline":
             reader.end_line(line)
             line += 1
-            if reader.open and HEADER.match(source, position):
+            if reader.open and TOP_LEVEL_BLOCK_HEADER.match(source, position):
                 reader.close_all(line - 1)
             continue
         if kind == "comment":
             position = _comment_end(source, position)
         elif kind == "quote" or kind == "heredoc":
             position = _text_end(source, match)
-            reader.take_text(source[start:position].strip(QUOTES), line)
+            reader.take_text(source[start:position].strip(DOUBLE_QUOTE), line)
         elif kind == "opening":
             reader.take_opening(match[0], line)
         elif kind == "closing":
@@ -197,15 +197,15 @@ def _read(source: str, *, only_terraform: bool = False) -> _Reader:
 
 def _is_terraform(source: str) -> bool:
     """Whether nothing but whole blocks, arguments and comments stands at the top."""
-    return _read(source, only_terraform=True).is_terraform
+    return _parse_blocks(source, only_terraform=True).is_terraform
 
 
-class _Reader:
+class _BlockParser:
     """Puts tokens together to blocks and the items in them."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.items: list[Item] = []
+        self.blocks: list[TerraformBlock] = []
+        self.items: list[TerraformBlockItem] = []
         self.is_terraform = True
         self.open: list[str] = []
         """What is open, from the outside in."""
@@ -253,21 +253,21 @@ class _Reader:
 
     def take_closing(self, bracket: str, line: int) -> None:
         if bracket != "}":
-            if self.open and CLOSED_BY.get(self.open[-1]) == bracket:
+            if self.open and CLOSING_BRACKETS.get(self.open[-1]) == bracket:
                 self.open.pop()
             elif not self.is_expression:
                 self._stray()
             return
         # brackets that were never closed end with the braces around them
-        while self.open and self.open[-1] in CLOSED_BY:
+        while self.open and self.open[-1] in CLOSING_BRACKETS:
             self.open.pop()
         if not self.open:
             self._stray()
-        elif self.open.pop() == BODY:
+        elif self.open.pop() == BLOCK_BODY:
             self._close_block(line)
 
     def end_line(self, line: int) -> None:
-        if self.open and self.open[-1] != BODY:
+        if self.open and self.open[-1] != BLOCK_BODY:
             return
         if self.is_argument:
             self._end_argument(line)
@@ -280,7 +280,7 @@ class _Reader:
     def close_all(self, line: int) -> None:
         """End whatever is open."""
         while self.open:
-            if self.open.pop() == BODY:
+            if self.open.pop() == BLOCK_BODY:
                 self._close_block(line)
         self._begin()
 
@@ -301,18 +301,18 @@ class _Reader:
         self.is_terraform = self.is_terraform and bool(self.depth)
 
     def _open_block(self, line: int) -> None:
-        self.open.append(BODY)
+        self.open.append(BLOCK_BODY)
         if not self.depth:
             self.address, self.block_line, self.items = ".".join(self.words), self.line, []
             self.is_terraform = self.is_terraform and not self.is_above
         elif self.depth == 1:
-            self.items.append(Item(self.words[0], self.line, line, is_block=True))
+            self.items.append(TerraformBlockItem(self.words[0], self.line, line, is_block=True))
         self.depth += 1
         self._begin()
 
     def _end_argument(self, line: int) -> None:
         if self.depth == 1:
-            self.items.append(Item(self.words[0], self.line, line))
+            self.items.append(TerraformBlockItem(self.words[0], self.line, line))
         self._begin()
 
     def _close_block(self, line: int) -> None:
@@ -323,7 +323,7 @@ class _Reader:
         if self.depth == 1:
             self.items[-1] = self.items[-1]._replace(line_end=line)
         elif not self.depth:
-            self.blocks.append(Block(self.address, self.block_line, line, tuple(self.items)))
+            self.blocks.append(TerraformBlock(self.address, self.block_line, line, tuple(self.items)))
 
 
 # ---- replacing
@@ -355,14 +355,14 @@ def with_block_replaced(source: str, line_start: int, line_end: int, text: str) 
 
 # ---- repairs
 
-LAYERS = 4
+MAX_WRAPPER_LAYERS = 4
 """How deep a repair may be wrapped: tags around a fence around CDATA are three."""
-TAGS = 16
+MAX_WRAPPER_TAGS = 16
 """How many pairs of tags are looked at."""
-FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*(?:\n|\Z)", re.MULTILINE)
-TAG = re.compile(r"<!\[CDATA\[|\]\]>|</?(?P<name>[A-Za-z_][\w.-]*)(?:[ \t][^<>\n]*)?>")
-LAST_TAG = re.compile(r"(?:</[A-Za-z_][\w.-]*>|\]\]>)\Z")
-LONGEST_TAG = 100
+REPAIR_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*(?:\n|\Z)", re.MULTILINE)
+WRAPPER_TAG = re.compile(r"<!\[CDATA\[|\]\]>|</?(?P<name>[A-Za-z_][\w.-]*)(?:[ \t][^<>\n]*)?>")
+CLOSING_WRAPPER_TAG = re.compile(r"(?:</[A-Za-z_][\w.-]*>|\]\]>)\Z")
+MAX_WRAPPER_TAG_CHARACTERS = 100
 
 
 def repair_text(raw: str) -> str:
@@ -382,14 +382,14 @@ def repair_text(raw: str) -> str:
         if code.strip() and _is_terraform(code):
             return code
     found = extract.extract(text, "hcl").code
-    return found if found is not None and (FENCE.search(text) or _is_terraform(found)) else text
+    return found if found is not None and (REPAIR_FENCE.search(text) or _is_terraform(found)) else text
 
 
 def _unwrapped(text: str) -> str:
     """The text without the wrappings that go around all of it."""
     certain, is_certain = text, True
-    for _ in range(LAYERS):
-        layer = _layer(text)
+    for _ in range(MAX_WRAPPER_LAYERS):
+        layer = _unwrap_layer(text)
         if _is_terraform(text) or layer is None:
             break
         text, is_certain = extract.tidy(layer.inner), is_certain and layer.is_certain
@@ -397,40 +397,40 @@ def _unwrapped(text: str) -> str:
     return text if is_certain or _is_terraform(text) else certain
 
 
-class _Layer(NamedTuple):
+class _UnwrappedLayer(NamedTuple):
     inner: str
     is_certain: bool
     """False when what closes it stands inside as well, so that it may be two wrappings, one after the other."""
 
 
-def _layer(text: str) -> _Layer | None:
+def _unwrap_layer(text: str) -> _UnwrappedLayer | None:
     """What is in the outermost wrapping, of which only the beginning or the end may be there; None when there is none."""
     text = text.strip()
-    tag = TAG.match(text)
+    tag = WRAPPER_TAG.match(text)
     if tag and tag[0][1] != "/" and tag[0] != "]]>":
         closing = f"</{tag['name']}>" if tag["name"] else "]]>"
         inner = text[tag.end() :].removesuffix(closing)
-        return _Layer(inner, closing not in inner)
-    if tag := LAST_TAG.search(text[-LONGEST_TAG:]):
-        return _Layer(text[: -len(tag[0])], True)
-    fence = FENCE.match(text)
+        return _UnwrappedLayer(inner, closing not in inner)
+    if tag := CLOSING_WRAPPER_TAG.search(text[-MAX_WRAPPER_TAG_CHARACTERS:]):
+        return _UnwrappedLayer(text[: -len(tag[0])], True)
+    fence = REPAIR_FENCE.match(text)
     behind = text[fence.end() :] if fence else text
     # the closing fence may stand right behind the last line of code
     inner = behind.rstrip(behind[-1:]) if behind.endswith(("```", "~~~")) else behind
-    return _Layer(inner, not FENCE.search(inner)) if fence or inner != behind else None
+    return _UnwrappedLayer(inner, not REPAIR_FENCE.search(inner)) if fence or inner != behind else None
 
 
 def _without_prose(text: str) -> str:
     """What stands from the first block to the last."""
-    found = blocks(text)
+    found = terraform_blocks(text)
     return "\n".join(text.split("\n")[found[0].line_start - 1 : found[-1].line_end]) if found else ""
 
 
 def _is_wrapped(text: str) -> bool:
     """Whether there are tags or fences that do not stand in a block."""
-    inside = {line for block in blocks(text) for line in range(block.line_start, block.line_end + 1)}
+    inside = {line for block in terraform_blocks(text) for line in range(block.line_start, block.line_end + 1)}
     outside = "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in inside)
-    return TAG.search(outside) is not None or FENCE.search(outside) is not None
+    return WRAPPER_TAG.search(outside) is not None or REPAIR_FENCE.search(outside) is not None
 
 
 def _between_tags(text: str) -> list[str]:
@@ -439,7 +439,7 @@ def _between_tags(text: str) -> list[str]:
     since: dict[str, int] = {}
     widest: dict[str, str] = {}
     found: list[str] = []
-    for tag in islice(TAG.finditer(text), 2 * TAGS):
+    for tag in islice(WRAPPER_TAG.finditer(text), 2 * MAX_WRAPPER_TAGS):
         name = tag["name"] or ""
         if tag[0][1] not in "/]":
             since[name] = tag.end()
@@ -453,5 +453,5 @@ def _between_tags(text: str) -> list[str]:
 
 def _between_fences(text: str) -> list[str]:
     """What stands between the first fence and the last, prose aside."""
-    fences = list(FENCE.finditer(text))
+    fences = list(REPAIR_FENCE.finditer(text))
     return [text[fences[0].end() : fences[-1].start()]] if len(fences) > 1 else []

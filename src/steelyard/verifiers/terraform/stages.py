@@ -29,11 +29,11 @@ from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from steelyard.verifiers.terraform.diagnostics import Diagnosis
-from steelyard.verifiers.terraform.module import Home, Module
+from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic
+from steelyard.verifiers.terraform.module import ModuleSources, TerraformLocation
 
 
-class Stage(IntEnum):
+class ValidationStage(IntEnum):
     """How far a validation came."""
 
     READING = 1
@@ -48,14 +48,14 @@ class Stage(IntEnum):
     PROVIDERS = 10
 
 
-class Stages(NamedTuple):
+class ValidationStageRange(NamedTuple):
     """The stages that a diagnostic may come from."""
 
-    earliest: Stage
-    latest: Stage
+    earliest: ValidationStage
+    latest: ValidationStage
 
 
-READING = re.compile(
+READING_ERRORS = re.compile(
     r"Argument (or block )?definition required|Attribute (name required|redefined)|Extra(neous label| characters )|Index value"
     r"|Invalid ('for' (expression|directive)|argument name|attribute name|block definition|character|escape sequence"
     r"|expression|legacy index|multi-line string|number literal|single-argument|string literal|template (directive|control))"
@@ -63,7 +63,7 @@ READING = re.compile(
     r"|item separator|key/value|newline|open parenthesis|\S+ for )|Nested splat|Unbalanced |Unclosed |Unsupported operator"
     r"|Unexpected (comma|end of template|\S+ directive)|Unterminated |Variable name required"
 )
-LOADING = re.compile(
+LOADING_ERRORS = re.compile(
     r"Cannot override|Duplicate (backend|connection|data|escaping|lifecycle|local|module|output|provider|required|resource"
     r"|variable)|Failed to read|Function calls not allowed|Interpolation-only"
     r"|Invalid (combination|data (resource|source) name|default value for variable|ignore_changes|(provider|resource)"
@@ -72,23 +72,23 @@ LOADING = re.compile(
     r"|Quoted |Reserved |Resource for_each is|The \".*\" provisioner|Unsuitable value type"
     r"|Unsupported lifecycle|Variables not allowed|Version constraints inside"
 )
-MODULES = re.compile(
+MODULE_ERRORS = re.compile(
     r"Empty provider|Module (not installed|source has|version|does not support|is incompatible|\S+ contains)"
     r"|Missing required provider|No configuration (for|passed)|Provider (type mismatch|.* is undefined)|Redundant empty"
     r"|Reference to undefined provider|Unreadable module"
 )
-PLUGINS = re.compile(r"Unsupported Terraform Core version|Unsupported OpenTofu")
-BODY = re.compile(r"Unsupported (argument|block type)$|Missing required argument$")
+PLUGIN_ERRORS = re.compile(r"Unsupported Terraform Core version|Unsupported OpenTofu")
+BLOCK_BODY_ERRORS = re.compile(r"Unsupported (argument|block type)$|Missing required argument$")
 """What a block may hold and must hold."""
-REFERENCES = re.compile(
+REFERENCE_ERRORS = re.compile(
     r"Invalid (data source|reference|resource type|index operation|operation)$|Reference to undeclared (module|resource)"
     r"|Self-referen"
 )
-NAMES = re.compile(
+NAME_ERRORS = re.compile(
     r"Reference to |(Missing|Unexpected) resource instance key|each\.value cannot"
     r'|Invalid "(count|each|path|self|terraform)"|Invalid resource count'
 )
-VALUES = re.compile(
+VALUE_ERRORS = re.compile(
     r"Attempt to |Call to unknown function|Cannot index|Condition is null|Duplicate object key|Error in function call"
     r"|Inconsistent conditional|Incorrect (attribute value|condition|key|value) type|Insufficient \S+ blocks"
     r"|Invalid ('for' condition|count argument|depends_on|dynamic|expanding argument|for_each|function argument|index"
@@ -96,79 +96,87 @@ VALUES = re.compile(
     r"|Missing (map element|\S+ block$)|Not enough function|Null |Operation failed|Output refers|Splat of null"
     r"|Template result|Too many|Unknown variable|Unsupported attribute"
 )
-ABOUT_CALL = re.compile(r'argument (?:named )?"(source|version|providers)"')
-OF_THE_CALL = ("", "count", "for_each", "depends_on")
+MODULE_CALL_ARGUMENT = re.compile(r'argument (?:named )?"(source|version|providers)"')
+MODULE_CALL_META_ARGUMENTS = ("", "count", "for_each", "depends_on")
 """Arguments of a module call that all others depend on."""
-EVALUATED = ("resource", "data", "provider", "ephemeral")
+PROVIDER_SCHEMA_BLOCKS = ("resource", "data", "provider", "ephemeral")
 """Blocks whose arguments are known to a provider, not to Terraform."""
-LOADED = ("variable", "terraform", "")
+UNEVALUATED_BLOCKS = ("variable", "terraform", "")
 """Blocks in which hardly anything is evaluated, and what stands outside of all blocks."""
 
 
-def stages(diagnosis: Diagnosis, module: Module) -> Stages:
+def possible_stages(diagnosis: TerraformDiagnostic, module: ModuleSources) -> ValidationStageRange:
     """The stages that a diagnostic about this module may come from."""
     summary = diagnosis.summary
     home = module.home(diagnosis)
-    early = Stage.MODULES if home.directory else Stage.LOADING
+    early = ValidationStage.MODULES if home.directory else ValidationStage.LOADING
     if diagnosis.address:
-        return Stages(Stage.PROVIDERS, Stage.PROVIDERS)
+        return ValidationStageRange(ValidationStage.PROVIDERS, ValidationStage.PROVIDERS)
     if summary.startswith("Cycle:"):
-        return Stages(Stage.CYCLES, Stage.CYCLES)
-    if not diagnosis.file or PLUGINS.match(summary):
-        return Stages(Stage.PLUGINS, Stage.PLUGINS)
-    if READING.match(summary) or _is_about_header(diagnosis, home):
-        stage = Stage.MODULES if home.directory else Stage.READING
-        return Stages(stage, stage)
-    if MODULES.match(summary):
-        return Stages(Stage.MODULES, Stage.MODULES)
+        return ValidationStageRange(ValidationStage.CYCLES, ValidationStage.CYCLES)
+    if not diagnosis.file or PLUGIN_ERRORS.match(summary):
+        return ValidationStageRange(ValidationStage.PLUGINS, ValidationStage.PLUGINS)
+    if READING_ERRORS.match(summary) or _is_about_header(diagnosis, home):
+        stage = ValidationStage.MODULES if home.directory else ValidationStage.READING
+        return ValidationStageRange(stage, stage)
+    if MODULE_ERRORS.match(summary):
+        return ValidationStageRange(ValidationStage.MODULES, ValidationStage.MODULES)
     kind = home.block.partition(".")[0]
-    if BODY.match(summary):
+    if BLOCK_BODY_ERRORS.match(summary):
         stage = _body_stage(diagnosis, home, kind, early)
-        return Stages(stage, stage)
-    if LOADING.match(summary):
-        return Stages(early, early)
-    if REFERENCES.match(summary) or "or exported attribute" in diagnosis.detail:
-        return Stages(Stage.REFERENCES, Stage.REFERENCES)
-    if NAMES.match(summary):
-        return Stages(Stage.NAMES, Stage.NAMES)
-    if VALUES.match(summary):
-        return Stages(Stage.VALUES, Stage.VALUES)
+        return ValidationStageRange(stage, stage)
+    if LOADING_ERRORS.match(summary):
+        return ValidationStageRange(early, early)
+    if REFERENCE_ERRORS.match(summary) or "or exported attribute" in diagnosis.detail:
+        return ValidationStageRange(ValidationStage.REFERENCES, ValidationStage.REFERENCES)
+    if NAME_ERRORS.match(summary):
+        return ValidationStageRange(ValidationStage.NAMES, ValidationStage.NAMES)
+    if VALUE_ERRORS.match(summary):
+        return ValidationStageRange(ValidationStage.VALUES, ValidationStage.VALUES)
     # a provider's words are its own, and before 0.15 nothing marks them as such
-    return Stages(Stage.REFERENCES if kind in EVALUATED else early, early if kind in LOADED else Stage.PROVIDERS)
+    return ValidationStageRange(
+        ValidationStage.REFERENCES if kind in PROVIDER_SCHEMA_BLOCKS else early,
+        early if kind in UNEVALUATED_BLOCKS else ValidationStage.PROVIDERS,
+    )
 
 
-def _is_about_header(diagnosis: Diagnosis, home: Home) -> bool:
+def _is_about_header(diagnosis: TerraformDiagnostic, home: TerraformLocation) -> bool:
     """Whether a whole block is skipped, since nothing of its type can stand at the top of a file."""
     return diagnosis.summary == "Unsupported block type" and home.block != "" and not home.item
 
 
-def _body_stage(diagnosis: Diagnosis, home: Home, kind: str, early: Stage) -> Stage:
+def _body_stage(
+    diagnosis: TerraformDiagnostic, home: TerraformLocation, kind: str, early: ValidationStage
+) -> ValidationStage:
     """The stage that looks at the arguments of such a block."""
-    if kind in EVALUATED and home.item != "lifecycle":
-        return Stage.VALUES
+    if kind in PROVIDER_SCHEMA_BLOCKS and home.item != "lifecycle":
+        return ValidationStage.VALUES
     is_input = kind == "module" and diagnosis.summary != "Unsupported block type"
-    return Stage.INPUTS if is_input and not ABOUT_CALL.search(diagnosis.detail) else early
+    return ValidationStage.INPUTS if is_input and not MODULE_CALL_ARGUMENT.search(diagnosis.detail) else early
 
 
-def hiding(
-    target: Diagnosis, before: Module, after: Module, errors: Iterable[tuple[Diagnosis, bool]]
-) -> Diagnosis | None:
+def hiding_error(
+    target: TerraformDiagnostic,
+    before: ModuleSources,
+    after: ModuleSources,
+    errors: Iterable[tuple[TerraformDiagnostic, bool]],
+) -> TerraformDiagnostic | None:
     """An error that may hide the target after a repair; None when the target's absence is certain.
 
     The errors are those after the repair, each with whether it is new.
     """
-    search = _Search(target, before, after)
+    search = _HidingErrorSearch(target, before, after)
     return next((error for error, is_new in errors if search.finds(error, is_new)), None)
 
 
-class _Search:
+class _HidingErrorSearch:
     """The question whether an error may hide one target."""
 
-    def __init__(self, target: Diagnosis, before: Module, after: Module) -> None:
+    def __init__(self, target: TerraformDiagnostic, before: ModuleSources, after: ModuleSources) -> None:
         self.target, self.before, self.after = target, before, after
-        self.stage = stages(target, before).latest
+        self.stage = possible_stages(target, before).latest
         self.home = before.home(target)
-        self.is_body = bool(BODY.match(target.summary))
+        self.is_body = bool(BLOCK_BODY_ERRORS.match(target.summary))
         self.is_removed = self._argument_is_removed()
 
     def _argument_is_removed(self) -> bool:
@@ -182,10 +190,10 @@ class _Search:
         texts = "\n".join(self.after.text(found.file, found.line_start, found.line_end) for found in definitions)
         return home.item not in items or not re.search(rf"(?<![\w-]){re.escape(home.argument)}\s*[={{]", texts)
 
-    def finds(self, error: Diagnosis, is_new: bool) -> bool:
-        stage = stages(error, self.after).earliest
+    def finds(self, error: TerraformDiagnostic, is_new: bool) -> bool:
+        stage = possible_stages(error, self.after).earliest
         home = self.after.home(error)
-        if min(stage, self.stage) < Stage.REFERENCES:
+        if min(stage, self.stage) < ValidationStage.REFERENCES:
             return self._finds_early(stage, home, is_new)
         if self.home.name not in self.after.definitions(self.home.directory):
             return is_new
@@ -197,16 +205,16 @@ class _Search:
             return home.name in after and (is_new or home.name not in before)
         return self._finds_in_block(error, stage, home, is_new)
 
-    def _finds_early(self, stage: Stage, home: Home, is_new: bool) -> bool:
+    def _finds_early(self, stage: ValidationStage, home: TerraformLocation, is_new: bool) -> bool:
         if stage != self.stage:
             return is_new and stage < self.stage
         is_same_block = home.block != "" and (home.directory, home.block) == (self.home.directory, self.home.block)
-        if stage == Stage.INPUTS:
+        if stage == ValidationStage.INPUTS:
             # the first call that is looked at is the only one that is spoken of, and any may be the first
             return not is_same_block
-        if stage == Stage.READING:
+        if stage == ValidationStage.READING:
             return is_new and home.file == self.home.file
-        if stage == Stage.LOADING:
+        if stage == ValidationStage.LOADING:
             is_listed = (self.is_body or self.target.summary.startswith("Duplicate ")) and home.item != self.home.item
             return is_new and is_same_block and not is_listed
         return is_new
@@ -220,15 +228,17 @@ class _Search:
             return bool(self.home.directory) or any(name.startswith("module.") for name in after)
         return not after <= before
 
-    def _finds_in_block(self, error: Diagnosis, stage: Stage, home: Home, is_new: bool) -> bool:
+    def _finds_in_block(
+        self, error: TerraformDiagnostic, stage: ValidationStage, home: TerraformLocation, is_new: bool
+    ) -> bool:
         is_same_argument = home.item == self.home.item
-        if home.block.startswith("module.") and not is_same_argument and home.item not in OF_THE_CALL:
+        if home.block.startswith("module.") and not is_same_argument and home.item not in MODULE_CALL_META_ARGUMENTS:
             return False
-        if not home.block or stage < self.stage or stage == Stage.PROVIDERS == self.stage:
+        if not home.block or stage < self.stage or stage == ValidationStage.PROVIDERS == self.stage:
             return is_new
         if self.is_removed:
             return True
-        is_same_value = stage == self.stage == Stage.VALUES or bool(BODY.match(error.summary))
+        is_same_value = stage == self.stage == ValidationStage.VALUES or bool(BLOCK_BODY_ERRORS.match(error.summary))
         return is_new and is_same_argument and is_same_value
 
     @cached_property

@@ -11,7 +11,7 @@ from importlib.metadata import version as installed
 
 from steelyard.errors import VerifierError
 
-LONGEST = 100_000
+MAX_HCL_CHARACTERS = 100_000
 """Characters that are parsed: it takes a second for some ten thousand."""
 
 
@@ -38,8 +38,10 @@ def error(source: str) -> str:
     import hcl2
     from lark.exceptions import LarkError
 
-    if len(source) > LONGEST:
-        raise VerifierError(f"more than {LONGEST:,} characters are not parsed; validate it with a Terraform instead")
+    if len(source) > MAX_HCL_CHARACTERS:
+        raise VerifierError(
+            f"more than {MAX_HCL_CHARACTERS:,} characters are not parsed; validate it with a Terraform instead"
+        )
     try:
         hcl2.loads(source if source.endswith("\n") else f"{source}\n")
     except LarkError as wrong:

@@ -15,33 +15,35 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.errors import VerifierError
-from steelyard.verifiers.terraform.source import Block, blocks
+from steelyard.verifiers.terraform.source import TerraformBlock, terraform_blocks
 
-CONFIGURATION = (".tf", ".tf.json", ".tofu", ".tofu.json")
-DATA = ".terraform"
+CONFIGURATION_SUFFIXES = (".tf", ".tf.json", ".tofu", ".tofu.json")
+TERRAFORM_DATA_FOLDER = ".terraform"
 """The folder in which `init` keeps what it installed."""
-MANIFEST, LOCK = f"{DATA}/modules/modules.json", ".terraform.lock.hcl"
+MODULES_MANIFEST_FILE, DEPENDENCY_LOCK_FILE = f"{TERRAFORM_DATA_FOLDER}/modules/modules.json", ".terraform.lock.hcl"
 """Where it writes down where modules are, and which providers it chose."""
-INSTALLED = ("modules", "plugins/selections.json")
+COPIED_DATA_PATHS = ("modules", "plugins/selections.json")
 """What `init` leaves there besides the providers."""
-UNREAD = re.compile(
+SKIPPED_MODULE_NAMES = re.compile(
     r"\.git|\.terraform|terraform\.d|\.terraformrc|\.tofurc|terraform-provi.*"
     r"|.*\.(?:tfstate|tfstate\.backup|(?:tftest|tofutest)\.(?:hcl|json))"
 )
 """Names that are left out: repositories, state, settings, tests, and what would be run as a plugin unasked."""
-PATH = re.compile(r"(?:(?<![\w.])\.{1,2}/|(?<=\bpath\.module}/)|(?<=\bpath\.root}/))[\w@+./-]*|(?<=\")\.\.(?=\")")
+RELATIVE_SOURCE_PATH = re.compile(
+    r"(?:(?<![\w.])\.{1,2}/|(?<=\bpath\.module}/)|(?<=\bpath\.root}/))[\w@+./-]*|(?<=\")\.\.(?=\")"
+)
 """A path in a source, seen from the source's folder or from that of the module."""
-MOST_FILES, MOST_BYTES, LARGEST = 4_000, 64 << 20, 4 << 20
+MAX_MODULE_FILES, MAX_MODULE_BYTES, MAX_MODULE_FILE_BYTES = 4_000, 64 << 20, 4 << 20
 """What is copied at most: files, bytes, and bytes of one file."""
-SEEN = 50_000
+MAX_VISITED_MODULE_PATHS = 50_000
 """Files and folders that are looked at."""
-DEEPEST = 16
+MAX_MODULE_NESTING = 16
 """Modules within modules."""
-REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
+DEFAULT_PROVIDER_REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
 """Where a provider is from whose address names no host."""
 
 
-class Tree(NamedTuple):
+class ModuleSnapshot(NamedTuple):
     """A module with its surroundings; paths are those from the root of its repository, with forward slashes."""
 
     folder: str
@@ -76,7 +78,7 @@ class Tree(NamedTuple):
 # ---- reading
 
 
-def read(root: Path, folder: str = ".") -> Tree:
+def read_module_snapshot(root: Path, folder: str = ".") -> ModuleSnapshot:
     """The module in a folder of the repository at `root`; a VerifierError when there is none."""
     top = root.resolve()
     place = (top / folder).resolve()
@@ -84,27 +86,27 @@ def read(root: Path, folder: str = ".") -> Tree:
         raise VerifierError(f"{root / folder}: no folder of a module in {root}")
     # a folder that is reached by a link is read where it really lies, as the program would
     start = place.relative_to(top).as_posix()
-    gathering = _Gathering(top, start)
+    gathering = _ModuleFileCollector(top, start)
     gathering.take(start)
-    for kept in INSTALLED:
-        gathering.take(f"{start}/{DATA}/{kept}")
+    for kept in COPIED_DATA_PATHS:
+        gathering.take(f"{start}/{TERRAFORM_DATA_FOLDER}/{kept}")
     gathering.take_all_named(gathering.files)
     if not any((posixpath.dirname(path) or ".") == start and _is_configuration(path) for path in gathering.files):
         raise VerifierError(f"{root / folder}: no Terraform files")
-    return Tree(start, gathering.files, _packages(place), tuple(gathering.left_out), top)
+    return ModuleSnapshot(start, gathering.files, _packages(place), tuple(gathering.left_out), top)
 
 
-def version(tree: Tree, changed: Mapping[str, str]) -> dict[str, bytes]:
+def version_files(tree: ModuleSnapshot, changed: Mapping[str, str]) -> dict[str, bytes]:
     """The files of a version by their paths: those that it changes, and what these name elsewhere in the repository."""
     own = {tree.path(name): text.encode() for name, text in changed.items()}
     if tree.root is None:
         return own
-    gathering = _Gathering(tree.root, tree.folder, {**tree.files, **own})
+    gathering = _ModuleFileCollector(tree.root, tree.folder, {**tree.files, **own})
     gathering.take_all_named(own)
     return own | {path: content for path, content in gathering.files.items() if path not in tree.files}
 
 
-class _Gathering:
+class _ModuleFileCollector:
     """Files on their way into memory, the configuration first, so that what is too much is something else."""
 
     def __init__(self, root: Path, start: str, known: Mapping[str, bytes] = {}) -> None:
@@ -119,7 +121,7 @@ class _Gathering:
     def take(self, path: str) -> None:
         """Take a file, or a folder with what is below it, unless it leads out of the repository."""
         path = posixpath.normpath(path)
-        if path in self._taken or path.startswith(("/", "..")) or len(self._taken) > SEEN:
+        if path in self._taken or path.startswith(("/", "..")) or len(self._taken) > MAX_VISITED_MODULE_PATHS:
             return
         self._taken.add(path)
         place = self.root / path
@@ -132,7 +134,7 @@ class _Gathering:
             # and a link to a folder that it lies in would never end
             is_endless = place.is_symlink() and place.parent.resolve().is_relative_to(real)
             for entry in () if is_endless else sorted(real.iterdir()):
-                if not UNREAD.fullmatch(entry.name) and not (is_above and entry.is_dir()):
+                if not SKIPPED_MODULE_NAMES.fullmatch(entry.name) and not (is_above and entry.is_dir()):
                     self.take(posixpath.join(path, entry.name))
         elif real.is_file():
             if _is_needed(path):
@@ -146,7 +148,7 @@ class _Gathering:
         while waiting:
             path = waiting.pop()
             before = len(self.files)
-            for named in PATH.findall(self.files[path].decode("utf-8", "replace")):
+            for named in RELATIVE_SOURCE_PATH.findall(self.files[path].decode("utf-8", "replace")):
                 for folder in (posixpath.dirname(path), self.start):
                     self.take(posixpath.join(folder, named))
             waiting += list(self.files)[before:]
@@ -155,13 +157,15 @@ class _Gathering:
 
     def _read(self, path: str, real: Path) -> None:
         size = real.stat().st_size
-        if size > LARGEST or self._bytes + size > MOST_BYTES or len(self.files) >= MOST_FILES:
+        if size > MAX_MODULE_FILE_BYTES or self._bytes + size > MAX_MODULE_BYTES or len(self.files) >= MAX_MODULE_FILES:
             if _is_needed(path):
-                raise VerifierError(f"{real} is too large, or one file too many: at most {MOST_FILES:,} are copied")
+                raise VerifierError(
+                    f"{real} is too large, or one file too many: at most {MAX_MODULE_FILES:,} are copied"
+                )
             self.left_out.append(path)
             return
         with real.open("rb") as file:
-            content = file.read(LARGEST)
+            content = file.read(MAX_MODULE_FILE_BYTES)
         self._bytes += len(content)
         self.files[path] = content
 
@@ -170,26 +174,26 @@ def _packages(place: Path) -> dict[str, str]:
     """The installed providers: host, namespace, name, version and platform make up their place."""
     found = {}
     for kept in ("providers", "plugins"):
-        for package in sorted((place / DATA / kept).glob("*/*/*/*/*")):
+        for package in sorted((place / TERRAFORM_DATA_FOLDER / kept).glob("*/*/*/*/*")):
             if package.is_dir():
                 found[package.relative_to(place).as_posix()] = str(package.resolve())
     return found
 
 
 def _is_configuration(path: str) -> bool:
-    return path.endswith(CONFIGURATION) and not posixpath.basename(path).startswith(".")
+    return path.endswith(CONFIGURATION_SUFFIXES) and not posixpath.basename(path).startswith(".")
 
 
 def _is_needed(path: str) -> bool:
     """Whether there is no validating without it."""
-    kept = (LOCK, "modules.json", "selections.json")
+    kept = (DEPENDENCY_LOCK_FILE, "modules.json", "selections.json")
     return _is_configuration(path) or posixpath.basename(path) in kept
 
 
 # ---- what a version needs
 
 
-class Needs(NamedTuple):
+class InstallRequirements(NamedTuple):
     """What a version of a module needs installed."""
 
     manifest: bytes
@@ -202,33 +206,33 @@ class Needs(NamedTuple):
     """The modules that come from elsewhere and were never installed."""
 
 
-def needs(tree: Tree, own: Mapping[str, bytes] = {}) -> Needs:
+def install_requirements(tree: ModuleSnapshot, own: Mapping[str, bytes] = {}) -> InstallRequirements:
     """What a version of the module needs that has these files of its own."""
     files = {**tree.files, **own}
     by_folder: dict[str, list[str]] = {}
     for path in sorted(files):
         by_folder.setdefault(posixpath.dirname(path) or ".", []).extend([path] if _is_configuration(path) else [])
-    installed = {entry["Key"]: entry for entry in _installed(files.get(tree.path(MANIFEST), b""))}
+    installed = {entry["Key"]: entry for entry in _manifest_entries(files.get(tree.path(MODULES_MANIFEST_FILE), b""))}
     entries: dict[str, dict[str, str]] = {}
     providers: set[str] = set()
     settled: set[str] = set()
     absent: set[str] = set()
     waiting = [({"Key": "", "Source": "", "Dir": "."}, tree.folder)]
-    while waiting and len(entries) < MOST_FILES:
+    while waiting and len(entries) < MAX_MODULE_FILES:
         entry, folder = waiting.pop()
         if entry["Key"] in entries:
             continue
         entries[entry["Key"]] = entry
-        said = [_about(files[path], path.endswith(".json")) for path in by_folder.get(folder, ())]
+        said = [_file_dependencies(files[path], path.endswith(".json")) for path in by_folder.get(folder, ())]
         sources = {name: source for about in said for name, source in about.required}
-        providers |= {provider(sources.get(name) or name) for about in said for name in about.providers}
+        providers |= {short_provider_address(sources.get(name) or name) for about in said for name in about.providers}
         settled |= {word for about in said for word in about.settled}
         for about in said:
             for name, source in about.calls:
                 key = f"{entry['Key']}.{name}".removeprefix(".")
                 if source.startswith(("./", "../")) or source in (".", ".."):
                     target = posixpath.normpath(posixpath.join(folder, source))
-                    if target in by_folder and key.count(".") < DEEPEST:
+                    if target in by_folder and key.count(".") < MAX_MODULE_NESTING:
                         place = posixpath.relpath(target, tree.folder)
                         waiting.append(({"Key": key, "Source": source, "Dir": place}, target))
                     elif target in tree.left_out:
@@ -242,10 +246,10 @@ def needs(tree: Tree, own: Mapping[str, bytes] = {}) -> Needs:
                 else:
                     absent.add(source)
     manifest = json.dumps({"Modules": [entries[key] for key in sorted(entries)]})
-    return Needs(manifest.encode(), frozenset(providers), frozenset(settled), frozenset(absent))
+    return InstallRequirements(manifest.encode(), frozenset(providers), frozenset(settled), frozenset(absent))
 
 
-def _installed(manifest: bytes) -> Iterator[dict[str, str]]:
+def _manifest_entries(manifest: bytes) -> Iterator[dict[str, str]]:
     """The entries of a manifest that `init` wrote; one that cannot be read has none."""
     try:
         entries = json.loads(manifest)["Modules"]
@@ -256,19 +260,19 @@ def _installed(manifest: bytes) -> Iterator[dict[str, str]]:
             yield {name: value for name, value in entry.items() if isinstance(value, str)}
 
 
-def provider(address: str) -> str:
+def short_provider_address(address: str) -> str:
     """The shortest address of a provider: what is not said is always the same.
 
-    >>> provider("aws"), provider("registry.terraform.io/hashicorp/aws"), provider("Example.com/a/b")
+    >>> short_provider_address("aws"), short_provider_address("registry.terraform.io/hashicorp/aws"), short_provider_address("Example.com/a/b")
     ('hashicorp/aws', 'hashicorp/aws', 'example.com/a/b')
     """
     host, _, short = address.lower().partition("/")
-    if short and host in REGISTRIES:
+    if short and host in DEFAULT_PROVIDER_REGISTRIES:
         return short
     return address.lower() if short else f"hashicorp/{host}"
 
 
-class _About(NamedTuple):
+class _FileDependencies(NamedTuple):
     """What one file says about modules and providers."""
 
     calls: tuple[tuple[str, str], ...]
@@ -281,13 +285,13 @@ class _About(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _about(content: bytes, is_json: bool) -> _About:
+def _file_dependencies(content: bytes, is_json: bool) -> _FileDependencies:
     text = content.decode("utf-8", "replace")
-    return _about_json(text) if is_json else _about_blocks(text)
+    return _dependencies_in_json(text) if is_json else _dependencies_in_hcl(text)
 
 
-SOURCE = re.compile(r'\bsource[ \t]*=[ \t]*"([^"\\\n]*)"')
-REQUIRED = re.compile(
+MODULE_SOURCE = re.compile(r'\bsource[ \t]*=[ \t]*"([^"\\\n]*)"')
+REQUIRED_PROVIDER = re.compile(
     r"(?:^|[{,])[ \t]*(?!source\b|version\b|configuration_aliases\b)([\w-]+)[ \t]*="
     r"[ \t]*(?:\"|\{(?:[^{}]*?\bsource[ \t]*=[ \t]*\"([^\"\n]*)\")?)",
     re.MULTILINE,
@@ -295,41 +299,41 @@ REQUIRED = re.compile(
 """A provider that is required: its name, and its address if that is given."""
 
 
-def _about_blocks(text: str) -> _About:
+def _dependencies_in_hcl(text: str) -> _FileDependencies:
     calls: list[tuple[str, str]] = []
     providers: set[str] = set()
     required: list[tuple[str, str]] = []
     settled: set[str] = set()
     lines = text.split("\n")
-    for block in blocks(text):
+    for block in terraform_blocks(text):
         kind, _, rest = block.address.partition(".")
         if kind == "module":
-            source = SOURCE.search(_item(block, "source", lines))
+            source = MODULE_SOURCE.search(_item_text(block, "source", lines))
             calls += [(rest, source[1])] if source else []
         elif kind in ("resource", "data", "ephemeral"):
             providers.add(re.split(r"[_.]", rest)[0])
         elif kind == "provider":
             providers.add(rest)
         elif kind == "terraform":
-            required += REQUIRED.findall(_item(block, "required_providers", lines))
+            required += REQUIRED_PROVIDER.findall(_item_text(block, "required_providers", lines))
         if kind in ("provider", "terraform"):
             settled.add("\n".join(lines[block.line_start - 1 : block.line_end]))
     providers.update(name for name, _ in required)
     providers.discard("terraform")
-    return _About(tuple(calls), frozenset(providers), tuple(required), frozenset(settled | providers))
+    return _FileDependencies(tuple(calls), frozenset(providers), tuple(required), frozenset(settled | providers))
 
 
-def _item(block: Block, name: str, lines: list[str]) -> str:
+def _item_text(block: TerraformBlock, name: str, lines: list[str]) -> str:
     """The lines of an argument or block that stands directly in a block."""
     found = [item for item in block.items if item.name == name]
     return "\n".join("\n".join(lines[item.line_start - 1 : item.line_end]) for item in found)
 
 
-def _about_json(text: str) -> _About:
+def _dependencies_in_json(text: str) -> _FileDependencies:
     try:
         top = json.loads(text)
     except (ValueError, RecursionError):
-        return _About((), frozenset(), (), frozenset())
+        return _FileDependencies((), frozenset(), (), frozenset())
     calls = []
     for name, body in _members(top, "module"):
         calls += [(name, call["source"]) for call in _tables(body) if isinstance(call.get("source"), str)]
@@ -343,7 +347,7 @@ def _about_json(text: str) -> _About:
     providers.update(name for name, _ in required)
     providers.discard("terraform")
     # what else the file says seldom changes, so it is not worth taking apart
-    return _About(tuple(calls), frozenset(providers), tuple(required), frozenset({text}))
+    return _FileDependencies(tuple(calls), frozenset(providers), tuple(required), frozenset({text}))
 
 
 def _members(table: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -16,31 +16,31 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Diagnostic, Finding, Target, digest
-from steelyard.verifiers.code.extract import Extract, extract, is_prose
-from steelyard.verifiers.code.verbatim import unmarked
+from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
+from steelyard.verifiers.code.verbatim import verbatim_code
 from steelyard.verifiers.terraform import syntax
-from steelyard.verifiers.terraform.copies import Copies
-from steelyard.verifiers.terraform.diagnostics import Diagnosis, Said, diagnostic
-from steelyard.verifiers.terraform.levels import Levels, levels
-from steelyard.verifiers.terraform.program import program
-from steelyard.verifiers.terraform.source import blocks, repair_text, with_block_replaced
-from steelyard.verifiers.terraform.stages import READING
-from steelyard.verifiers.terraform.tree import CONFIGURATION, Tree
+from steelyard.verifiers.terraform.copies import ModuleCopyPool
+from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
+from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.verifiers.terraform.program import find_terraform
+from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
+from steelyard.verifiers.terraform.stages import READING_ERRORS
+from steelyard.verifiers.terraform.tree import CONFIGURATION_SUFFIXES, ModuleSnapshot
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
 
-ANSWER = "main.tf"
+DEFAULT_ANSWER_FILE = "main.tf"
 """The file that an answer is written to, where the case names none."""
-LEVELS = ("plausible", "fixed", "strictly fixed in block", "strictly fixed in module")
+REPAIR_LEVELS = ("plausible", "fixed", "strictly fixed in block", "strictly fixed in module")
 """The levels of success; all but the first need a target."""
-SYNTAX = "syntax"
+SYNTAX_LEVEL = "syntax"
 """The level that a look at the syntax alone can tell; it is none of those."""
-MOST = 100
+MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
 """Diagnostics that are kept."""
 
 
-class Terraform:
+class TerraformVerifier:
     """Puts an answer into a private copy of its module, and asks the Terraform of this machine to validate it."""
 
     at_once = os.cpu_count() or 2
@@ -48,12 +48,12 @@ class Terraform:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._copies: dict[str, Copies] = {}
+        self._copies: dict[str, ModuleCopyPool] = {}
 
     @cached_property
     def version(self) -> str:
         try:
-            return f"terraform 1, {program().version}"
+            return f"terraform 1, {find_terraform().version}"
         except VerifierError:
             # syntax alone is looked at without it; whoever needs it is told by check
             return f"terraform 1, {syntax.version()}"
@@ -64,15 +64,15 @@ class Terraform:
         if case.verify.syntax_only:
             syntax.check()
         else:
-            program()
+            find_terraform()
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """The provider plugins that a module can be validated with."""
-        return () if case.verify.syntax_only else program().mirrored
+        return () if case.verify.syntax_only else find_terraform().mirrored
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
-        name, original = _answer(case), _original(case)
+        name, original = _answer_file(case), _original(case)
         found = _code(case, answer.text)
         if not (found.code or "").strip():
             if original is None:
@@ -80,11 +80,11 @@ class Terraform:
                     _failed(case, "no code", f"no code in the reply ({found.how})"), passed=None
                 )
             return _failed(case, "empty repair", f"nothing to repair with ({found.how})")
-        code = _whole(case, found.code or "")
+        code = _file_with_answer(case, found.code or "")
         if original is not None and is_unchanged(code, original):
             return msgspec.structs.replace(_failed(case, "unchanged", f"{name} is as it was before"), code=found.code)
         if case.verify.syntax_only:
-            finding = await asyncio.to_thread(_read_only, code)
+            finding = await asyncio.to_thread(_syntax_finding, code)
         else:
             finding = await self._validated(case, {name: code})
         return msgspec.structs.replace(finding, code=found.code, trust="isolated", isolation=self._sandbox.level)
@@ -105,31 +105,31 @@ class Terraform:
         reached = _levels(case, target, before, answered.said, changed)
         return msgspec.structs.replace(_finding(case, answered.said, reached), compile_seconds=answered.seconds)
 
-    def _of(self, case: Case) -> Copies:
+    def _of(self, case: Case) -> ModuleCopyPool:
         """The copies of a case's module: the same for all its answers, so that equal ones are validated once."""
         tree = _tree(case)
         key = digest(sorted(tree.files.items()), tree.is_complete, case.timeout_secs)
         if key not in self._copies:
-            self._copies[key] = Copies(tree, self._sandbox, program(), seconds=case.timeout_secs)
+            self._copies[key] = ModuleCopyPool(tree, self._sandbox, find_terraform(), seconds=case.timeout_secs)
         return self._copies[key]
 
 
 # ---- what a case declares
 
 
-def _answer(case: Case) -> str:
-    return case.verify.answer or ANSWER
+def _answer_file(case: Case) -> str:
+    return case.verify.answer or DEFAULT_ANSWER_FILE
 
 
 def _original(case: Case) -> str | None:
     """The file that is to be repaired; None where an answer is written from nothing."""
-    return case.verify.files.get(_answer(case))
+    return case.verify.files.get(_answer_file(case))
 
 
 def _check_names(case: Case) -> None:
-    if not _answer(case).endswith(CONFIGURATION):
-        raise VerifierError(f'the answer\'s file "{_answer(case)}" is none that Terraform reads; call it main.tf')
-    for name in (_answer(case), *case.verify.files):
+    if not _answer_file(case).endswith(CONFIGURATION_SUFFIXES):
+        raise VerifierError(f'the answer\'s file "{_answer_file(case)}" is none that Terraform reads; call it main.tf')
+    for name in (_answer_file(case), *case.verify.files):
         path = PurePosixPath(name)
         if str(path) != name or path.is_absolute() or ".." in path.parts or not name.isprintable() or name == ".":
             raise VerifierError(
@@ -145,13 +145,15 @@ def _check_repair(case: Case) -> None:
     if original is None:
         for key in ("lines", "target"):
             if getattr(case.verify, key) is not None:
-                raise VerifierError(f"{key} without the file to be repaired; add it to files as {_answer(case)}")
+                raise VerifierError(f"{key} without the file to be repaired; add it to files as {_answer_file(case)}")
     elif case.verify.lines is not None:
         try:
             first, last = case.verify.lines
             with_block_replaced(original, first, last, "")
         except ValueError as error:
-            raise VerifierError(f"lines must be the first and the last of some in {_answer(case)}: {error}") from None
+            raise VerifierError(
+                f"lines must be the first and the last of some in {_answer_file(case)}: {error}"
+            ) from None
     if case.verify.target is not None and case.verify.syntax_only:
         raise VerifierError("a target needs more than the syntax; leave out syntax_only")
 
@@ -160,37 +162,37 @@ def _target(case: Case) -> Target | None:
     asked = case.verify.target
     if asked is None:
         return None
-    return msgspec.structs.replace(asked, file=_answer(case)) if asked.file is None else asked
+    return msgspec.structs.replace(asked, file=_answer_file(case)) if asked.file is None else asked
 
 
-def _tree(case: Case) -> Tree:
+def _tree(case: Case) -> ModuleSnapshot:
     """The module without the answer: with the file to be repaired, or else with the reference in its place."""
     files = dict(case.verify.files)
     if _original(case) is None and case.reference:
-        files[_answer(case)] = _code(case, case.reference).code or ""
-    return Tree(
+        files[_answer_file(case)] = _code(case, case.reference).code or ""
+    return ModuleSnapshot(
         folder=".",
         files={name: content.encode() for name, content in files.items()},
-        is_complete=_answer(case) in files,
+        is_complete=_answer_file(case) in files,
     )
 
 
 # ---- what an answer is
 
 
-def _code(case: Case, text: str) -> Extract:
-    verbatim = unmarked(text)
+def _code(case: Case, text: str) -> ExtractedCode:
+    verbatim = verbatim_code(text)
     if verbatim is not None:
-        return Extract(verbatim, "as it stands") if verbatim.strip() else Extract(None, "empty reply")
-    if _answer(case).endswith(".json"):
+        return ExtractedCode(verbatim, "as it stands") if verbatim.strip() else ExtractedCode(None, "empty reply")
+    if _answer_file(case).endswith(".json"):
         return extract(text, "json")
     code = repair_text(text)
-    if blocks(code):
-        return Extract(code, "Terraform")
+    if terraform_blocks(code):
+        return ExtractedCode(code, "Terraform")
     found = extract(text, "hcl")
     if found.code is None and case.verify.lines and not all(map(_is_prose, code.splitlines())):
         # lines of a block are no block, and look like nothing in particular
-        return Extract(code, "some lines")
+        return ExtractedCode(code, "some lines")
     return found
 
 
@@ -198,7 +200,7 @@ def _is_prose(line: str) -> bool:
     return not line.strip() or is_prose(line)
 
 
-def _whole(case: Case, code: str) -> str:
+def _file_with_answer(case: Case, code: str) -> str:
     """The file with the answer in it."""
     original = _original(case)
     if original is None or case.verify.lines is None:
@@ -216,12 +218,14 @@ def is_unchanged(code: str, original: str) -> bool:
 
 
 def _levels(
-    case: Case, target: Target | None, before: Said | None, after: Said, changed: dict[str, str]
-) -> Levels | None:
+    case: Case, target: Target | None, before: ValidateOutput | None, after: ValidateOutput, changed: dict[str, str]
+) -> RepairLevels | None:
     if target is None or before is None:
         return None
     tree = _tree(case)
-    reached = levels(before, after, target=target, sources_before=tree.sources(), sources_after=tree.sources(changed))
+    reached = repair_levels(
+        before, after, target=target, sources_before=tree.sources(), sources_after=tree.sources(changed)
+    )
     if reached.fixed is None:
         shown = "; ".join(sorted({found.summary for found in before.diagnostics})) or "nothing"
         raise VerifierError(f'validate does not say "{target.summary}" of the file to be repaired, but: {shown}')
@@ -230,16 +234,16 @@ def _levels(
 
 def _failed(case: Case, label: str, reason: str) -> Finding:
     """An attempt that reached nothing, which took no validating to find out."""
-    known = LEVELS if case.verify.target else LEVELS[:1]
-    levels = {SYNTAX: False} if case.verify.syntax_only else dict.fromkeys(known, False)
+    known = REPAIR_LEVELS if case.verify.target else REPAIR_LEVELS[:1]
+    levels = {SYNTAX_LEVEL: False} if case.verify.syntax_only else dict.fromkeys(known, False)
     return Finding(passed=False, levels=levels, label=label, reason=reason)
 
 
-def _finding(case: Case, said: Said, reached: Levels | None) -> Finding:
+def _finding(case: Case, said: ValidateOutput, reached: RepairLevels | None) -> Finding:
     # threads decide in which order they are said
     found = sorted(said.diagnostics, key=_order)
     first = next((diagnosis for diagnosis in found if diagnosis.severity == "error"), None)
-    is_read = not any(error.file == _answer(case) and READING.match(error.summary) for error in said.errors)
+    is_read = not any(error.file == _answer_file(case) and READING_ERRORS.match(error.summary) for error in said.errors)
     notes: list[Diagnostic] = []
     achieved: tuple[bool | None, ...] = (said.valid,)
     if reached is not None:
@@ -251,27 +255,30 @@ def _finding(case: Case, said: Said, reached: Levels | None) -> Finding:
     return Finding(
         compiled=is_read,
         passed=said.valid if is_read else None,
-        levels={level: bool(is_reached) for level, is_reached in zip(LEVELS, achieved, strict=False)},
-        diagnostics=(*map(diagnostic, found[:MOST]), *notes[:MOST]),
+        levels={level: bool(is_reached) for level, is_reached in zip(REPAIR_LEVELS, achieved, strict=False)},
+        diagnostics=(
+            *map(stored_diagnostic, found[:MAX_STORED_TERRAFORM_DIAGNOSTICS]),
+            *notes[:MAX_STORED_TERRAFORM_DIAGNOSTICS],
+        ),
         label="" if first is None else "not valid" if is_read else "does not compile",
-        reason="" if first is None else _told(first),
+        reason="" if first is None else _error_summary(first),
     )
 
 
-def _order(diagnosis: Diagnosis) -> tuple[bool, str, int, int, str, str]:
+def _order(diagnosis: TerraformDiagnostic) -> tuple[bool, str, int, int, str, str]:
     place = diagnosis.line_start or 0, diagnosis.column_start or 0
     return diagnosis.severity != "error", diagnosis.file, *place, diagnosis.summary, diagnosis.detail
 
 
-def _told(error: Diagnosis) -> str:
+def _error_summary(error: TerraformDiagnostic) -> str:
     place = f"{error.file}:{error.line_start}: " if error.file and error.line_start else ""
     more = " ".join(error.detail.split())
     return f"{place}{error.summary}{': ' if more else ''}{more}"[:500]
 
 
-def _read_only(code: str) -> Finding:
+def _syntax_finding(code: str) -> Finding:
     """What a look at the syntax alone finds; nothing is said about whether the module would validate."""
     error = syntax.error(code)
     return Finding(
-        compiled=not error, levels={SYNTAX: not error}, label="does not compile" if error else "", reason=error
+        compiled=not error, levels={SYNTAX_LEVEL: not error}, label="does not compile" if error else "", reason=error
     )
