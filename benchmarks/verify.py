@@ -32,7 +32,7 @@ from steelyard.engine.pool import run_concurrently
 from steelyard.records import Answer, Case
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 
 AT_ONCE = 2
 BAR_PYTHON, AIM_PYTHON = 0.4, 0.25

@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "steelyard"
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "settings"},
+    "words": {"records", "errors", "protocols", "plugins", "settings", "text"},
     "pure": {"stats", "analysis", "comparison", "tiers", "reports"},
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store"},
     "engine": {"engine"},
@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "engine": {"words", "pure", "edges", "engine"},
     "fronts": {"words", "pure", "edges", "engine", "fronts"},
 }
-SHARED = {"steelyard.store.database", "steelyard.providers.agent.workspaces", "steelyard.verifiers.code.verbatim"}
+SHARED = {"steelyard.store.database", "steelyard.providers.agent.workspaces"}
 """Modules of an edge that know only words, and that other edges may use."""
 WORLD = {"asyncio", "datetime", "http", "httpx2", "io.open", "os", "random", "secrets", "socket", "subprocess", "time"}
 """What pure parts do not touch."""

@@ -15,7 +15,6 @@ SteelyardError
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
@@ -147,69 +146,3 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
     listed = f"known: {', '.join(words)}"
     return f'{listed}; did you mean "{close[0]}"?' if close else listed
-
-
-JSON_ESCAPE_PATTERN = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
-)
-"""The escapes in a JSON text; those that are half of a surrogate pair, which is no text, are group 1."""
-
-
-class JsonErrorLocation(NamedTuple):
-    """Where a JSON text is broken, and how."""
-
-    line: int
-    """Lines of the text before it."""
-    column: int
-    """From 1, in characters."""
-    what: str
-
-
-def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
-    r"""What was wrong with a JSON text that could not be decoded, where a person would look for it.
-
-    >>> import msgspec
-    >>> for raw in (b'{"a": 1} {"b": 2}', b'{"a": 1}\n{"a"', b'["\\ud800"]'):
-    ...     try:
-    ...         msgspec.json.decode(raw)
-    ...     except msgspec.DecodeError as error:
-    ...         print(json_error_location(raw, error))
-    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on a line of its own')
-    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on a line of its own')
-    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is no text')
-    """
-    import msgspec
-
-    at, what = 0, f"{str(error).partition(' - at ')[0]}; write such a number as text"
-    if isinstance(error, UnicodeDecodeError):
-        what = "not UTF-8 text; save the file as UTF-8"
-        try:
-            raw.decode()
-        except UnicodeDecodeError as invalid:
-            at = invalid.start  # that of msgspec counts from the beginning of a string within the text
-    elif isinstance(error, RecursionError):
-        what = "nested too deeply to be read; nest lists and objects less deeply"
-    elif not isinstance(error, msgspec.ValidationError):
-        place = re.search(r"\(byte (\d+)\)", str(error))
-        at = int(place[1]) if place else len(raw)
-        what = str(error).partition(" (byte ")[0]
-        if "trailing characters" in what:
-            at, what = at - 1, "a second value after the first; put each on a line of its own"
-        elif half := next((match for match in JSON_ESCAPE_PATTERN.finditer(raw) if match[1]), None):
-            at, what = half.start(), "half of a surrogate pair, which is no text"
-        elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
-            what = "NaN and Infinity are no JSON; write null, or leave the key out"
-    column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
-    return JsonErrorLocation(raw.count(b"\n", 0, at), column, what)
-
-
-def printable(text: str) -> str:
-    """Text that no terminal obeys."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
-
-
-def short_quote(text: str) -> str:
-    """Somebody's text as a short quotation."""
-    return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'

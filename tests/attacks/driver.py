@@ -27,7 +27,7 @@ from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 LANES = 5

@@ -17,7 +17,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Expectations
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.rust.verifier import RustVerifier
 
 TESTS = """

@@ -21,7 +21,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
 from steelyard.verifiers.terraform.verifier import TerraformVerifier
 

@@ -22,7 +22,7 @@ from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.facts import Facts, facts
 
@@ -367,7 +367,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.worker import _process_tree_pids, _kilobytes
 from steelyard.analysis.scoring import is_correct
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 def seen():

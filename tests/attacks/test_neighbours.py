@@ -9,7 +9,7 @@ import pytest
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 

@@ -14,9 +14,9 @@ from steelyard.comparison.sides import Side, Trials
 from steelyard.comparison.threshold import SuiteChange, ThresholdComparison, compare
 from steelyard.errors import InputError
 from steelyard.reports.comparison import COMPARISON_FORMATS
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval
 from steelyard.stats.power import expected_flags
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 
 def trials(case: str, *scores: float, tests: str = "t") -> Trials:

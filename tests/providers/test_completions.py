@@ -14,7 +14,7 @@ from steelyard.evalsets import load
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.completions import connect
 from steelyard.records import Attempt, Case, Verify
-from steelyard.verifiers.code.verbatim import verbatim_code
+from steelyard.text import verbatim_code
 from support.asking import KEY, answer
 from support.fault_server import FaultServer, in_turn, sends
 

@@ -18,7 +18,7 @@ from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
 from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
 from steelyard.store import StoredRun
-from steelyard.verifiers.code.verbatim import verbatim_code
+from steelyard.text import verbatim_code
 from support.asking import answer, offers
 
 CASE = Case(id="greet", prompt="say hi", target="hi")

@@ -17,7 +17,7 @@ import pytest
 
 from steelyard.reports.charts import tiers as charts
 from steelyard.reports.charts.tiers import CHART_COLOURS, chart_image
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import ExperimentAnalysis, analyse_tiers
 from steelyard.tiers.runs import JudgeIdentity, RunRating, RunSource, TierRun
 

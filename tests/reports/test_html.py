@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from steelyard.analysis.summary import RunResults
 from steelyard.records import Message
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN, plain
 from steelyard.reports.html import html_report_data, report
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN, plain
 from steelyard.tiers.rubrics import CategoryScore, ItemScore, JudgingResult, RubricScore
 from support.hostile_texts import TEXTS
 

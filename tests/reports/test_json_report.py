@@ -10,8 +10,8 @@ import pytest
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.summary import RunResults, Summary
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.json import report
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 STRONG, WEAK = "openai/gpt-5", "evil/<b>=m`1|"
 

@@ -10,8 +10,8 @@ import junitparser
 import msgspec
 import pytest
 
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.junit import MAX_JUNIT_HEADLINE_CHARACTERS, MAX_JUNIT_MESSAGE_CHARACTERS, report
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults

@@ -11,9 +11,9 @@ import pytest
 
 from steelyard.reports.csv import ATTEMPT_CSV_COLUMNS
 from steelyard.reports.csv import report as csv_report
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.markdown import code, escaped
 from steelyard.reports.markdown import report as markdown_report
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING
 
 from steelyard.comparison.power import ComparisonPlan, DetectionOutlook, ModelPlan, RequiredAttempts, SingleRoundCost
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.plan import PLAN_FORMATS
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

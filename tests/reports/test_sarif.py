@@ -15,7 +15,6 @@ import msgspec
 import pytest
 
 from steelyard.records import Case, Diagnostic, Finding, Span, Verify
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.sarif import (
     MAX_SARIF_CODE_CHARACTERS,
     MAX_SARIF_LOCATIONS,
@@ -24,6 +23,7 @@ from steelyard.reports.sarif import (
     artifact_uri,
     report,
 )
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from steelyard.analysis.counts import Tally
 from steelyard.analysis.standings import Standings, standings
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.standings import STANDINGS_FORMATS
 from steelyard.reports.terminal import rows_text, standings_text
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

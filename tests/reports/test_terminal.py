@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.analysis.summary import RunResults, Summary
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN, line, money, plain
+from steelyard.reports.figures import money
 from steelyard.reports.terminal import attempt_text, case_text, health_text, summary_text
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

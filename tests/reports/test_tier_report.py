@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from steelyard.outcomes.experiments import experiment
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, grade_text, text
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import ExperimentAnalysis, TierGrade, analyse_tiers
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunRating, RunSource, TierRun
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN, plain
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN, plain
 from support.browsed import NARROW, Opening, Seen, is_as_wide_as_the_window, kept, wait_for
 from support.hostile_texts import ENDLESS, MARK, MODELS, TEXTS, cases, write_hostile_run
 from support.toolchains import needs_browser

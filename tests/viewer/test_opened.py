@@ -19,7 +19,7 @@ from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome
 from steelyard.store import StoredRun
-from steelyard.viewer.run_view import AttemptRow, RunView, Column
+from steelyard.viewer.run_view import AttemptRow, Column, RunView
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 
 A = CASES[0]

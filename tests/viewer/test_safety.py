@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.records import Case
-from steelyard.reports.figures import INVISIBLE_CHARACTER_PATTERN
+from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from support.viewed import Came, Page, Viewer, cases, crawled, made, read
 
 HOSTILE = [

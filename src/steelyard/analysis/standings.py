@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from steelyard.analysis.estimates import Estimate, mean, pass_at, pass_hat, price_of_pass
 from steelyard.errors import InputError
 from steelyard.records import Record
-from steelyard.reports.figures import line
 from steelyard.stats.passk import histogram
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,4 +138,4 @@ def _listed(cases: Sequence[str]) -> str:
     '2 cases (a, b)'
     """
     more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
-    return f"{len(cases)} case{'' if len(cases) == 1 else 's'} ({', '.join(line(case, MAX_STANDING_NAME_CHARACTERS) for case in cases[:5])}{more})"
+    return f"{counted(len(cases), 'case')} ({', '.join(line(case, MAX_STANDING_NAME_CHARACTERS) for case in cases[:5])}{more})"

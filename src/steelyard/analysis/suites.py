@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from steelyard.errors import InputError, did_you_mean, short_quote
+from steelyard.errors import InputError, did_you_mean
 from steelyard.records import SuiteRule
+from steelyard.text import short_quote
 
 RESPONSE_CLASSES = (
     "pass",

@@ -960,7 +960,7 @@ def _write_reports(
 
 
 def _print_to_stderr(text: str) -> None:
-    from steelyard.reports.figures import plain
+    from steelyard.text import plain
 
     print(plain(text), file=sys.stderr)
 

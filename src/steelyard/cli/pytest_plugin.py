@@ -73,9 +73,10 @@ class RunUnderTest(NamedTuple):
         __tracebackhide__ = True
         from steelyard.analysis.summary import summarise
         from steelyard.errors import InputError
-        from steelyard.reports.figures import counted, model_label
+        from steelyard.reports.figures import model_label
         from steelyard.reports.figures import rate as shown
         from steelyard.store import StoredRun
+        from steelyard.text import counted
 
         with _fail_on_errors():
             _check_choice(on_inconclusive)
@@ -266,7 +267,7 @@ def _fail_on_errors() -> Iterator[None]:
 
 def _fail(text: str) -> NoReturn:
     __tracebackhide__ = True
-    from steelyard.reports.figures import plain
+    from steelyard.text import plain
 
     pytest.fail(plain(text), pytrace=False)
 
@@ -274,7 +275,7 @@ def _fail(text: str) -> NoReturn:
 def _pass(text: str, *, warn: bool) -> None:
     """Let the test pass, and leave the reasons where pytest shows them when it is asked to."""
     __tracebackhide__ = True
-    from steelyard.reports.figures import plain
+    from steelyard.text import plain
 
     if warn:
         warnings.warn(plain(text), GateWarning, stacklevel=3)

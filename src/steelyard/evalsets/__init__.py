@@ -16,13 +16,14 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import plugins
-from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import jsonl, toml
 from steelyard.evalsets.companions import CompanionFiles, system_error_reason
 from steelyard.evalsets.schema import Draft, ProblemCollector, TooManyProblemsError, record_from_draft
 from steelyard.evalsets.shipped import suites
 from steelyard.evalsets.template import rendered_prompt
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Rule, digest
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,9 +8,10 @@ import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from steelyard.errors import InputError, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, did_you_mean
 from steelyard.providers.agent import workspaces
 from steelyard.records import digest
+from steelyard.text import printable, short_quote
 
 MAX_COMPANION_FILE_BYTES = 10 << 20
 """Bytes of a file that a case refers to."""

@@ -12,13 +12,14 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard import evalsets
-from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import rubrics
 from steelyard.evalsets.companions import CompanionFiles, system_error_reason
 from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector, TooManyProblemsError, record_from_draft
 from steelyard.evalsets.template import rendered_prompt
 from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest, is_secret
+from steelyard.text import printable, short_quote
 from steelyard.tiers.rubrics import default_rubric
 
 if TYPE_CHECKING:

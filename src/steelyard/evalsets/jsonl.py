@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from steelyard.errors import InputError, json_error_location, short_quote
+from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks import problems as benchmarks
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import Case
+from steelyard.text import json_error_location, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

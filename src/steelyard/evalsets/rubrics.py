@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml, yaml
 from steelyard.evalsets.companions import system_error_reason
 from steelyard.evalsets.schema import (
@@ -25,6 +25,7 @@ from steelyard.evalsets.schema import (
 )
 from steelyard.evalsets.yaml import LocatedDocument, nearest_line
 from steelyard.records import EvalSetFile, Record
+from steelyard.text import printable, short_quote
 from steelyard.tiers.rubrics import BINARY_EVALUATION, SCALED_EVALUATION, Rubric, RubricCategory, RubricItem
 
 if TYPE_CHECKING:

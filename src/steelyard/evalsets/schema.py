@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard import records
-from steelyard.errors import Problem, did_you_mean, printable, short_quote
+from steelyard.errors import Problem, did_you_mean
 from steelyard.records import Case, Record, Rule
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

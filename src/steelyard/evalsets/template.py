@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.errors import InputError, printable
+from steelyard.errors import InputError
 from steelyard.records import Message
+from steelyard.text import printable
 
 MAX_RENDERED_PROMPT_CHARACTERS = 10 << 20
 """Characters of a prompt once it is filled in."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from steelyard.errors import InputError, short_quote
+from steelyard.errors import InputError
 from steelyard.evalsets.companions import CompanionFiles
 from steelyard.evalsets.schema import (
     DEFAULT_CASE_LANGUAGE,
@@ -24,6 +24,7 @@ from steelyard.evalsets.schema import (
     record_from_draft,
 )
 from steelyard.records import Rule
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

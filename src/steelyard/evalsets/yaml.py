@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import short_quote
 from steelyard.evalsets.schema import KeyPath, ProblemCollector, dotted_key_path
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.errors import printable, short_quote
 from steelyard.outcomes import cells, jsonl_columns
 from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, collect_file_errors, files, model_names, open_unpacked
 from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
@@ -20,6 +19,7 @@ from steelyard.outcomes.problems import (
     OutcomeProblemCollector,
     UnreadableOutcomesError,
 )
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

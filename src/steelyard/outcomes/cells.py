@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from steelyard.errors import short_quote
 from steelyard.outcomes.codes import BOOLEAN_CODES, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, boolean_codes
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

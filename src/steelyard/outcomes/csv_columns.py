@@ -10,7 +10,6 @@ from itertools import chain
 from operator import itemgetter, methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import short_quote
 from steelyard.outcomes.byte_chunks import MAX_OUTCOME_LINE_BYTES, LineChunks
 from steelyard.outcomes.problems import (
     IncompleteOutcomesError,
@@ -19,6 +18,7 @@ from steelyard.outcomes.problems import (
     UnreadableOutcomesError,
     missing_column_message,
 )
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ import hashlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from steelyard.errors import InputError, Problem, printable, short_quote
+from steelyard.errors import InputError, Problem
 from steelyard.outcomes import cells
 from steelyard.outcomes.byte_chunks import collect_file_errors, files
 from steelyard.outcomes.codes import (
@@ -20,6 +20,7 @@ from steelyard.outcomes.codes import (
 )
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.text import printable, short_quote
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError, printable
+from steelyard.errors import InputError
 from steelyard.records import Case, Expectations, Finding, Test
+from steelyard.text import printable
 
 MAX_REPORT_FILE_BYTES = 1 << 30
 

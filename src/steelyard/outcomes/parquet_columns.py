@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from steelyard.errors import InputError, short_quote
+from steelyard.errors import InputError
 from steelyard.outcomes import cells
 from steelyard.outcomes.codes import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
 from steelyard.outcomes.problems import (
@@ -15,6 +15,7 @@ from steelyard.outcomes.problems import (
     UnreadableOutcomesError,
     missing_column_message,
 )
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

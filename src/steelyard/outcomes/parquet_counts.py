@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies, Tally
-from steelyard.errors import InputError, Problem, printable, short_quote
+from steelyard.errors import InputError, Problem
 from steelyard.outcomes.codes import (
     BOOLEAN_CODES,
     EXPECTED_BOOLEAN_TEXT,
@@ -29,6 +29,7 @@ from steelyard.store.database import (
     sql_identifier,
     sql_string,
 )
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

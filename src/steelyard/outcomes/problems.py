@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

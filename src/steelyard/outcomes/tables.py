@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.errors import short_quote
 from steelyard.outcomes import cells, jsonl_columns, parquet_columns
 from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
 from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
@@ -21,6 +20,7 @@ from steelyard.outcomes.problems import (
     UnreadableOutcomesError,
     missing_column_message,
 )
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

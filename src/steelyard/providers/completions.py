@@ -11,7 +11,7 @@ from steelyard.errors import Rejected, Unavailable
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.openai import OPENAI_FINISH_REASONS, OpenAIProvider, OpenAIUsage, answer_with_usage
 from steelyard.records import Answer, Attempt, Verify
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 
 FUNCTION_STOPS = {
     "python": ("\nclass", "\ndef", "\n#", "\nif", "\nprint"),

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 import msgspec
 
-from steelyard.errors import JSON_ESCAPE_PATTERN, InputError, Problem, RecordedFailure, Rejected, json_error_location
+from steelyard.errors import InputError, Problem, RecordedFailure, Rejected
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Case, Reply
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import JSON_ESCAPE_PATTERN, json_error_location, verbatim_reply
 
 MAX_UNPACKED_RECORDING_BYTES = 4 << 30
 """Bytes a packed recording may unpack to."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.reports.figures import counted, escaped_json, line
 from steelyard.reports.markdown import code, escaped, table
+from steelyard.text import counted, escaped_json, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

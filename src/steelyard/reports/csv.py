@@ -6,7 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from steelyard.reports.figures import line, missing_reason
+from steelyard.reports.figures import missing_reason
+from steelyard.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,85 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary
+from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.analysis.suite_scores import SuiteScores
     from steelyard.records import Cost, Evidence
-
-# What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
-
-INVISIBLE_CHARACTER_PATTERN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
-"""Characters that act instead of being seen: controls, bidi overrides, invisible marks; not tab and newline."""
-
-_INVISIBLE_RUN_PATTERN = re.compile(f"{INVISIBLE_CHARACTER_PATTERN.pattern}+")
-MAX_COMBINING_MARKS = 8
-"""Marks on one letter; no script needs as many, and a pile of them covers the lines above and below."""
-_COMBINING_MARKS_PATTERN = re.compile(
-    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{"
-    + str(MAX_COMBINING_MARKS + 1)
-    + ",}"
-)
-SCANNED_CHARACTERS_PER_SHOWN = 20
-"""How many characters of a text a character on a line may stand for."""
-MAX_REASON_LINE_CHARACTERS = 2_000
-"""Characters of a reason on one line, where nobody wants fewer."""
-
-_ANSI_COLOUR_PATTERN = re.compile("\x1b\\[[0-9;:]*m")
-
-
-def plain(text: str) -> str:
-    r"""The text with everything invisible made visible, and mere colour taken away.
-
-    >>> plain("\x1b[31mred\x1b[0m \x1b]0;title\x07")
-    'red ⟨U+001B⟩]0;title⟨U+0007⟩'
-    """
-    return _COMBINING_MARKS_PATTERN.sub(
-        _trimmed_marks,
-        _INVISIBLE_RUN_PATTERN.sub(_visible_code_points, _ANSI_COLOUR_PATTERN.sub("", text.replace("\r\n", "\n"))),
-    )
-
-
-def _trimmed_marks(match: re.Match[str]) -> str:
-    return f"{match[0][:MAX_COMBINING_MARKS]}⟨{len(match[0]) - MAX_COMBINING_MARKS:,} more marks⟩"
-
-
-def _visible_code_points(match: re.Match[str]) -> str:
-    return "".join(map(_code_point, match[0]))
-
-
-@cache
-def _code_point(character: str) -> str:
-    return f"⟨U+{ord(character):04X}⟩"
-
-
-def line(text: str, limit: int | None = None) -> str:
-    """The same on a single line, cut to a limit."""
-    # of megabytes only the beginning is looked at, however much of it is blank
-    begun = text if limit is None else text[: SCANNED_CHARACTERS_PER_SHOWN * limit]
-    joined = " ".join(plain(begun).split())
-    if limit is None or (len(joined) <= limit and len(begun) == len(text)):
-        return joined
-    return joined[: limit - 1].rstrip() + "…"
-
-
-def escaped_json(text: str) -> str:
-    """JSON in which everything invisible is written as an escape: some of it may stand raw, and a terminal obeys it."""
-    return INVISIBLE_CHARACTER_PATTERN.sub(lambda match: json.dumps(match[0])[1:-1], text)
-
 
 # Numbers look the same in every report.
 
@@ -158,15 +92,6 @@ def mean_seconds(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return seconds(estimate.value)
     return f"{seconds(estimate.value)} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "case"), counted(2, "case")
-    ('1 case', '2 cases')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def model_label(model: str, tier: str) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
-from steelyard.reports.figures import counted, escaped_json, line, money
+from steelyard.reports.figures import money
 from steelyard.reports.markdown import code, escaped, table
+from steelyard.text import counted, escaped_json, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -26,6 +26,7 @@ from steelyard.reports.outlines import (
     shown_attempts,
 )
 from steelyard.stats.paired import difference_interval
+from steelyard.text import counted, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -236,11 +237,11 @@ def _size_summary(material: HtmlReportData) -> str:
     """How many cases, models and tiers there are."""
     models = material.summary.models
     told = [
-        figures.counted(len(material.cases), "case"),
-        figures.counted(len({model.model for model in models}), "model"),
+        counted(len(material.cases), "case"),
+        counted(len({model.model for model in models}), "model"),
     ]
     tier_names = {model.tier for model in models if model.tier}
-    return " · ".join([*told, figures.counted(len(tier_names), "tier")] if tier_names else told)
+    return " · ".join([*told, counted(len(tier_names), "tier")] if tier_names else told)
 
 
 def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
@@ -257,8 +258,8 @@ def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
         return HeadlineVerdict("unsure", "Cannot tell", "More than 5% of the cases of some model are unscored.")
     if len(judged) == 1:
         (model,) = judged
-        share = f"{model.correct:,} of {figures.counted(model.attempts, 'attempt')} are correct"
-        solved = f"{model.solved:,} of {figures.counted(model.cases, 'case')} were solved at least once"
+        share = f"{model.correct:,} of {counted(model.attempts, 'attempt')} are correct"
+        solved = f"{model.solved:,} of {counted(model.cases, 'case')} were solved at least once"
         return HeadlineVerdict("plain", f"{model.correct / model.attempts:.1%} correct", f"{share}; {solved}.")
     return _leader_verdict(summary, judged)
 
@@ -270,18 +271,18 @@ def _gate_verdict(against: BaselineReport) -> HeadlineVerdict:
     return HeadlineVerdict(
         state,
         verdict.capitalize(),
-        f"Held against {figures.line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(told)}",
+        f"Held against {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(told)}",
     )
 
 
 def _model_change_sentence(model: ModelDecision, whole: Decision) -> str:
     """How a model moved, and which cases got worse."""
     worse = [change.case for change in model.confirmed]
-    named = ", ".join(figures.line(case, MAX_PAGE_NAME_CHARACTERS) for case in worse[:3]) + (
+    named = ", ".join(line(case, MAX_PAGE_NAME_CHARACTERS) for case in worse[:3]) + (
         f" and {len(worse) - 3:,} more" if worse[3:] else ""
     )
     moved = next(gate.reasons(model, whole))
-    return f"{figures.line(model.model, MAX_PAGE_NAME_CHARACTERS)}: {moved}{f'; worse: {named}' if worse else ''}."
+    return f"{line(model.model, MAX_PAGE_NAME_CHARACTERS)}: {moved}{f'; worse: {named}' if worse else ''}."
 
 
 def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> HeadlineVerdict:
@@ -294,7 +295,7 @@ def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> Headlin
     best, next_best = ranked[:2]
     first, second = (rates.get((model.model, model.tier), {}) for model in (best, next_best))
     shared = sorted(first.keys() & second.keys())
-    names = [figures.line(run.short_name(model, judged), MAX_PAGE_NAME_CHARACTERS) for model in (best, next_best)]
+    names = [line(run.short_name(model, judged), MAX_PAGE_NAME_CHARACTERS) for model in (best, next_best)]
     if len(shared) < 2:
         return HeadlineVerdict(
             "plain", f"{names[0]} has the most correct attempts", "Too few cases are shared to say by how much."
@@ -305,7 +306,7 @@ def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> Headlin
     )
     gap = sum(first[case][0] - second[case][0] for case in shared) / len(shared)
     ends = "" if interval is None else f" [{interval.low * 100:.1f}, {interval.high * 100:.1f}]"
-    told = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {figures.counted(len(shared), 'case')} that both tried"
+    told = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {counted(len(shared), 'case')} that both tried"
     if interval is None or interval.low <= 0:
         who = "model" if len({model.model for model in judged}) > 1 else "tier"
         return HeadlineVerdict(
@@ -325,12 +326,10 @@ def _shown_texts_note(material: HtmlReportData) -> str:
     of = material.chosen
     if len(material.chosen.places) >= total:
         return ""
-    failures = (
-        f"all {figures.counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
-    )
+    failures = f"all {counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
     return (
-        f"This run has {figures.counted(total, 'attempt')}. All of them count in every number and chart; the page keeps the "
-        f"texts of {failures}, and of {of.passed:,} of {figures.counted(total - failed, 'correct attempt')}, "
+        f"This run has {counted(total, 'attempt')}. All of them count in every number and chart; the page keeps the "
+        f"texts of {failures}, and of {of.passed:,} of {counted(total - failed, 'correct attempt')}, "
         f"spread over all cases and models. The others can be read with steelyard show and steelyard view."
     )
 
@@ -455,7 +454,7 @@ def _hidden_attempts_note(hidden: Sequence[AttemptMetrics]) -> str:
         )
         if count
     ]
-    return f"{figures.counted(len(hidden), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
+    return f"{counted(len(hidden), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
 
 
 class _ShownMatrix(NamedTuple):
@@ -472,7 +471,7 @@ def _matrix(rows: Sequence[ReportCaseRow]) -> _ShownMatrix:
     chosen_rows = [row for row in rows if row.anchor in kept] if kept else failed[:MAX_MATRIX_ROWS]
     return _ShownMatrix(
         chosen_rows,
-        f"{len(chosen_rows):,} of {figures.counted(len(rows), 'case')} are shown: "
+        f"{len(chosen_rows):,} of {counted(len(rows), 'case')} are shown: "
         + (
             "all where something failed among them"
             if kept
@@ -597,7 +596,7 @@ def truncated_text(text: str, most: int) -> TruncatedText:
 
 def code(text: str, language: str) -> Markup:
     """Code in colours, made harmless."""
-    return highlighted(figures.plain(text).rstrip("\n"), language)
+    return highlighted(plain(text).rstrip("\n"), language)
 
 
 def code_language(tried: AttemptText) -> str:
@@ -630,16 +629,16 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
         "case_figures": figures.case_figures,
         "code": code,
         "code_language": code_language,
-        "counted": figures.counted,
+        "counted": counted,
         "cut": truncated_text,
         "evidence": figures.evidence_text,
         "interval": _interval,
-        "line": figures.line,
+        "line": line,
         "money": figures.money,
         "obstacle": figures.missing_reason,
         "outcome": figures.outcome,
         "percent": _percent,
-        "plain": figures.plain,
+        "plain": plain,
         "price": figures.price,
         "response_class": figures.response_class,
         "seconds": figures.seconds,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from steelyard.reports.figures import attempt_failure_reason, line, missing_reason, model_label
+from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
+from steelyard.text import line
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, RunResults

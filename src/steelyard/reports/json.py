@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.suites import accuracy
-from steelyard.reports.figures import escaped_json, missing_reason, model_label, response_class
+from steelyard.reports.figures import missing_reason, model_label, response_class
+from steelyard.text import escaped_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,15 +11,13 @@ from xml.etree import ElementTree
 from steelyard.reports.figures import (
     attempt_failure_reason,
     case_figures,
-    counted,
-    line,
     metric_rows,
     missing_reason,
     model_label,
     money,
-    plain,
     verification_text,
 )
+from steelyard.text import counted, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

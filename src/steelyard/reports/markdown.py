@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from steelyard.analysis.summary import RunResults, hardest_cases
 from steelyard.reports.figures import (
-    counted,
     flagged_attempts,
     footnotes,
-    line,
     metric_rows,
     model_label,
     suite_tables,
     verification_text,
 )
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steelyard.reports.figures import line, money
+from steelyard.reports.figures import money
+from steelyard.text import counted, line
 
 
 class ProgressCounts(NamedTuple):
@@ -43,13 +44,13 @@ def progress_line(counts: ProgressCounts, elapsed: float) -> str:
     done = counts.judged + counts.failed
     parts = [f"{done}/{counts.wanted} {counts.done}"]
     if counts.replied is not None:
-        parts.append(f"{counts.replied} {'reply' if counts.replied == 1 else 'replies'}")
+        parts.append(counted(counts.replied, "reply", "replies"))
     if counts.judged and counts.correct is not None:
         parts.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
     if counts.failed:
         parts.append(f"{counts.failed} failed")
     if counts.nodes is not None:
-        parts.append(f"{counts.nodes} {'node' if counts.nodes == 1 else 'nodes'}")
+        parts.append(counted(counts.nodes, "node"))
     if counts.spent:
         parts.append(money(counts.spent))
     if counts.reason:

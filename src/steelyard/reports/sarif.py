@@ -11,7 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from steelyard.records import Case, Diagnostic, Span, digest
-from steelyard.reports.figures import counted, escaped_json, line, model_label, plain
+from steelyard.reports.figures import model_label
+from steelyard.text import counted, escaped_json, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

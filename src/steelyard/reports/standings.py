@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.reports.csv import cell
-from steelyard.reports.figures import dollars, escaped_json, line, points
+from steelyard.reports.figures import dollars, points
 from steelyard.reports.markdown import code, escaped, table
+from steelyard.text import escaped_json, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,13 +20,11 @@ from steelyard.reports.figures import (
     evidence_text,
     flagged_attempts,
     footnotes,
-    line,
     metric_rows,
     missing_reason,
     model_label,
     money,
     outcome,
-    plain,
     price,
     rate,
     response_class,
@@ -36,6 +34,7 @@ from steelyard.reports.figures import (
     verification_text,
 )
 from steelyard.reports.standings import standings_rows
+from steelyard.text import line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,9 +12,10 @@ import msgspec
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.csv import cell
-from steelyard.reports.figures import counted, dollars, escaped_json, line, model_label, money, points, rate
+from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.markdown import code, escaped, table
 from steelyard.reports.terminal import rows_text
+from steelyard.text import counted, escaped_json, line
 from steelyard.tiers.analysis import RUN_METRICS
 
 if TYPE_CHECKING:

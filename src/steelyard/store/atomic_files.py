@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from steelyard.errors import DiskFullError, InputError, printable
+from steelyard.errors import DiskFullError, InputError
+from steelyard.text import printable
 
 
 class AtomicFiles:

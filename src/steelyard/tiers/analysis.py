@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
-from steelyard.errors import InputError, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Record
-from steelyard.reports.figures import counted, line
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import describe
@@ -27,6 +26,7 @@ from steelyard.stats.intervals import Interval, standard_error, student_quantile
 from steelyard.stats.medians import median_interval, uplift_interval
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
+from steelyard.text import counted, line, printable, short_quote
 from steelyard.tiers import formulas
 from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.judges import RunConsensus, experiment_judgments

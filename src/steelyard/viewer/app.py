@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.errors import SteelyardError
-from steelyard.reports.figures import counted, plain
+from steelyard.text import counted, plain
 from steelyard.viewer import api, pages
 from steelyard.viewer.guard import AccessGuard, error_response
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from steelyard.engine.gate.gate import GateResult
     from steelyard.records import Case
-    from steelyard.viewer.run_view import AttemptRow, RunView, Column
+    from steelyard.viewer.run_view import AttemptRow, Column, RunView
 
 WORSE, SUSPECT, DROPPED, IMPROVED, SAME = "got worse", "suspect", "lower", "higher", "same"
 CASE_CHANGE_STATES = (WORSE, SUSPECT, DROPPED, IMPROVED, SAME)

@@ -17,6 +17,7 @@ from steelyard.reports import figures as reports
 from steelyard.reports import html
 from steelyard.reports.gate import VERDICT_WORDS, reasons
 from steelyard.reports.tiers import tier_tables
+from steelyard.text import line, plain
 from steelyard.viewer import sparklines, text_diff
 from steelyard.viewer.compare_runs import CASE_CHANGE_STATES, SAME
 from steelyard.viewer.matrix import MATRIX_SORTS, OUTCOME_FILTERS, PAGE_SIZES, MatrixQuery, page_slice
@@ -307,16 +308,14 @@ def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked:
     cases = [place for place, case in enumerate(opened.cases) if case.id == case_id]
     seats = [place for place, seat in enumerate(opened.seats) if (seat.model, seat.tier) == (model, tier)]
     if not cases or not seats:
-        raise ViewerRequestError(
-            404, f'no attempts of "{reports.line(model, 80)}" at "{reports.line(case_id, 80)}" in this run'
-        )
+        raise ViewerRequestError(404, f'no attempts of "{line(model, 80)}" at "{line(case_id, 80)}" in this run')
     cell = table.cells[cases[0]][seats[0]]
     rows = [table.rows[place] for place in cell.places]
     number = asked.whole("number", 0, least=1, most=1_000_000)
     chosen = [row for row in rows if row.number == number] if number else _worth_reading(rows, table, query)
     tried = opened.attempt(case_id, model, tier, chosen[0].number) if chosen else None
     if tried is None:
-        raise ViewerRequestError(404, f'no such attempt at "{reports.line(case_id, 80)}" in this run')
+        raise ViewerRequestError(404, f'no such attempt at "{line(case_id, 80)}" in this run')
     at = rows.index(chosen[0])
     near = rows[max(0, min(at - MAX_NEARBY_ATTEMPTS // 2, len(rows) - MAX_NEARBY_ATTEMPTS)) :][:MAX_NEARBY_ATTEMPTS]
     return ReadingPane(
@@ -443,7 +442,7 @@ def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
     row = opened.rows[place]
     case, seat = opened.cases[row.case], opened.seats[row.seat]
     values: dict[str, str | int] = {"case": case.id, "model": seat.model, "tier": seat.tier, "number": row.number}
-    told = f"{reports.line(case.id, 60)}, {reports.line(reports.model_label(*seat), 60)}, attempt {row.number}"
+    told = f"{line(case.id, 60)}, {line(reports.model_label(*seat), 60)}, attempt {row.number}"
     return AttemptLink(url_path(["runs", opened.name, "attempt"], values), told)
 
 
@@ -616,8 +615,8 @@ def _text(tried: AttemptText | None, what: str) -> str:
     if tried is None:
         return ""
     if what == "code" and tried.verdict is not None and tried.verdict.found.code is not None:
-        return reports.plain(tried.verdict.found.code)
-    return reports.plain(tried.reply.answer.text) if tried.reply else ""
+        return plain(tried.verdict.found.code)
+    return plain(tried.reply.answer.text) if tried.reply else ""
 
 
 class ClassBarSegment(NamedTuple):
@@ -719,7 +718,7 @@ def _static(name: str) -> str:
 
 def _counted_option(entry: tuple[str, int]) -> tuple[str, str]:
     """A word that can be chosen, with how often it occurs."""
-    return entry[0], f"{reports.line(entry[0], 40)} ({entry[1]:,})"
+    return entry[0], f"{line(entry[0], 40)} ({entry[1]:,})"
 
 
 def _breakable(name: str) -> Markup:
@@ -739,7 +738,7 @@ def _direction(change: Estimate) -> str:
 
 def _readable_timestamp(text: str) -> str:
     """A moment as people read it; whatever else stands there is left as it is."""
-    return reports.line(text, 40).replace("T", " ")[:16] if len(text) >= 16 and text[10] == "T" else reports.line(text)
+    return line(text, 40).replace("T", " ")[:16] if len(text) >= 16 and text[10] == "T" else line(text)
 
 
 @cache
@@ -750,7 +749,7 @@ def _environment() -> jinja2.Environment:
         "counted_option": _counted_option,
         "moment": _readable_timestamp,
         "moved": _direction,
-        "pair": lambda value: (value, reports.line(value, 60)),
+        "pair": lambda value: (value, line(value, 60)),
         "points": reports.points,
         "rate": reports.rate,
         "share": lambda value: f"{100 * value:.3g}%",

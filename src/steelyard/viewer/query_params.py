@@ -6,7 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from steelyard.errors import did_you_mean, short_quote
+from steelyard.errors import did_you_mean
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

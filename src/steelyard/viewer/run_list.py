@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from steelyard import store
 from steelyard.analysis.attempts import ATTEMPT_TABLE_VERSION
 from steelyard.analysis.summary import ModelHeadline, RunHeadlines
-from steelyard.errors import InputError, SteelyardError, short_quote
+from steelyard.errors import InputError, SteelyardError
 from steelyard.records import RunInfo
 from steelyard.store import RunFolderSnapshot
+from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from steelyard.records import Case, Verify
+from steelyard.text import verbatim_code, verbatim_reply
 from steelyard.verifiers.code.join_stub import code_from_reply
-from steelyard.verifiers.code.verbatim import verbatim_code, verbatim_reply
 
 STUB = (
     "import math\nfrom typing import List\n\n\ndef helper(x):\n    return math.floor(x)\n\n\n"

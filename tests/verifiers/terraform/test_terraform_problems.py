@@ -12,7 +12,7 @@ import pytest
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import ValidateOutput
 from steelyard.verifiers.terraform.levels import repair_levels

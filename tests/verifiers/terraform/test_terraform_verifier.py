@@ -16,7 +16,7 @@ from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Target, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.code.verbatim import verbatim_reply
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
 from steelyard.verifiers.terraform.verifier import REPAIR_LEVELS, TerraformVerifier
 from support.toolchains import needs_terraform, terraform

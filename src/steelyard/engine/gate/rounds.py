@@ -19,6 +19,7 @@ from steelyard.engine.pool import run_coroutine
 from steelyard.errors import InputError
 from steelyard.records import Case, StoppingRule
 from steelyard.stats.sequential import PlannedLook, design
+from steelyard.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,7 +108,7 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             folder=done.folder,
             at=SamplingRound(_step(steps, attempts), finishing),
         )
-        tell(f"{_count(attempts)} per case: {_decision_line(found.decision)}")
+        tell(f"{counted(attempts, 'attempt')} per case: {_decision_line(found.decision)}")
         verdict = found.decision.verdict
         if finishing or verdict == REGRESSED or done.out_of_budget:
             break
@@ -164,10 +165,6 @@ def _decision_line(decision: Decision) -> str:
     if not bounds:
         return "cannot tell yet"
     return f"cannot tell yet, a drop of up to {max(bounds) * 100:.1f} points cannot be ruled out"
-
-
-def _count(attempts: int) -> str:
-    return "1 attempt" if attempts == 1 else f"{attempts} attempts"
 
 
 def _sequential_run_result(done: Run, found: GateResult | None, until: StoppingRule) -> SequentialRunResult:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.gateway import LOCAL
-from steelyard.errors import InputError, printable
+from steelyard.errors import InputError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
 from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
@@ -28,6 +28,7 @@ from steelyard.sandbox.levels import (
 )
 from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
 from steelyard.sandbox.zygote import MAX_OPEN_FILES, MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
+from steelyard.text import printable
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
 
 if TYPE_CHECKING:

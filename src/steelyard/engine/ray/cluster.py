@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.engine.ray.gateway import LOCAL
 from steelyard.engine.ray.wire import Frame, received, send
-from steelyard.errors import InputError, printable
+from steelyard.errors import InputError
+from steelyard.text import printable
 
 if TYPE_CHECKING:
     from typing import IO

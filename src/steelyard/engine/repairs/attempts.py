@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import printable, short_quote
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.records import digest
+from steelyard.text import printable, short_quote
 
 OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
 WHOLE, PARTS = "fixed_file", ("fixed_block_content", "fixed_code")

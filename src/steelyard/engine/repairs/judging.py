@@ -15,11 +15,12 @@ import msgspec
 from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.repairs.attempts import Attempt, Fixes, Module, Row
 from steelyard.engine.repairs.outcomes import BY, Journal, Verdict, cells_of
-from steelyard.errors import InputError, VerifierError, printable, short_quote, wrap_exceptions
+from steelyard.errors import InputError, VerifierError, wrap_exceptions
 from steelyard.records import Target, digest
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.store.atomic_files import explain_write_errors
+from steelyard.text import printable, short_quote
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
 from steelyard.verifiers.terraform.program import TerraformProgram, find_terraform

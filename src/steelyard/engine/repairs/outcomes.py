@@ -14,13 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.engine.repairs.attempts import ITERATION, OID, SPECIFIC, Row
-from steelyard.errors import DiskFullError, InputError, printable, short_quote
+from steelyard.errors import DiskFullError, InputError
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 from steelyard.records import Record
 from steelyard.reports.csv import cell
+from steelyard.text import printable, short_quote
 from steelyard.verifiers.terraform.levels import RepairLevels
 
 PASSED = "plausible_fix"

@@ -29,10 +29,11 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
-from steelyard.errors import InputError, Problem, did_you_mean, printable, short_quote
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv
 from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.text import counted, printable, short_quote
 
 DEFAULT = Path("evaluation_config.json")
 SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
@@ -293,7 +294,7 @@ def _counted(unjudged: Sequence[Unjudged]) -> str:
     """How many attempts, and where the first of them stand."""
     places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
     more = ", ..." if len(unjudged) > len(places) else ""
-    return f"{len(unjudged)} attempt{'' if len(unjudged) == 1 else 's'} ({', '.join(places)}{more})"
+    return f"{counted(len(unjudged), 'attempt')} ({', '.join(places)}{more})"
 
 
 def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[Unjudged]) -> list[Tally]:

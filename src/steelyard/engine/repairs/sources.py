@@ -12,11 +12,12 @@ from steelyard import outcomes
 from steelyard.engine.repairs.attempts import REPAIRS, Attempt, Fixes, Reader, Row, read_fixes, read_problems
 from steelyard.engine.repairs.judging import Found, Job, Means, Unjudged, earlier, judge
 from steelyard.engine.repairs.outcomes import PASSED, Recorded, Verdict, brief_table, recorded, table
-from steelyard.errors import InputError, Problem, did_you_mean, printable
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.text import printable
 
 
 class Places(NamedTuple):

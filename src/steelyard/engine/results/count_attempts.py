@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard import store
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.engine.results.query import fact_scores
-from steelyard.errors import InputError, Problem, printable
+from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ParquetSource
 from steelyard.store.parquet import copied_runs
+from steelyard.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

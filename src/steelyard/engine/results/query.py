@@ -26,9 +26,9 @@ from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Answer as Said
 from steelyard.records import Case, Fact, Failure, Finding, Judgment, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.csv import cell
-from steelyard.reports.figures import escaped_json, plain
 from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.parquet import FactScore
+from steelyard.text import escaped_json, plain
 
 QUERY_FORMATS = ("csv", "json", "parquet")
 """What an answer can be written as, whatever its size."""

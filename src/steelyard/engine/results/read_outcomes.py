@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard import outcomes, store
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
-from steelyard.errors import InputError, Problem, StoreError, printable
+from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
+from steelyard.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

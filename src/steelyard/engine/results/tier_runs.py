@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.analysis.summary import attempt_texts
-from steelyard.errors import InputError, short_quote
+from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.records import Judgment, digest
-from steelyard.reports.figures import line
+from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, ExperimentAnalysis, PairBy, analyse_tiers
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun

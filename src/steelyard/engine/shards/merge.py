@@ -16,8 +16,9 @@ from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.engine.session import RunOptions
 from steelyard.engine.shards import deal
-from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError, printable, short_quote
+from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard
+from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

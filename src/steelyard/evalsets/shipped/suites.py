@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from steelyard.errors import InputError, did_you_mean, short_quote
+from steelyard.errors import InputError, did_you_mean
+from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import InputError, printable
+from steelyard.errors import InputError
+from steelyard.text import printable
 
 MAX_WORKSPACE_FILES = 10_000
 MAX_WORKSPACE_BYTES = 64 << 20

@@ -17,9 +17,10 @@ from steelyard.reports.charts.tiers import (
     chart_spec,
     distinct_names,
 )
-from steelyard.reports.figures import line, model_label, money, rate, seconds
+from steelyard.reports.figures import model_label, money, rate, seconds
 from steelyard.stats.descriptive import percentile
 from steelyard.stats.passk import pass_at_k
+from steelyard.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,9 @@ import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard.errors import InputError
-from steelyard.reports.figures import counted, dollars, line, points, rate
+from steelyard.reports.figures import dollars, points, rate
 from steelyard.reports.tiers import grade_text
+from steelyard.text import counted, line
 from steelyard.tiers.rubrics import GRADE_THRESHOLDS
 
 if TYPE_CHECKING:

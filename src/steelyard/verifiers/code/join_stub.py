@@ -8,6 +8,7 @@ import textwrap
 import warnings
 
 from steelyard.records import Case
+from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import (
     MAX_PARSED_CHARS,
     ExtractedCode,
@@ -16,7 +17,6 @@ from steelyard.verifiers.code.extract import (
     is_python,
     without_thinking,
 )
-from steelyard.verifiers.code.verbatim import verbatim_code
 
 FUNCTION_HEAD_PATTERN = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 """A line at the left margin that begins a function, with its decorators."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.errors import VerifierError, did_you_mean, short_quote
+from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Evidence
+from steelyard.text import short_quote
 from steelyard.verifiers.response.csv import csv_check
 from steelyard.verifiers.response.json import json_check
 from steelyard.verifiers.response.judged import (

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from steelyard.errors import VerifierError, did_you_mean, short_quote
+from steelyard.errors import VerifierError, did_you_mean
+from steelyard.text import short_quote
 
 VALUE_TYPE_DESCRIPTIONS = {
     bool: "true or false",

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from steelyard.errors import printable
+from steelyard.text import printable
 
 NormalizationForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 

@@ -6,8 +6,9 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from steelyard.errors import VerifierError, did_you_mean, short_quote
+from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Answer, Case, Finding
+from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check
 from steelyard.verifiers.response.classes import classify_answer
 

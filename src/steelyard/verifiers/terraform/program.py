@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import VerifierError, printable
+from steelyard.errors import VerifierError
 from steelyard.protocols import ResourceLimits
+from steelyard.text import printable
 from steelyard.verifiers.terraform.diagnostics import UnreadableValidateOutput, ValidateOutput, parse_validate_output
 
 if TYPE_CHECKING:

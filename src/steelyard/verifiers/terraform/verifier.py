@@ -16,8 +16,8 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Diagnostic, Finding, Target, digest
+from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
-from steelyard.verifiers.code.verbatim import verbatim_code
 from steelyard.verifiers.terraform import syntax
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
