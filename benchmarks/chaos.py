@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.ray_nodes import RayCluster, below
 
 CASES = 50

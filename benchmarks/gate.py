@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict, digest
-from steelyard.store import create_run
+from steelyard.store.journal import create_run
 
 BAR = 1.0
 """CPU seconds that a decision may take."""

@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-from steelyard import store
 from steelyard.analysis.estimates import share
 from steelyard.engine import run as engine
 from steelyard.engine.results.tier_runs import tier_experiment
@@ -27,6 +26,7 @@ from steelyard.engine.session import RunOptions
 from steelyard.evalsets import load
 from steelyard.records import Panel
 from steelyard.settings import Settings
+from steelyard.store.journal import StoredRun
 from steelyard.tiers.analysis import analyse_tiers
 from steelyard.tiers.rubrics import Rubric, RubricCategory
 from steelyard.verifiers.judge import prompt
@@ -86,7 +86,7 @@ def files(folder: Path) -> tuple[Path, Path]:
 
 def scores(folder: Path) -> dict[str, tuple[float | None, bool | None]]:
     """What the judge gave each answer."""
-    found = tier_experiment(store.StoredRun(folder))
+    found = tier_experiment(StoredRun(folder))
     analysis = analyse_tiers(found.runs, found.ratings, found.criteria)
     passed = {rating.run.case: rating.passed for rating in found.ratings}
     return {run.case: (run.impl_rate, passed.get(run.case)) for run in analysis.runs}

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard import store
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
 from steelyard.store.archive import open_run_database
+from steelyard.store.journal import Journal, create_run
 
 MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
@@ -62,7 +62,7 @@ def template(folder: Path, kind: int) -> Path:
     models = MODELS[2 * kind : 2 * kind + 2]
     suites = [SUITES[kind % 10], SUITES[(kind + 1 + kind // 10) % 10]]
     cases = [Case(id=f"{suite}/{number}", prompt="?", suite=suite) for suite in suites for number in range(CASES)]
-    with store.create_run(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
+    with create_run(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
         for case in cases:
             for model in models:
                 for number in range(1, SAMPLES + 1):
@@ -87,7 +87,7 @@ def prepare(root: Path, runs: int, scratch: Path) -> None:
         shutil.copytree(kinds[number % KINDS], folder)
         described = msgspec.json.decode((folder / "run.json").read_bytes())
         (folder / "run.json").write_bytes(msgspec.json.encode(described | {"id": folder.name}))
-        with store.Journal(folder) as journal:
+        with Journal(folder) as journal:
             summarise_and_cache(journal, journal.info, journal.cases)
 
 

@@ -39,7 +39,6 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from steelyard import store
 from steelyard.analysis.estimates import mean
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import (
@@ -55,6 +54,8 @@ from steelyard.records import (
     Verdict,
     digest,
 )
+from steelyard.store.journal import Journal, create_run
+from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, HEADLINE_FILE
 from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def stored_run(folder: Path, attempts: int, *, seed: int = 0) -> Path:
         names=MODELS,
         samples=SAMPLES,
     )
-    with store.create_run(folder, info, cases) as journal:
+    with create_run(folder, info, cases) as journal:
         for number in range(1, min(SAMPLES, -(-attempts // (count * len(MODELS)))) + 1):
             for case in cases:
                 for model in MODELS:
@@ -166,7 +167,7 @@ def taken(do: Callable[[], Any]) -> float:
 def opening(root: Path) -> list[Figure]:
     """Two finished runs of the same size, opened for the first time; floor: their rows as plain values."""
     one, two = sorted(path.name for path in root.iterdir())
-    floor = taken(lambda: msgspec.msgpack.decode((root / one / store.ATTEMPT_INDEX_FILE).read_bytes()))
+    floor = taken(lambda: msgspec.msgpack.decode((root / one / ATTEMPT_INDEX_FILE).read_bytes()))
     library = RunCatalog(root)
     figures = [Figure("open a finished run", taken(lambda: library.open(one)), floor)]
     opened = library.open(one)
@@ -181,9 +182,9 @@ def opening(root: Path) -> list[Figure]:
 def growing(root: Path) -> list[Figure]:
     """A run that is being written; floor: its lines as plain facts."""
     folder = min(root.iterdir())
-    for name in (store.HEADLINE_FILE, store.ATTEMPT_INDEX_FILE):
+    for name in (HEADLINE_FILE, ATTEMPT_INDEX_FILE):
         (folder / name).unlink(missing_ok=True)
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         floor = taken(lambda: sum(1 for _ in journal.facts()))
         library = RunCatalog(root)
         figures = [Figure("open a growing run", taken(lambda: library.open(folder.name)), floor)]
@@ -202,7 +203,7 @@ def listing(root: Path) -> list[Figure]:
     def plain() -> None:
         for folder in root.iterdir():
             json.loads((folder / "run.json").read_bytes())
-            json.loads((folder / store.HEADLINE_FILE).read_bytes())
+            json.loads((folder / HEADLINE_FILE).read_bytes())
 
     floor = taken(plain)
     library = RunCatalog(root)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard import records, store
+from steelyard import records
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suite_scores import SuiteCase, SuiteScore, SuiteScores, suite_scores
 from steelyard.analysis.suites import RESPONSE_CLASSES
@@ -19,6 +19,7 @@ from steelyard.analysis.summary import ModelSummary, Summary, case_counts, run_r
 from steelyard.errors import InputError
 from steelyard.records import Case, Fact, Finding, SuiteRule, Verdict, Verify
 from steelyard.stats.intervals import mean_interval
+from steelyard.store.journal import StoredRun, create_run
 from support.suite_facts import attempt, both, case, info, suite
 
 SLOW = 16.0
@@ -52,10 +53,10 @@ def test_a_single_suite_is_worked_out_as_in_example_1_of_the_document() -> None:
 
 def test_a_stored_run_is_worked_out_as_in_example_2_of_the_document(tmp_path: Path) -> None:
     cases, facts = EXAMPLE_2
-    with store.create_run(tmp_path / "run", info(suites=SuiteRule(weights={"injection": 3})), cases) as journal:
+    with create_run(tmp_path / "run", info(suites=SuiteRule(weights={"injection": 3})), cases) as journal:
         for fact in facts:
             journal.append(fact)
-    stored = store.StoredRun(tmp_path / "run")
+    stored = StoredRun(tmp_path / "run")
     found = scores_of(summarise(stored.info, stored.cases, stored.facts()))
     assert {name: each.score.value for name, each in named(found).items()} == {"contradictions": 0.8, "injection": 0.9}
     assert found.overall.value == pytest.approx(0.85, rel=1e-15)

@@ -22,7 +22,7 @@ from steelyard.cli import main as cli
 from steelyard.engine.results import tier_runs
 from steelyard.engine.shards.merge import merge
 from steelyard.records import Judgment
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.facts import facts
 from support.fault_server import Behaviour, FaultServer, Request, says
 from support.sharded import crafted, timeless, told

@@ -13,7 +13,7 @@ import pytest
 
 from steelyard.cli import main as cli
 from steelyard.records import Failure, Judgment, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.fault_server import Behaviour, FaultServer, Request, refuses, says
 
 CASES = """

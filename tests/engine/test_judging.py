@@ -16,7 +16,7 @@ from steelyard.engine.results.tier_runs import analysis, tier_experiment
 from steelyard.engine.session import SessionProgress
 from steelyard.errors import InputError
 from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from steelyard.tiers.rubrics import Rubric, RubricCategory
 from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
 

@@ -14,7 +14,7 @@ import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.facts import facts
 from support.fault_server import FaultServer, Request, by_prompt, healthy, refuses
 
@@ -276,7 +276,7 @@ HOLD = """
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from steelyard.store import Journal
+from steelyard.store.journal import Journal
 with Journal(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -12,7 +12,7 @@ from steelyard import Means, run
 from steelyard.engine.local_pool import RepliesByCase
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 
 CHECKS = """
 from pathlib import Path

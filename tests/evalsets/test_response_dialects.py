@@ -12,7 +12,7 @@ import steelyard
 from steelyard import Means
 from steelyard.errors import InputError
 from steelyard.records import Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 
 CASE = {"case_id": "c", "suite_id": "s", "prompt": "p"}
 OTHER = {"id": "c", "family": "s", "prompt": "p"}

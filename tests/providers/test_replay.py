@@ -17,7 +17,7 @@ from steelyard.errors import InputError, RecordedFailure, Rejected
 from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.replay import connect
 from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from steelyard.text import verbatim_code
 from support.asking import answer, offers
 

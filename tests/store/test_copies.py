@@ -14,10 +14,11 @@ import duckdb
 import msgspec
 import pytest
 
-from steelyard import records, store
+from steelyard import records
 from steelyard.engine.results import query
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Fact, Finding, Reply, RunInfo, Verdict
+from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import MAX_COPY_PARTITIONS
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def run(folder: Path, models: Sequence[str] = ("m",), suites: Sequence[str] = ("
     """A run folder with an attempt of each model at a case of each suite, without a copy."""
     cases = [Case(id=f"case {suite}", prompt="?", suite=suite) for suite in suites]
     info = RunInfo(id=name or folder.name, started_at=MOMENT, models=tuple(models))
-    with store.create_run(folder, info, cases) as journal:
+    with create_run(folder, info, cases) as journal:
         for case in cases:
             for model in models:
                 for fact in attempt(case, model):
@@ -152,7 +153,7 @@ def test_parts_that_a_run_no_longer_has_are_taken_away_and_so_is_the_one_file_of
     asked("FROM runs", tmp_path)
     (folder / "attempts.parquet").write_bytes(b"PAR1")
     case = Case(id="case s", prompt="?", suite="t")
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.ask([case])
         journal.append(attempt(case, "a", 2)[0])
     assert asked("SELECT DISTINCT suite FROM attempts", tmp_path) == [("t",)]
@@ -165,7 +166,7 @@ def test_parts_that_a_run_no_longer_has_are_taken_away_and_so_is_the_one_file_of
 def test_other_cases_of_the_same_length_make_a_copy_an_old_one(tmp_path: Path) -> None:
     folder = run(tmp_path / "one", suites=["s"])
     assert asked("SELECT suite FROM attempts", tmp_path) == [("s",)]
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.ask([Case(id="case s", prompt="?", suite="t")])
     assert asked("SELECT suite FROM attempts", tmp_path) == [("t",)]
 

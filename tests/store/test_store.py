@@ -13,10 +13,10 @@ import duckdb
 import msgspec
 import pytest
 
-from steelyard import store
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import Journal, StoredRun
+from steelyard.store.journal import Journal, StoredRun, create_run
+from steelyard.store.locate import find_run, runs
 from steelyard.store.parquet import FactScore, copy_to_parquet
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))
@@ -50,7 +50,7 @@ def failure(number: int = 1) -> Failure:
 
 def written(folder: Path, *facts: Fact) -> Path:
     """A run folder with these facts; returns its journal."""
-    with store.create_run(folder, INFO, CASES) as journal:
+    with create_run(folder, INFO, CASES) as journal:
         for fact in facts:
             journal.append(fact)
     return folder / "attempts.jsonl"
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_fact_can_be_read_as_soon_as_it_is_acknowledged(tmp_path: Path) -> None:
-    with store.create_run(tmp_path, INFO, CASES) as journal:
+    with create_run(tmp_path, INFO, CASES) as journal:
         for number in range(1, 4):
             journal.append(reply(number))
             assert len(read(tmp_path)) == number
@@ -245,7 +245,7 @@ def test_a_copy_that_fails_leaves_the_one_before_it(tmp_path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from steelyard.store import Journal
+from steelyard.store.journal import Journal
 with Journal(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -292,7 +292,7 @@ import resource, sys
 from pathlib import Path
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Reply
-from steelyard.store import Journal
+from steelyard.store.journal import Journal
 
 def reply(number, size=300):
     return Reply(key=f"k{number}", at="t", case="a", model="m", number=number, asked="q", answer=Answer(text="x" * size))
@@ -369,16 +369,16 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_run_carries_on_
 def test_a_folder_is_the_home_of_one_run(tmp_path: Path) -> None:
     path = written(tmp_path / "deep" / "run", reply(1))
     with pytest.raises(InputError, match=r"holds a run already; continue it with: steelyard resume"):
-        store.create_run(path.parent, INFO, CASES)
+        create_run(path.parent, INFO, CASES)
     assert read(path.parent) == [reply(1)]
 
 
 def test_a_folder_that_cannot_be_made_or_written_says_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"file.*: (File exists|Not a directory)"):
-        store.create_run(tmp_path / "file", INFO, CASES)
+        create_run(tmp_path / "file", INFO, CASES)
     with pytest.raises(StoreError, match="Not a directory"):
-        store.create_run(tmp_path / "file" / "run", INFO, CASES)
+        create_run(tmp_path / "file" / "run", INFO, CASES)
     with pytest.raises(StoreError, match="No such file"):
         Journal(tmp_path / "none")
 
@@ -387,7 +387,7 @@ DESCRIBE = """
 import resource, sys
 from pathlib import Path
 import msgspec
-from steelyard.store import Journal
+from steelyard.store.journal import Journal
 with Journal(Path(sys.argv[1])) as journal:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.RLIM_INFINITY))
     journal.describe(msgspec.structs.replace(journal.info, system="x" * 1000))
@@ -423,7 +423,7 @@ def test_a_broken_run_folder_is_the_users_to_mend(tmp_path: Path, content: bytes
     with pytest.raises(InputError, match=r"run\.json: not the description of a run"):
         _ = StoredRun(tmp_path / "run").info
     # it is passed over where runs are listed
-    assert store.runs(tmp_path) == []
+    assert runs(tmp_path) == []
 
 
 def test_latest_is_the_run_that_began_last(tmp_path: Path) -> None:
@@ -433,26 +433,26 @@ def test_latest_is_the_run_that_began_last(tmp_path: Path) -> None:
         ("m", "2026-01-02T00:00:00Z"),
     ):
         info = msgspec.structs.replace(INFO, id=name, started_at=started_at)
-        store.create_run(tmp_path / name, info, CASES).close()
+        create_run(tmp_path / name, info, CASES).close()
     (tmp_path / "empty").mkdir()
-    assert [run.folder.name for run in store.runs(tmp_path)] == ["z-old", "m", "a-new"]
-    assert store.find_run("latest", tmp_path) == tmp_path / "a-new"
+    assert [run.folder.name for run in runs(tmp_path)] == ["z-old", "m", "a-new"]
+    assert find_run("latest", tmp_path) == tmp_path / "a-new"
 
 
 def test_a_run_is_found_by_path_or_by_name(tmp_path: Path) -> None:
     written(tmp_path / "runs" / "one")
-    assert store.find_run(str(tmp_path / "runs" / "one"), tmp_path / "elsewhere") == tmp_path / "runs" / "one"
-    assert store.find_run("one", tmp_path / "runs") == tmp_path / "runs" / "one"
+    assert find_run(str(tmp_path / "runs" / "one"), tmp_path / "elsewhere") == tmp_path / "runs" / "one"
+    assert find_run("one", tmp_path / "runs") == tmp_path / "runs" / "one"
 
 
 def test_a_run_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="no runs here yet; start one with: steelyard run"):
-        store.find_run("latest", tmp_path)
+        find_run("latest", tmp_path)
     with pytest.raises(InputError, match=r'no run "none" here or under .*; `steelyard list` shows what there is'):
-        store.find_run("none", tmp_path)
+        find_run("none", tmp_path)
     with pytest.raises(InputError, match=r"folder: not a run folder \(it has no run\.json\)"):
-        store.find_run(str(tmp_path / "folder"), tmp_path)
+        find_run(str(tmp_path / "folder"), tmp_path)
     with pytest.raises(InputError, match="not a run folder"):
         _ = StoredRun(tmp_path / "folder").info
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.records import Failure, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 
 
 class Facts(NamedTuple):

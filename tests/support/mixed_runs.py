@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from steelyard import store
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import (
     Answer,
@@ -29,6 +28,7 @@ from steelyard.records import (
     Verdict,
     Verify,
 )
+from steelyard.store.journal import Journal, create_run
 from steelyard.tiers.rubrics import Rubric, RubricCategory
 
 CASES = (
@@ -166,7 +166,7 @@ def journal(chance: random.Random, lines: int) -> bytes:
 def mixed_run(folder: Path, seed: int, lines: int = 120, **fields: Any) -> Path:
     """A run folder that was left in the middle of a line, in one journal or in several."""
     chance = random.Random(seed)
-    store.create_run(folder, described(chance, **fields), CASES).close()
+    create_run(folder, described(chance, **fields), CASES).close()
     for shard in ["attempts-1", "attempts-2"][: chance.randrange(3)]:
         (folder / f"{shard}.jsonl").write_bytes(journal(chance, lines // 3))
     (folder / "attempts.jsonl").write_bytes(journal(chance, lines) + b'{"kind":"reply","key')
@@ -175,7 +175,7 @@ def mixed_run(folder: Path, seed: int, lines: int = 120, **fields: Any) -> Path:
 
 def prepared(folder: Path) -> Path:
     """The same with what a sitting writes at its end."""
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         _, notes = summarise_and_cache(journal, journal.info, journal.cases)
         assert notes == ()
     return folder

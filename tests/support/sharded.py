@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 import steelyard
-from steelyard import Case, Means, Settings, store
+from steelyard import Case, Means, Settings
 from steelyard.analysis.summary import RunResults, run_results
 from steelyard.engine.shards import deal
 from steelyard.records import Answer, Attempt, Cost, Reply, RunInfo
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun, create_run
 
 MEANS = Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={})
 CASES = [
@@ -102,7 +102,7 @@ def crafted(folder: Path, replies: int, size: int, of: int = 2) -> list[Path]:
     folders = []
     for number, case in enumerate(cases, 1):
         described = replace(info, id=f"s{number}", shard=deal.shard_record(info, cases, number, of))
-        store.create_run(folder / str(number), described, [case]).close()
+        create_run(folder / str(number), described, [case]).close()
         with (folder / str(number) / "attempts.jsonl").open("wb") as file:
             for attempt in range(1, replies + 1):
                 answer = Answer(text=f"{attempt} " + "x" * size)

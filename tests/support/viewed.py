@@ -17,8 +17,8 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from steelyard import store
 from steelyard.records import Answer, Attempt, Case, Cost, EvalSetFile, Failure, Finding, Reply, RunInfo, Test, Verdict
+from steelyard.store.journal import create_run
 
 NONE: Mapping[str, str] = {}
 
@@ -207,7 +207,7 @@ def made(
             **fields,
         }
     )
-    with store.create_run(root / name, info, asked) as journal:
+    with create_run(root / name, info, asked) as journal:
         for case, model, number, came in attempts:
             for fact in _facts(case, model, number, came, started_at):
                 journal.append(fact)

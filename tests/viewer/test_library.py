@@ -15,11 +15,11 @@ import msgspec
 import pytest
 
 import steelyard
-from steelyard import store
 from steelyard.analysis import summary
 from steelyard.errors import InputError
 from steelyard.records import Answer, Experiment, Reply, RunInfo, Tier
-from steelyard.store import StoredRun
+from steelyard.store.journal import Journal, StoredRun, create_run
+from steelyard.store.untrusted import HEADLINE_FILE, run_folder_snapshot
 from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
 from support.mixed_runs import CASES, encoded, journal, mixed_run, prepared
 
@@ -29,7 +29,7 @@ BEGUN = "2026-01-01T00:00:00Z"
 def run(folder: Path, attempts: int = 1, *, text: str = "answer", started_at: str = BEGUN) -> Path:
     """A run that was never ended."""
     info = RunInfo(id=folder.name, started_at=started_at, names=("m",), samples=attempts)
-    with store.create_run(folder, info, CASES[:1]) as journal:
+    with create_run(folder, info, CASES[:1]) as journal:
         for number in range(1, attempts + 1):
             journal.append(reply(number, text))
     return folder
@@ -43,7 +43,7 @@ def reply(number: int, text: str = "answer", at: str = BEGUN) -> Reply:
 
 def ended(folder: Path, at: str = "2026-01-02T00:00:00Z") -> Path:
     """The same run, after its last sitting."""
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.describe(msgspec.structs.replace(journal.info, ended_at=at))
     return prepared(folder)
 
@@ -110,13 +110,13 @@ def test_a_run_is_done_growing_or_stopped(tmp_path: Path) -> None:
     run(tmp_path / "killed")
     ended(run(tmp_path / "done"))
     old = ended(run(tmp_path / "done before figures were written down"))
-    (old / store.HEADLINE_FILE).unlink()
+    (old / HEADLINE_FILE).unlink()
     again = ended(run(tmp_path / "carried on and killed"))
-    with store.Journal(again) as journal:
+    with Journal(again) as journal:
         journal.append(reply(2, at="2026-01-03T00:00:00Z"))
     growing = run(tmp_path / "growing")
     library = RunCatalog(tmp_path)
-    with store.Journal(growing):
+    with Journal(growing):
         states = {run.name: run.state for run in library.listed().runs}
     assert states == {
         "killed": "stopped",
@@ -132,7 +132,7 @@ def test_a_growing_run_is_listed_with_the_figures_it_has_so_far(tmp_path: Path) 
     folder = ended(run(tmp_path / "run"))
     library = RunCatalog(tmp_path)
     first = library.listed()
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         seen = []
         for number in range(2, 6):
             journal.append(reply(number))
@@ -148,7 +148,7 @@ def test_a_growing_run_is_listed_with_the_figures_it_has_so_far(tmp_path: Path) 
 def test_a_growing_run_whose_tests_are_changed_is_read_anew_for_the_list(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", 2)
     library = RunCatalog(tmp_path)
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         library.listed()
         journal.ask([msgspec.structs.replace(CASES[0], id="another"), CASES[0]])
         journal.append(reply(3))
@@ -345,14 +345,14 @@ def test_looking_whether_a_run_is_being_written_keeps_nobody_from_writing_it(tmp
     def look() -> int:
         seen = 0
         while not over.is_set():
-            seen += store.run_folder_snapshot(folder).is_locked
+            seen += run_folder_snapshot(folder).is_locked
         return seen
 
     with ThreadPoolExecutor(2) as threads:
         looking = [threads.submit(look) for _ in range(2)]
         try:
             for number in range(200):
-                with store.Journal(folder) as journal:
+                with Journal(folder) as journal:
                     journal.append(reply(number))
         finally:
             over.set()
@@ -387,7 +387,7 @@ def test_a_run_that_is_gone_is_forgotten_and_one_in_its_place_is_another(tmp_pat
 
 def test_figures_of_another_state_of_the_run_are_not_shown(tmp_path: Path) -> None:
     folder = ended(run(tmp_path / "run", 2))
-    kept = (folder / store.HEADLINE_FILE).read_bytes()
+    kept = (folder / HEADLINE_FILE).read_bytes()
     library = RunCatalog(tmp_path)
     assert library.listed().pending == 0
     with (folder / "attempts.jsonl").open("ab") as file:
@@ -395,7 +395,7 @@ def test_figures_of_another_state_of_the_run_are_not_shown(tmp_path: Path) -> No
     (listed,) = worked_out(library).runs
     assert listed.models[0].missing == 3
     for damaged in (b"", b"{", kept[:-20], b"[" * 100_000, b"\xff", b'{"made_of": "", "cases": 1}', b" " * (2 << 20)):
-        (folder / store.HEADLINE_FILE).write_bytes(damaged)
+        (folder / HEADLINE_FILE).write_bytes(damaged)
         (listed,) = worked_out(RunCatalog(tmp_path)).runs
         assert (listed.state, listed.models) == ("done", expected(folder))
 

@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from steelyard import records, store
+from steelyard import records
 from steelyard.analysis import summary
 from steelyard.engine.results.tier_runs import reply_judgments
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome
-from steelyard.store import StoredRun
+from steelyard.store.journal import Journal, StoredRun, create_run
+from steelyard.store.untrusted import ATTEMPT_INDEX_FILE
 from steelyard.viewer.run_view import AttemptRow, Column, RunView
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 
@@ -48,7 +49,7 @@ def verdict(number: int, passed: bool = True, model: str = "m") -> Verdict:
 
 
 def run(folder: Path, *facts: Reply | Verdict) -> Path:
-    with store.create_run(folder, INFO, [A]) as journal:
+    with create_run(folder, INFO, [A]) as journal:
         for fact in facts:
             journal.append(fact)
     return folder
@@ -99,7 +100,7 @@ def test_so_do_those_that_were_written_down_when_a_sitting_ended(tmp_path: Path,
     folder = prepared(mixed_run(tmp_path / "run", seed))
     opened = RunView(folder)
     hold(opened)
-    (folder / store.ATTEMPT_INDEX_FILE).unlink()
+    (folder / ATTEMPT_INDEX_FILE).unlink()
     scanned = RunView(folder)
     assert scanned.rows == opened.rows
     assert scanned.problems == opened.problems
@@ -113,7 +114,7 @@ def test_so_do_those_of_a_run_that_grew_in_many_small_steps(tmp_path: Path, seed
     chance = random.Random(seed)
     content = journal(chance, 90)
     path = tmp_path / "run" / "attempts.jsonl"
-    with store.create_run(path.parent, described(chance), CASES):
+    with create_run(path.parent, described(chance), CASES):
         opened = RunView(path.parent)
         assert opened.is_growing
         assert opened.rows == ()
@@ -164,7 +165,7 @@ def test_a_finished_run_is_opened_without_reading_its_journal(tmp_path: Path) ->
 
 def test_a_growing_run_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1), verdict(1), reply(2, "x" * 500)) / "attempts.jsonl"
-    with store.Journal(path.parent) as journal:
+    with Journal(path.parent) as journal:
         opened = RunView(path.parent)
         first, rest = path.read_bytes().split(b"\n", 1)
         # nobody who reads on will notice
@@ -191,7 +192,7 @@ def test_what_is_not_finished_is_not_there_yet(tmp_path: Path) -> None:
 
 def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path) -> None:
     folder = run(tmp_path / "run", reply(1), verdict(1))
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         opened = RunView(folder)
         journal.append(reply(1, model="another"))
         second = opened.refreshed()
@@ -205,7 +206,7 @@ def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path)
 
 def test_what_was_changed_and_not_only_added_to_is_read_anew(tmp_path: Path) -> None:
     path = run(tmp_path / "run", reply(1), verdict(1), reply(2)) / "attempts.jsonl"
-    with store.Journal(path.parent) as journal:
+    with Journal(path.parent) as journal:
         opened = RunView(path.parent)
         path.write_bytes(b"".join(map(encoded, (reply(1, "y"), verdict(1, passed=False), reply(2), verdict(2)))))
         hold(opened := opened.refreshed())
@@ -226,7 +227,7 @@ def test_what_was_changed_and_not_only_added_to_is_read_anew(tmp_path: Path) -> 
 
 def test_an_index_of_another_state_is_not_believed(tmp_path: Path) -> None:
     folder = prepared(run(tmp_path / "run", reply(1), verdict(1), reply(2)))
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.append(verdict(2, passed=False))
     assert [row.outcome for row in RunView(folder).rows] == ["correct", "wrong"]
     prepared(folder)
@@ -239,7 +240,7 @@ def test_an_index_of_another_state_is_not_believed(tmp_path: Path) -> None:
 
 def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) -> None:
     folder = prepared(mixed_run(tmp_path / "run", 3))
-    index = folder / store.ATTEMPT_INDEX_FILE
+    index = folder / ATTEMPT_INDEX_FILE
     whole, expected = index.read_bytes(), RunView(folder).rows
     chance = random.Random(0)
     damages = [b"", b"\xc0", whole[:-1], whole[: len(whole) // 2], b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import uvicorn
 
-from steelyard import store
 from steelyard.analysis.estimates import Estimate, difference
+from steelyard.store.journal import Journal, StoredRun
 from steelyard.viewer import pages
 from steelyard.viewer.app import application
 from steelyard.viewer.run_cache import SUMMARY_PAUSE_FACTOR, RunCache
@@ -23,10 +23,10 @@ from support.viewed import Came, cases, got, made
 MODEL = "openai/some"
 
 
-def growing(root: Path) -> store.Journal:
+def growing(root: Path) -> Journal:
     """A run with one attempt, which somebody goes on writing."""
     asked = cases(3)
-    return store.Journal(made(root, "growing", asked, [(asked[0], MODEL, 1, Came())], ended=False))
+    return Journal(made(root, "growing", asked, [(asked[0], MODEL, 1, Came())], ended=False))
 
 
 class Slow(RunCatalog):
@@ -92,7 +92,7 @@ def test_a_growing_run_is_added_up_now_and_then(tmp_path: Path) -> None:
     with growing(tmp_path) as journal:
         assert shelf.summary(shelf.run("growing")).models[0].attempts == 1
         asked = journal.cases
-        grown = store.StoredRun(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
+        grown = StoredRun(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
         for fact in grown.facts():
             journal.append(fact)
         opened = shelf.run("growing")

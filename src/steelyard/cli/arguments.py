@@ -123,9 +123,9 @@ def suite_rule(
 
 def suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings) -> SuiteRule | None:
     """How the suites of a stored run are scored, as above."""
-    from steelyard import store
+    from steelyard.store.journal import StoredRun
 
-    stored = store.StoredRun(folder)
+    stored = StoredRun(folder)
     return suite_rule(options, settings, stored.info.suites, stored.cases)
 
 

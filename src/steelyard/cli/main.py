@@ -87,11 +87,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print what came of it."""
-    from steelyard import evalsets, store
+    from steelyard import evalsets
     from steelyard.engine import run as engine
     from steelyard.engine.preflight.select_cases import select_cases
     from steelyard.errors import InputError
     from steelyard.records import SuiteRule
+    from steelyard.store.journal import StoredRun
 
     settings, means = _settings_and_run_options(options)
     paths = [*options.evalset, *(options.eval_set or ())]
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("no eval set; name a file or a folder, such as: steelyard run examples/python-basics.toml")
     loaded = evalsets.load(paths)
     _warn(loaded.problems)
-    earlier = store.StoredRun(_find(options.failed_in, settings)) if options.failed_in else None
+    earlier = StoredRun(_find(options.failed_in, settings)) if options.failed_in else None
     cases = select_cases(loaded.cases, tags=options.filter, glob=options.case, failed_in=earlier, limit=options.limit)
     models = meaning.split_model_names(options.models) or meaning.split_model_names(
         [settings.default_model] if settings.default_model else None
@@ -214,7 +215,7 @@ def show(options: argparse.Namespace) -> int:
     from steelyard.engine.results.tier_runs import reply_judgments
     from steelyard.errors import InputError, did_you_mean
     from steelyard.reports import terminal
-    from steelyard.store import StoredRun
+    from steelyard.store.journal import StoredRun
 
     results, folder = _results(options)
     look: dict[str, Any] = {"width": _width(), "color": _color()}
@@ -512,11 +513,11 @@ def suites(options: argparse.Namespace) -> int:
 
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard import store
     from steelyard.engine import run as engine
     from steelyard.engine.results import tier_runs as comparing
     from steelyard.errors import InputError
     from steelyard.evalsets import experiments
+    from steelyard.store.journal import StoredRun
 
     settings, means = _settings_and_run_options(options)
     stopped: tuple[str, ...] = ()
@@ -546,7 +547,7 @@ def tiers(options: argparse.Namespace) -> int:
                 return EXIT_OK
         else:
             folder = _find(options.experiment, settings)
-        found = comparing.tier_experiment(store.StoredRun(folder))
+        found = comparing.tier_experiment(StoredRun(folder))
     for reason in stopped:
         _print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {folder}")
     if stopped and not found.is_comparable:
@@ -560,12 +561,12 @@ def judge(options: argparse.Namespace) -> int:
     """Have the answers of a run judged by a panel of models, by a rubric; verdicts and replies stay as they are."""
     import msgspec
 
-    from steelyard import store
     from steelyard.engine import run as engine
     from steelyard.engine.results import tier_runs as comparing
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
+    from steelyard.store.journal import StoredRun
     from steelyard.tiers.rubrics import default_rubric
 
     settings, means = _settings_and_run_options(options)
@@ -586,7 +587,7 @@ def judge(options: argparse.Namespace) -> int:
         allow_self=options.allow_self,
     )
     done = engine.judge(_find(options.run, settings), panel, means=means)
-    analysis = comparing.analysis(comparing.tier_experiment(store.StoredRun(done.folder)))
+    analysis = comparing.analysis(comparing.tier_experiment(StoredRun(done.folder)))
     _print_tiers(analysis, options)
     for reason in done.stopped:
         _print_to_stderr(f"steelyard: {reason}; continue with the same command")
@@ -799,18 +800,18 @@ def _k_values(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
 
 
 def _find(name: str, settings: Settings) -> Path:
-    from steelyard import store
+    from steelyard.store.locate import find_run
 
-    return store.find_run(name, Path(settings.output_dir))
+    return find_run(name, Path(settings.output_dir))
 
 
 def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
-    from steelyard import store
     from steelyard.analysis import summary
+    from steelyard.store.journal import StoredRun
 
     settings, _ = _settings_and_run_options(options)
     folder = _find(options.run, settings)
-    stored = store.StoredRun(folder)
+    stored = StoredRun(folder)
     by = {"k": options.pass_k, "rule": options.rule, "suites": meaning.suite_rule_of(folder, options, settings)}
     found = summary.run_results(stored.info, stored.cases, stored.facts(), **by)
     _warn(stored.damaged)
@@ -819,11 +820,12 @@ def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
 
 def _conclude_run(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
     """Print what came of a run, write its reports, and say how it went."""
-    from steelyard import reports, store
+    from steelyard import reports
     from steelyard.analysis import summary
     from steelyard.reports import terminal
+    from steelyard.store.journal import StoredRun
 
-    stored = store.StoredRun(done.folder)
+    stored = StoredRun(done.folder)
     results = None
     by = {"k": options.pass_k, "rule": options.rule, "suites": suite_rule}
     if options.format != "text" or any(not path.endswith(".html") for path in options.report or ()):
@@ -934,17 +936,18 @@ def _write_reports(
     held: BaselineReport | None = None,
 ) -> None:
     """Write reports of a run; a page is made from its folder, so that a large run need not fit into memory."""
-    from steelyard import reports, store
+    from steelyard import reports
     from steelyard.analysis import summary
     from steelyard.engine.results.html_page import html_page
     from steelyard.errors import InputError, did_you_mean
+    from steelyard.store.journal import StoredRun
 
     for path in map(Path, paths):
         if path.suffix not in reports.REPORT_FORMAT_BY_SUFFIX:
             raise InputError(
                 f'{path}: no report format for "{path.suffix}" ({did_you_mean(path.suffix, reports.REPORT_FORMAT_BY_SUFFIX)})'
             )
-    stored = store.StoredRun(folder)
+    stored = StoredRun(folder)
     for path in map(Path, paths):
         if path.suffix == ".html":
             text = html_page(stored, **by, held=held)

@@ -75,7 +75,7 @@ class RunUnderTest(NamedTuple):
         from steelyard.errors import InputError
         from steelyard.reports.figures import model_label
         from steelyard.reports.figures import rate as shown
-        from steelyard.store import StoredRun
+        from steelyard.store.journal import StoredRun
         from steelyard.text import counted
 
         with _fail_on_errors():
@@ -222,7 +222,7 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     from steelyard.engine import run as engine
     from steelyard.records import digest
     from steelyard.settings import BUILT_IN_PROVIDERS
-    from steelyard.store import StoredRun
+    from steelyard.store.journal import StoredRun
 
     environment = asked["means"].environment
     reached = [environment.get(name) for known in BUILT_IN_PROVIDERS.values() for name in (known.key, *known.urls)]

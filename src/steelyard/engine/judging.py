@@ -22,7 +22,7 @@ from steelyard.verifiers.judge.prompt import messages, schema
 if TYPE_CHECKING:
     from steelyard.protocols import Provider
     from steelyard.providers.prices import Prices
-    from steelyard.store import Journal
+    from steelyard.store.journal import Journal
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is told what is wrong with its answer before that is a failure."""

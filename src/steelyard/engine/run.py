@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steelyard import evalsets, store
+from steelyard import evalsets
 from steelyard import settings as settings_module
 from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
@@ -33,6 +33,7 @@ from steelyard.evalsets.experiments import LoadedExperiment, is_same_model
 from steelyard.plugins import load_plugin
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Experiment, Panel, Rule, RunInfo, StoppingRule, SuiteRule, Tier
+from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.parquet import copy_to_parquet
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def run(
     _check_prices(providers, means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
     sharded = _with_shard(info, sets.cases, shard)
-    return _carry_out(lambda: store.create_run(folder, sharded, dealt), dealt, providers, means)
+    return _carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
 
 
 def run_experiment(
@@ -185,7 +186,7 @@ def run_experiment(
     seated = {tier: provider for tier, (_, provider) in providers.items()}
     _check_prices(_priced_providers(info, seated, judges), means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    return _carry_out(lambda: store.create_run(folder, info, dealt), dealt, seated, means, judges)
+    return _carry_out(lambda: create_run(folder, info, dealt), dealt, seated, means, judges)
 
 
 def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
@@ -388,10 +389,10 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
     return _carry_out(journal, journal.cases, {}, means)
 
 
-def _reopened_journal(folder: str | Path) -> store.Journal:
+def _reopened_journal(folder: str | Path) -> Journal:
     """The journal of a run that is there; a folder that holds none stays as it is."""
-    store.StoredRun(Path(folder)).info  # noqa: B018  it raises where there is no run
-    return store.Journal(Path(folder))
+    StoredRun(Path(folder)).info  # noqa: B018  it raises where there is no run
+    return Journal(Path(folder))
 
 
 def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
@@ -509,7 +510,7 @@ def _unchanged_cases(
 
 
 def _carry_out(
-    journal: store.Journal | Callable[[], store.Journal],
+    journal: Journal | Callable[[], Journal],
     asked: Sequence[Case],
     providers: dict[str, Provider] | None,
     means: RunOptions,

@@ -28,10 +28,10 @@ from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
-    from steelyard import store
     from steelyard.engine.pool import Pool
     from steelyard.protocols import Provider
     from steelyard.records import Tier
+    from steelyard.store.journal import Journal
 
 AGENT_GRACE_SECONDS = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
@@ -89,7 +89,7 @@ class Session:
 
     def __init__(
         self,
-        journal: store.Journal,
+        journal: Journal,
         providers: dict[str, Provider] | None,
         means: RunOptions,
         verifying: VerifierSet,

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import DiskFullError, InputError, StoreError
-from steelyard.store import COPY_MANIFEST_FILE, DISK_FULL_ERRNOS, USUAL_JOURNAL_LINE_BYTES, no_runs_message
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
@@ -23,6 +22,8 @@ from steelyard.store.database import (
     sql_identifier,
     sql_string,
 )
+from steelyard.store.journal import COPY_MANIFEST_FILE, DISK_FULL_ERRNOS, USUAL_JOURNAL_LINE_BYTES
+from steelyard.store.locate import no_runs_message
 from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs
 from steelyard.store.partitions import is_name_in_path
 

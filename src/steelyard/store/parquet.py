@@ -18,20 +18,6 @@ import msgspec
 
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.records import Case, Fact, RunInfo
-from steelyard.store import (
-    COPY_MANIFEST_FILE,
-    DECODE_ERRORS,
-    HEADLINE_FILE,
-    MAX_JOURNAL_LINE_BYTES,
-    MAX_RUN_FILE_BYTES,
-    USUAL_JOURNAL_LINE_BYTES,
-    StoredRun,
-    content_digest,
-    is_hidden,
-    is_journal,
-    steelyard_version,
-    write_atomically,
-)
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
@@ -40,7 +26,19 @@ from steelyard.store.database import (
     require_utf8,
     sql_string,
 )
+from steelyard.store.fingerprints import content_digest, steelyard_version
+from steelyard.store.journal import (
+    COPY_MANIFEST_FILE,
+    DECODE_ERRORS,
+    MAX_JOURNAL_LINE_BYTES,
+    USUAL_JOURNAL_LINE_BYTES,
+    StoredRun,
+    is_journal,
+    write_atomically,
+)
+from steelyard.store.locate import is_hidden
 from steelyard.store.partitions import partition_paths, truncated_segment
+from steelyard.store.untrusted import HEADLINE_FILE, MAX_RUN_FILE_BYTES
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.store import UntrustedRun
+from steelyard.store.untrusted import UntrustedRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import InputError, SteelyardError, did_you_mean
 from steelyard.reports.figures import model_label
-from steelyard.store import UntrustedRun
+from steelyard.store.untrusted import UntrustedRun
 from steelyard.viewer import compare_runs, reply_search
 from steelyard.viewer.cache import SingleFlightCache
 from steelyard.viewer.matrix import CaseMatrix

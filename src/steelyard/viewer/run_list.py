@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard import store
 from steelyard.analysis.attempts import ATTEMPT_TABLE_VERSION
 from steelyard.analysis.summary import ModelHeadline, RunHeadlines
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import RunInfo
-from steelyard.store import RunFolderSnapshot
+from steelyard.store.fingerprints import run_size_fingerprint
+from steelyard.store.journal import DECODE_ERRORS
+from steelyard.store.untrusted import HEADLINE_FILE, RunFolderSnapshot, UntrustedRun, run_folder_snapshot
 from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 
@@ -167,7 +168,7 @@ class RunCatalog:
     def _look(self, folder: Path) -> _CatalogEntry | None:
         """What is known of a folder as it is now; None where it has nothing to do with runs."""
         try:
-            glimpse = store.run_folder_snapshot(folder)
+            glimpse = run_folder_snapshot(folder)
             before = self._known.get(folder.name)
             if before is not None and before.glimpse == glimpse:
                 return before
@@ -224,7 +225,7 @@ class _CatalogEntry:
         self.listed = ListedRun(folder.name, None, (), "broken", problem, 0, "")
         self.is_behind = False
         """Whether the figures are not those of its present state."""
-        self._stored = store.UntrustedRun(folder)
+        self._stored = UntrustedRun(folder)
         self._reading: IncrementalRunReader | None = before._reading if before else None
         self._counted: int = before._counted if before else 0
         if not problem:
@@ -261,10 +262,10 @@ class _CatalogEntry:
         if self.glimpse.file("cases.jsonl") is None:
             raise InputError(f"{self._stored.folder / 'cases.jsonl'}: not there")
         try:
-            kept = _headlines_decoder.decode(self._stored.content(self._stored.folder / store.HEADLINE_FILE))
-        except (OSError, *store.DECODE_ERRORS):
+            kept = _headlines_decoder.decode(self._stored.content(self._stored.folder / HEADLINE_FILE))
+        except (OSError, *DECODE_ERRORS):
             return None
-        is_present = kept.made_of == store.run_size_fingerprint(described, self.glimpse, ATTEMPT_TABLE_VERSION)
+        is_present = kept.made_of == run_size_fingerprint(described, self.glimpse, ATTEMPT_TABLE_VERSION)
         # what only a link leads to is in those figures, and in nothing that we read
         return kept if is_present and not self.glimpse.links else None
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard import store
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import (
     ATTEMPT_TABLE_VERSION,
@@ -30,12 +29,16 @@ from steelyard.analysis.attempts import (
 from steelyard.analysis.summary import AttemptText, ModelHeadline, Summary
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Failure, Judgment, Reply, Verdict
+from steelyard.store.fingerprints import run_fingerprint
+from steelyard.store.journal import JournalReader, fact_offset
+from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_folder_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.records import Case, RunInfo
-    from steelyard.store import JournalFact, RunFolderSnapshot
+    from steelyard.store.journal import JournalFact
+    from steelyard.store.untrusted import RunFolderSnapshot
     from steelyard.tiers.rubrics import JudgingResult
 
 __all__ = ["AttemptRow", "Column", "RunView"]
@@ -148,7 +151,7 @@ class RunView:
     def _fact(self, place: int, where: tuple[str, str, str, int]) -> JournalFact | None:
         if place == NO_PLACE:
             return None
-        fact = store.UntrustedRun(self.folder).at(place, self._outline.journals)
+        fact = UntrustedRun(self.folder).at(place, self._outline.journals)
         if (fact.case, fact.model, fact.tier, fact.number) != where:
             raise StoreError(
                 f"{self.folder}: another attempt lies where this one was; it has changed, so read it again"
@@ -161,7 +164,7 @@ class RunView:
 
         if tried.reply is None or self.info.panel is None:
             return []
-        key, stored = tried.reply.key, store.UntrustedRun(self.folder)
+        key, stored = tried.reply.key, UntrustedRun(self.folder)
         facts = (stored.at(place, self._outline.journals) for place in self._outline.appraised(key))
         return judgments_by_reply(self.info.panel, [fact for fact in facts if isinstance(fact, Judgment)]).get(key, [])
 
@@ -185,21 +188,19 @@ def version(glimpse: RunFolderSnapshot) -> str:
 
 def _glimpse(folder: Path) -> RunFolderSnapshot:
     try:
-        return store.run_folder_snapshot(folder)
+        return run_folder_snapshot(folder)
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _current_state(folder: Path) -> RunViewState:
     """The run as it is now, from its index, or where that is not of its present state, from its journals."""
-    glimpse, stored = _glimpse(folder), store.UntrustedRun(folder)
+    glimpse, stored = _glimpse(folder), UntrustedRun(folder)
     info, cases = stored.info, stored.cases
     with garbage_collection_paused():
         try:
-            content = stored.content(folder / store.ATTEMPT_INDEX_FILE)
-            outline, summary = unpack_attempt_table(
-                content, store.run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases)
-            )
+            content = stored.content(folder / ATTEMPT_INDEX_FILE)
+            outline, summary = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases))
             if outline.journals != tuple(file.name for file in glimpse.journals):
                 raise ValueError("of other journals")
             return RunViewState(glimpse, info, cases, outline, summary)
@@ -213,7 +214,7 @@ def _current_state(folder: Path) -> RunViewState:
 
 def _later_state(folder: Path, before: RunViewState, glimpse: RunFolderSnapshot) -> RunViewState:
     """A run that was read before, as it is now."""
-    info, reading = store.UntrustedRun(folder).info, before.reading
+    info, reading = UntrustedRun(folder).info, before.reading
     if reading is None or not reading.goes_on(info, glimpse):
         return _current_state(folder)
     with garbage_collection_paused():
@@ -226,15 +227,13 @@ class IncrementalRunReader:
     """The journals of a run, read as far as they go, and later on from there."""
 
     def __init__(
-        self, stored: store.UntrustedRun, info: RunInfo, cases: tuple[Case, ...], glimpse: RunFolderSnapshot
+        self, stored: UntrustedRun, info: RunInfo, cases: tuple[Case, ...], glimpse: RunFolderSnapshot
     ) -> None:
         self.cases = cases
         self._info, self._glimpse = info, glimpse
         self._stored = stored
         self._outlining, self._damages = AttemptTableBuilder(info, cases), BoundedProblemList(MAX_NAMED_DAMAGED_LINES)
-        self._tails = [
-            store.JournalReader(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals
-        ]
+        self._tails = [JournalReader(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals]
         self._before = b""
         # two requests may want the same run refreshed
         self._lock = threading.Lock()
@@ -249,7 +248,7 @@ class IncrementalRunReader:
         with self._lock:
             for number, tail in enumerate(self._tails):
                 for byte, fact in tail.facts():
-                    self._outlining.add(store.fact_offset(number, byte), fact)
+                    self._outlining.add(fact_offset(number, byte), fact)
                     if len(self._outlining) > MAX_VIEWED_ATTEMPTS:
                         raise InputError(
                             f"{self._stored.folder}: more than {MAX_VIEWED_ATTEMPTS:,} attempts, too many to show"

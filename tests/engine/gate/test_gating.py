@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from steelyard import store
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.errors import InputError, StoreError
+from steelyard.store.looks import gate_looks
 
 
 def side(
@@ -57,7 +57,7 @@ def test_looking_again_at_the_same_attempts_is_the_same_look(tmp_path: Path) -> 
     current = side(*[(5, 5)] * 40)
     first, again = (gate_sides(SURE, current, folder=tmp_path) for _ in range(2))
     assert first == again
-    (look,) = store.gate_looks(tmp_path)
+    (look,) = gate_looks(tmp_path)
     assert look.spent == pytest.approx(0.04)
     assert (look.verdict, first.look) == ("not regressed", 1)
 
@@ -81,7 +81,7 @@ def test_a_sequence_of_looks_never_spends_more_than_alpha(tmp_path: Path, seed: 
         except InputError as error:
             refused = str(error)
     assert "looks at this run have used up its error rate of 0.1; decide by a new run" in refused
-    spent = [look.spent for look in store.gate_looks(tmp_path)]
+    spent = [look.spent for look in gate_looks(tmp_path)]
     assert len(spent) > 5
     assert sum(spent) <= 0.1
 
@@ -106,10 +106,10 @@ def test_a_look_that_was_cut_off_was_never_answered_and_a_damaged_list_is_refuse
     path = tmp_path / "looks.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
-    assert len(store.gate_looks(tmp_path)) == 1
+    assert len(gate_looks(tmp_path)) == 1
     path.write_bytes(b"nonsense\n")
     with pytest.raises(InputError, match="delete it to begin anew"):
-        store.gate_looks(tmp_path)
+        gate_looks(tmp_path)
 
 
 def test_too_many_cases_without_an_outcome_make_it_impossible_to_tell() -> None:

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from steelyard import Case, Means, Settings, run, store
+from steelyard import Case, Means, Settings, run
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.gate.rounds import SequentialRunResult, continue_until_decided, run_until_decided
 from steelyard.engine.gate.sides import bless
 from steelyard.engine.run import resume
 from steelyard.errors import InputError
 from steelyard.records import StoppingRule
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
+from steelyard.store.looks import gate_looks
 from support.facts import facts
 
 CASES = [Case(id=f"case-{number:02}", prompt=f"question {number}", target="right") for number in range(40)]
@@ -92,7 +93,7 @@ def test_an_unchanged_model_is_cleared_after_few_attempts() -> None:
     told: list[str] = []
     done = until_decided(model("same", 0.97), told)
     assert verdict(done) == "not regressed"
-    looks = store.gate_looks(done.run.folder)
+    looks = gate_looks(done.run.folder)
     assert [look.attempts for look in looks][:3] == [1, 2, 3]
     assert done.run.info.samples is not None
     assert done.run.info.samples < 20
@@ -147,9 +148,9 @@ def test_a_case_that_was_only_unlucky_is_cleared_by_further_attempts_which_count
 def test_asking_the_gate_about_such_a_run_is_the_same_look() -> None:
     baseline(0.97)
     done = until_decided(model("same", 0.97))
-    looks = store.gate_looks(done.run.folder)
+    looks = gate_looks(done.run.folder)
     assert gate("main", "run").decision == done.gated.decision if done.gated else False
-    assert store.gate_looks(done.run.folder) == looks
+    assert gate_looks(done.run.folder) == looks
 
 
 def test_what_cannot_be_decided_ends_with_all_attempts_and_says_so() -> None:
@@ -157,7 +158,7 @@ def test_what_cannot_be_decided_ends_with_all_attempts_and_says_so() -> None:
     done = until_decided(model("unsure", 0.5), most=3)
     assert verdict(done) == "cannot tell"
     assert done.asked == done.planned == 3 * len(CASES)
-    assert store.gate_looks(done.run.folder)[-1].final_level == pytest.approx(0.0125)
+    assert gate_looks(done.run.folder)[-1].final_level == pytest.approx(0.0125)
 
 
 def test_rounds_that_came_to_their_end_leave_nothing_for_another_look() -> None:
@@ -173,11 +174,11 @@ def test_rounds_that_came_to_their_end_leave_nothing_for_another_look() -> None:
 def test_looking_during_the_rounds_takes_from_what_they_may_spend() -> None:
     baseline(0.5)
     done = until_decided(model("unsure", 0.5), most=3)
-    told = store.gate_looks(done.run.folder)
+    told = gate_looks(done.run.folder)
     (done.run.folder / "looks.jsonl").unlink()
     gate("main", "run")
     assert verdict(continue_until_decided(done.run, means=means(), tell=print)) == "cannot tell"
-    assert sum(look.spent for look in store.gate_looks(done.run.folder)) < sum(look.spent for look in told)
+    assert sum(look.spent for look in gate_looks(done.run.folder)) < sum(look.spent for look in told)
 
 
 def test_recorded_replies_are_looked_at_in_rounds_as_well() -> None:
@@ -251,7 +252,7 @@ def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() ->
     assert process.returncode == 0
     keys = [reply.key for reply in facts(Path("run")).replies]
     assert len(keys) == len(set(keys))
-    looks = store.gate_looks(Path("run"))
+    looks = gate_looks(Path("run"))
     assert looks[-1].verdict in ("not regressed", "cannot tell")
     assert len({look.data for look in looks}) == len(looks)
     assert sum(look.spent for look in looks) <= 0.05 + 1e-12

@@ -16,7 +16,7 @@ from steelyard.engine.run import run
 from steelyard.errors import InputError
 from steelyard.records import Case, Rule, RunInfo, Verify
 from steelyard.reports import render
-from steelyard.store import StoredRun, create_run
+from steelyard.store.journal import StoredRun, create_run
 from support.suite_facts import attempt, case
 
 MODELS = """

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from steelyard import records, store
+from steelyard import records
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.results.count_attempts import CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.errors import InputError
 from steelyard.outcomes.parquet_counts import AttemptColumns
 from steelyard.records import Answer, Case, Failure, Finding, Reply, RunInfo, Verdict
+from steelyard.store.journal import create_run
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER
 from support.command_line import steelyard
 
 MOMENT = "2026-01-02T03:04:06Z"
@@ -52,7 +54,7 @@ def run(folder: Path, rows: list[dict[str, Any]], name: str = "") -> Path:
     cases = [Case(id=case, prompt="?") for case in sorted({row["case"] for row in rows})]
     known = {case.id: case for case in cases}
     info = RunInfo(id=name or folder.name, started_at=MOMENT, models=tuple(sorted({row["model"] for row in rows})))
-    with store.create_run(folder, info, cases) as journal:
+    with create_run(folder, info, cases) as journal:
         for row in rows:
             key = f"{row['case']} {row['model']} {row['sample']}"
             where: dict[str, Any] = {"case": row["case"], "model": row["model"], "number": row["sample"], "at": MOMENT}
@@ -71,7 +73,7 @@ def run(folder: Path, rows: list[dict[str, Any]], name: str = "") -> Path:
 
 def sums(names: list[str], root: Path | None = None, **how: Any) -> dict[str, tuple[int, int]]:
     """Attempts and passes by model."""
-    found = parquet_outcomes(names, CountingOptions(**how), root=root or store.DEFAULT_RUNS_FOLDER)
+    found = parquet_outcomes(names, CountingOptions(**how), root=root or DEFAULT_RUNS_FOLDER)
     return {tally.model: (int(sum(tally.tried)), int(sum(tally.passed))) for tally in found.tallies}
 
 

@@ -26,7 +26,7 @@ from steelyard.engine.plan import planned_attempts
 from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.records import Fact, Failure, Judgment, Reply, Verdict
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.fault_server import Behaviour, FaultServer, Request, refuses, says
 from support.toolchains import needs
 

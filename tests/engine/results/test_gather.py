@@ -13,7 +13,7 @@ from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
 from steelyard.engine.run import run
 from steelyard.errors import InputError
 from steelyard.records import Case, Cost, Reply, Verify
-from steelyard.store import Journal, StoredRun
+from steelyard.store.journal import Journal, StoredRun
 
 FIXES = "oid,iteration_id,plausible_fix\na,1,True\na,2,False\n"
 

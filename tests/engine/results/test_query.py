@@ -21,13 +21,13 @@ import duckdb
 import msgspec
 import pytest
 
-from steelyard import records, store
+from steelyard import records
 from steelyard.analysis import summary
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import StoredRun
 from steelyard.store.archive import open_run_database
+from steelyard.store.journal import Journal, StoredRun, create_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -95,7 +95,7 @@ def failure(stage: str, case: Case = A, number: int = 1, key: str = "k", model: 
 
 def run(folder: Path, facts: Iterable[Fact] = (), cases: Sequence[Case] = (A, B), **fields: Any) -> Path:
     """A run folder with these facts, without a copy."""
-    with store.create_run(folder, info(folder.name, **fields), cases) as journal:
+    with create_run(folder, info(folder.name, **fields), cases) as journal:
         for fact in facts:
             journal.append(fact)
     return folder
@@ -273,15 +273,15 @@ def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -
         assert rows() == first
     copy.unlink()
     assert rows() == first
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.append(verdict(RIGHT))
     assert rows() == [(True, 1.0)]
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.describe(info("one", rule="code-structured"))
         journal.append(verdict(WRONG))
     structured = rows()
     assert structured != first
-    with store.Journal(folder) as journal:
+    with Journal(folder) as journal:
         journal.ask([msgspec.structs.replace(A, target="other")])
     assert rows() == [(None, None)]
 

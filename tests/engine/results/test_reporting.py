@@ -14,7 +14,7 @@ from steelyard.engine.results.html_page import baseline_comparison, html_page, s
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
 from steelyard.reports import render
-from steelyard.store import StoredRun
+from steelyard.store.journal import StoredRun
 from support.hostile_texts import BROKEN, TEXTS, write_hostile_run
 
 if TYPE_CHECKING:

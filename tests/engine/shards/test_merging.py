@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 import steelyard
-from steelyard import Case, Means, reports, store
+from steelyard import Case, Means, reports
 from steelyard.analysis import summary
 from steelyard.engine.gate import sides
 from steelyard.engine.gate.gate import gate
@@ -27,8 +27,10 @@ from steelyard.engine.shards import deal
 from steelyard.engine.shards.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
-from steelyard.store import StoredRun
+from steelyard.store.journal import Journal, StoredRun, append_facts, create_run
+from steelyard.store.locate import find_run, runs
 from steelyard.store.parquet import copy_to_parquet
+from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, HEADLINE_FILE, DeliveredRun
 from steelyard.viewer.run_list import RunCatalog
 from steelyard.viewer.run_view import RunView
 from support import mixed_runs
@@ -198,13 +200,13 @@ def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path
         described = msgspec.structs.replace(
             info, id=f"s{number}", shard=deal.shard_record(info, mixed_runs.CASES, number, of)
         )
-        store.create_run(tmp_path / f"{number}", described, cases).close()
+        create_run(tmp_path / f"{number}", described, cases).close()
         mine = [line for line in lines if json.loads(line)["case"] in {case.id for case in cases}]
         cut = chance.randrange(len(mine) + 1)
         # a shard may have been put together itself
         (tmp_path / f"{number}" / "attempts-0.jsonl").write_bytes(b"".join(mine[:cut]))
         (tmp_path / f"{number}" / "attempts.jsonl").write_bytes(b"".join(mine[cut:]) + b'{"kind":"reply","key')
-    with store.create_run(tmp_path / "whole", info, mixed_runs.CASES) as journal:
+    with create_run(tmp_path / "whole", info, mixed_runs.CASES) as journal:
         (journal.folder / "attempts.jsonl").write_bytes(b"".join(lines))
     folders = [tmp_path / f"{number}" for number in shuffled]
     done = merge(folders, output=tmp_path / "all", means=MEANS)
@@ -614,12 +616,12 @@ def test_without_a_name_it_goes_where_runs_go(place: Path) -> None:
     means = MEANS._replace(settings=msgspec.structs.replace(MEANS.settings, output_dir=str(place / "runs")))
     done = merge(parts(place), means=means)
     assert done.folder == place / "runs" / done.info.id
-    assert [run.folder for run in store.runs(place / "runs")] == [done.folder]
+    assert [run.folder for run in runs(place / "runs")] == [done.folder]
 
 
 def test_a_shard_that_is_being_written_is_refused(place: Path) -> None:
     hold = (
-        "import sys; from pathlib import Path; from steelyard.store import Journal\n"
+        "import sys; from pathlib import Path; from steelyard.store.journal import Journal\n"
         "with Journal(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     two = place / "shards" / "2"
@@ -638,7 +640,7 @@ def test_what_somebody_left_who_was_killed_is_cleared_away(place: Path) -> None:
     aside.mkdir()
     (aside / "attempts-1-of-3.jsonl").write_text("half")
     (aside / "run.json").write_text("half")
-    assert [run.folder.name for run in store.runs(place)] == ["whole"]
+    assert [run.folder.name for run in runs(place)] == ["whole"]
     merge(parts(place), output=place / "all", means=MEANS)
     assert not aside.exists()
     assert told(place / "all").summary == told(place / "whole").summary
@@ -671,7 +673,7 @@ def test_taking_over_a_journal_needs_memory_for_a_line_and_not_for_all_of_them(t
     damages = BoundedProblemList(5)
     tracemalloc.start()
     try:
-        store.append_facts(store.DeliveredRun(folder), tmp_path / "copy.jsonl", lambda *_: None, damages.add)
+        append_facts(DeliveredRun(folder), tmp_path / "copy.jsonl", lambda *_: None, damages.add)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -706,8 +708,8 @@ def test_every_reader_takes_a_run_of_several_journals(place: Path) -> None:
     assert [(run.name, run.state, run.cases) for run in listed.runs] == [("all", "done", 11)]
     assert listed.runs[0].models == RunCatalog(whole).listed().runs[0].models
     assert RunView(done.folder).summary() == RunView(whole).summary()
-    (done.folder / store.ATTEMPT_INDEX_FILE).unlink()
-    (done.folder / store.HEADLINE_FILE).unlink()
+    (done.folder / ATTEMPT_INDEX_FILE).unlink()
+    (done.folder / HEADLINE_FILE).unlink()
     assert RunCatalog(place / "runs").listed().runs[0].models == listed.runs[0].models
     assert RunView(done.folder).summary() == RunView(whole).summary()
     # pages, questions, gates, baselines
@@ -727,7 +729,7 @@ def test_a_viewer_reads_on_when_a_merged_run_is_resumed(server: FaultServer, tmp
     done = merge(folders, output=tmp_path / "runs" / "all", means=MEANS)
     opened = RunView(done.folder)
     assert len(opened.rows) == 11
-    with store.Journal(done.folder) as journal:
+    with Journal(done.folder) as journal:
         growing = opened.refreshed()
         assert growing.is_growing
         chosen = next(fact for fact in journal.facts() if isinstance(fact, Reply) and fact.case == "case-07")
@@ -763,9 +765,9 @@ def test_the_last_verdict_is_the_one_that_counts_in_a_merged_run_too(server: Fau
 def test_latest_is_the_merged_run_and_no_part_of_it(place: Path) -> None:
     shutil.rmtree(place / "whole")
     (place / "shards").rename(place / "runs")
-    assert store.find_run("latest", place / "runs").name == "3"
+    assert find_run("latest", place / "runs").name == "3"
     merge(sorted((place / "runs").iterdir()), output=place / "runs" / "0-all", means=MEANS)
-    assert store.find_run("latest", place / "runs").name == "0-all"
+    assert find_run("latest", place / "runs").name == "0-all"
 
 
 def test_questions_over_all_runs_count_no_attempt_twice(place: Path) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard import store
 from steelyard.analysis.counts import Tally
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, PairedCase, PairedCounts, decide
 from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies
@@ -20,6 +19,8 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import GateLook, digest
 from steelyard.stats.power import unlucky_alarms
 from steelyard.stats.sequential import FINAL_TEST_SHARE
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER
+from steelyard.store.looks import gate_looks, record_gate_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -171,7 +172,7 @@ def _decide_and_record(
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
     held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
-    earlier = [look for look in (store.gate_looks(folder) if folder else ()) if look.baseline == held_against]
+    earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
     levels, look = _levels(earlier, shown, alpha, at)
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
@@ -200,7 +201,7 @@ def _decide_and_record(
             attempts=at.step.attempts if at else 0,
             verdict=decision.verdict,
         )
-        store.record_gate_look(folder, entry)
+        record_gate_look(folder, entry)
     # a run that asks in rounds is meant to be looked at more than once
     look_told = 1 if at else look
     warnings = _warnings(names[0], compared, look_told, alpha, levels.alarm)
@@ -219,7 +220,7 @@ def gate(
     margin: float = 0.05,
     on: str = "passed",
     rule: str | None = None,
-    root: Path = store.DEFAULT_RUNS_FOLDER,
+    root: Path = DEFAULT_RUNS_FOLDER,
     counting: CountingOptions = LOCAL_COUNTING,
 ) -> GateResult:
     """The decision about two sides, named as for the command line; looks at a run are counted in its folder.

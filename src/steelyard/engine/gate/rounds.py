@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard import store
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
 from steelyard.comparison.pairing import Pairing, pair_sides
 from steelyard.comparison.sides import Side, Trials
@@ -19,6 +18,7 @@ from steelyard.engine.pool import run_coroutine
 from steelyard.errors import InputError
 from steelyard.records import Case, StoppingRule
 from steelyard.stats.sequential import PlannedLook, design
+from steelyard.store.journal import StoredRun
 from steelyard.text import counted
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _decision_line(decision: Decision) -> str:
 
 
 def _sequential_run_result(done: Run, found: GateResult | None, until: StoppingRule) -> SequentialRunResult:
-    stored = store.StoredRun(done.folder)
+    stored = StoredRun(done.folder)
     planned = until.most * len(stored.cases) * len(done.info.names)
     models = done.summary.models
     asked = sum(model.attempts for model in models)

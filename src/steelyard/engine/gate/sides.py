@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard import store
 from steelyard.analysis import scoring
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.analysis.summary import case_counts
@@ -17,6 +16,8 @@ from steelyard.comparison.sides import Side, Trials
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.outcomes.json_report import REPORTED_CASE_STUB, reported_run
 from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.store.journal import StoredRun
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +26,7 @@ BASELINES_FOLDER = Path("steelyard-baselines")
 """Where baselines are kept; small files, fit for committing."""
 
 
-def side(name: str, *, rule: str | None = None, root: Path = store.DEFAULT_RUNS_FOLDER) -> Side:
+def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER) -> Side:
     """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, or one model of these, `@MODEL`."""
     run, at, model = split_run_and_model(name)
     if _baseline_path(run).is_file():
@@ -42,7 +43,7 @@ def side(name: str, *, rule: str | None = None, root: Path = store.DEFAULT_RUNS_
     return Side(name=name, rule=whole.rule, models={model: whole.models[model]})
 
 
-def run_folder(name: str, *, root: Path = store.DEFAULT_RUNS_FOLDER) -> Path | None:
+def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
     """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
     run, _, _ = split_run_and_model(name)
     return None if run.endswith(".json") or _baseline_path(run).is_file() else _find_run(run, root)
@@ -51,7 +52,7 @@ def run_folder(name: str, *, root: Path = store.DEFAULT_RUNS_FOLDER) -> Path | N
 def _find_run(run: str, root: Path) -> Path:
     """The folder of a run; where there is none, the name may have been meant for a baseline."""
     try:
-        return store.find_run(run, root)
+        return find_run(run, root)
     except InputError as error:
         raise InputError(f"{error}; a baseline is made with: steelyard bless RUN --as NAME") from None
 
@@ -66,7 +67,7 @@ class BlessedBaseline(NamedTuple):
 
 
 def bless(
-    names: Sequence[str], label: str, *, rule: str | None = None, root: Path = store.DEFAULT_RUNS_FOLDER
+    names: Sequence[str], label: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
 ) -> BlessedBaseline:
     """Pool some runs as a baseline; a case counts with the tests that the last run judged it by."""
     if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
@@ -158,7 +159,7 @@ def split_run_and_model(name: str) -> tuple[str, str, str]:
 
 
 def _side_of_run(folder: Path, rule: str | None) -> Side:
-    stored = store.StoredRun(folder)
+    stored = StoredRun(folder)
     info = stored.info
     models: dict[str, list[Trials]] = {}
     for one in case_counts(info, stored.cases, stored.facts(), rule=rule):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.records import Case
-    from steelyard.store import StoredRun
+    from steelyard.store.journal import StoredRun
 
 
 def select_cases(

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard import store
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.engine.results.query import fact_scores
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ParquetSource
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.store.parquet import copied_runs
 from steelyard.text import printable
 
@@ -40,7 +40,7 @@ LOCAL_COUNTING = CountingOptions()
 
 
 def parquet_outcomes(
-    names: Sequence[str], counting: CountingOptions = LOCAL_COUNTING, *, root: Path = store.DEFAULT_RUNS_FOLDER
+    names: Sequence[str], counting: CountingOptions = LOCAL_COUNTING, *, root: Path = DEFAULT_RUNS_FOLDER
 ) -> OutcomeTallies:
     """How the attempts came out that some names stand for, case by case; memory grows with the cases, not the attempts.
 
@@ -120,7 +120,7 @@ def _folder_of_runs(name: str, root: Path) -> Path | None:
             return path if is_of_runs else None
         if path.exists() or glob.has_magic(name) or path.suffix.lower() == ".parquet":
             return None
-    return store.find_run(name, root)
+    return find_run(name, root)
 
 
 def _files(name: str) -> list[str]:

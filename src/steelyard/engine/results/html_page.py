@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from steelyard.records import SuiteRule
-    from steelyard.store import StoredRun
+    from steelyard.store.journal import StoredRun
     from steelyard.tiers.analysis import ExperimentAnalysis
 
 

@@ -20,13 +20,14 @@ from typing import Any, BinaryIO, NamedTuple
 
 from msgspec import structs
 
-from steelyard import store
 from steelyard.analysis import scoring, summary
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Answer as Said
 from steelyard.records import Case, Fact, Failure, Finding, Judgment, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.csv import cell
 from steelyard.store.archive import RunDatabase, open_run_database
+from steelyard.store.journal import DISK_FULL_ERRNOS
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER
 from steelyard.store.parquet import FactScore
 from steelyard.text import escaped_json, plain
 
@@ -53,7 +54,7 @@ class QueryResult(NamedTuple):
 
 @contextmanager
 def run_query(
-    sql: str, root: str | Path = store.DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
+    sql: str, root: str | Path = DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
 ) -> Iterator[QueryResult]:
     """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
     with open_run_database(Path(root), fact_scores, copies=_folder(copies)) as archive:
@@ -61,7 +62,7 @@ def run_query(
 
 
 def write_query_result(
-    sql: str, path: str | Path, root: str | Path = store.DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
+    sql: str, path: str | Path, root: str | Path = DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
 ) -> tuple[str, ...]:
     """Write an answer to a file, in the format of its suffix; returns the warnings."""
     path = Path(path)
@@ -76,7 +77,7 @@ def write_query_result(
         warnings = _write_result(sql, fresh, kind, Path(root), _folder(copies))
         fresh.replace(path)
     except OSError as error:
-        if error.errno in store.DISK_FULL_ERRNOS:
+        if error.errno in DISK_FULL_ERRNOS:
             raise DiskFullError(f"{path}: no room left ({error.strerror}); make room and ask again") from None
         raise StoreError(f"{path}: {error.strerror or error}") from None
     finally:
@@ -90,7 +91,7 @@ def stream_query_result(
     sql: str,
     kind: str,
     stream: BinaryIO,
-    root: str | Path = store.DEFAULT_RUNS_FOLDER,
+    root: str | Path = DEFAULT_RUNS_FOLDER,
     *,
     copies: str | Path | None = None,
 ) -> tuple[str, ...]:

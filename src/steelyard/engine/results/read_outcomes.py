@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard import outcomes, store
+from steelyard import outcomes
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
 from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
+from steelyard.store.journal import StoredRun
+from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ def gather(
     problems: str | None = None,
     fixes: Sequence[str] = (),
     columns: ColumnOverrides = ColumnOverrides(),
-    root: Path = store.DEFAULT_RUNS_FOLDER,
+    root: Path = DEFAULT_RUNS_FOLDER,
 ) -> OutcomeTallies:
     """The outcomes of files and of runs, which are folders, names below the runs' folder, or `latest`.
 
@@ -116,7 +118,7 @@ def _run_folder(source: str, root: Path) -> Path | None:
             return None
         if Path(source).exists() and not Path(source).is_dir():
             raise InputError(f"{where}: neither a file nor a run folder; write what it gives to a file first")
-        return store.find_run(source, root)
+        return find_run(source, root)
     except InputError:
         if Path(source).suffix.lower() in OUTCOME_FILE_SUFFIXES and not Path(source).exists():
             raise InputError(f"{where}: no such file, and no run of that name under {root}") from None
@@ -125,7 +127,7 @@ def _run_folder(source: str, root: Path) -> Path | None:
 
 def _run_outcomes(folder: Path) -> OutcomeTallies:
     """How a run came out; warnings say what of its journal cannot be read."""
-    stored = store.StoredRun(folder)
+    stored = StoredRun(folder)
     summary = summarise(stored.info, stored.cases, stored.facts())
     return OutcomeTallies(tuple(_tallies(summary)), tuple(stored.damaged))
 

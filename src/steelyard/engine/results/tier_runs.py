@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
-    from steelyard.store import StoredRun
+    from steelyard.store.journal import StoredRun
 
 SEVERAL_MODELS = "several models"
 """What stands for the model where each tier has its own: then the tier is what is compared, model and all."""

@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard import store
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.engine.session import RunOptions
 from steelyard.engine.shards import deal
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard
+from steelyard.store.journal import StoredRun, append_facts, create_run_atomically, read_lock
+from steelyard.store.locate import find_run
+from steelyard.store.untrusted import DeliveredRun, run_folder_snapshot
 from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from steelyard.store import JournalFact
+    from steelyard.store.journal import JournalFact
 
 MAX_MERGED_JOURNALS = 64
 """Journals of a merged run at most: some readers take longer for many small ones than for few large ones."""
@@ -46,7 +48,7 @@ class ShardRun(NamedTuple):
 
     folder: Path
     """As the user named it."""
-    stored: store.StoredRun
+    stored: StoredRun
     info: RunInfo
     written: bytes
     """run.json as it was read."""
@@ -84,7 +86,7 @@ def merge(
         )
     info, cases = _merged_info(parts, missing), _cases_in_order(parts)
     folder = Path(output) if output is not None else root / info.id
-    with store.create_run_atomically(folder) as journal:
+    with create_run_atomically(folder) as journal:
         notes = [*_copy_facts(parts, journal.folder), *_notes(parts, missing, folder)]
         journal.ask(cases)
         journal.describe(info)
@@ -100,7 +102,7 @@ def _shard_runs(runs: Iterable[str | Path], root: Path) -> list[ShardRun]:
     wrong: list[Problem] = []
     for run in runs:
         try:
-            found.append(_shard_run(store.find_run(str(run), root)))
+            found.append(_shard_run(find_run(str(run), root)))
         except InputError as error:
             wrong += error.problems
         except SteelyardError as error:
@@ -112,7 +114,7 @@ def _shard_runs(runs: Iterable[str | Path], root: Path) -> list[ShardRun]:
 
 def _shard_run(folder: Path) -> ShardRun:
     # the user may name a link; what is in the folder may not be one
-    stored = store.DeliveredRun(folder.resolve() if folder.is_symlink() else folder)
+    stored = DeliveredRun(folder.resolve() if folder.is_symlink() else folder)
     info, written = stored.described()
     for moment in (info.started_at, info.ended_at):
         if moment is not None and not _is_timestamp(moment):
@@ -126,7 +128,7 @@ def _shard_run(folder: Path) -> ShardRun:
             "put the file back, or run the shard again"
         )
     try:
-        links = store.run_folder_snapshot(stored.folder).links
+        links = run_folder_snapshot(stored.folder).links
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
     if links:
@@ -275,12 +277,12 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
     keys: list[array[int]] = []
     for part in parts:
         own: array[int] = array("q")
-        with store.read_lock(part.stored.folder):
+        with read_lock(part.stored.folder):
             if part.stored.described()[1] != part.written:
                 raise InputError(f"{part.folder}: was changed while it was read; merge again when nobody works on it")
             damages = BoundedProblemList(MAX_LISTED_MERGE_PROBLEMS)
             journal = folder / _journal_name(part.shard)
-            store.append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
+            append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:

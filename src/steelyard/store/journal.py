@@ -1,0 +1,463 @@
+"""A run on disk: what is asked for, and the journal of what came of it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+import msgspec
+
+from steelyard.errors import DiskFullError, InputError, Problem, StoreError
+from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
+
+USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
+"""Bytes of a journal's line: as good as always at most, and at the very most."""
+
+COPY_MANIFEST_FILE = "copy.json"
+"""What the copy of a run as Parquet is made of."""
+
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system calls a full disk."""
+
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading a damaged line can end in."""
+
+JournalFact = Reply | Verdict | Judgment | Failure
+"""A fact as journals hold it."""
+
+_facts: msgspec.json.Decoder[JournalFact] = msgspec.json.Decoder(JournalFact)
+
+_cases = msgspec.json.Decoder(Case)
+
+_info = msgspec.json.Decoder(RunInfo)
+
+_encoder = msgspec.json.Encoder()
+
+
+class _FactTimestamp(msgspec.Struct):
+    at: str
+
+
+_moment = msgspec.json.Decoder(_FactTimestamp)
+
+
+class StoredRun:
+    """A run folder to read; it may be growing while it is read."""
+
+    largest = -1
+    """Bytes of a journal's line at the most; -1 for any number."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.damaged: list[Problem] = []
+        """Journal lines that could not be read the last time; their attempts are owed again."""
+
+    @property
+    def info(self) -> RunInfo:
+        return self.described()[0]
+
+    def described(self) -> tuple[RunInfo, bytes]:
+        """The description of the run, and the same as it is written."""
+        path = self.folder / "run.json"
+        try:
+            content = self.content(path)
+            return _info.decode(content), content
+        except FileNotFoundError:
+            raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except DECODE_ERRORS as error:
+            raise InputError(f"{path}: not the description of a run: {error}") from None
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        path = self.folder / "cases.jsonl"
+        number = 0
+        cases = []
+        try:
+            for line in self.content(path).splitlines():
+                number += 1
+                cases.append(_cases.decode(line))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        except DECODE_ERRORS as error:
+            raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
+        return tuple(cases)
+
+    def facts(self) -> Iterator[JournalFact]:
+        """Every fact in the order it was written; a line that is damaged or not finished is left out."""
+        return (fact for _, fact in self.placed())
+
+    def placed(self) -> Iterator[tuple[int, JournalFact]]:
+        """The same, each with its place, by which `at` finds it again."""
+        self.damaged = []
+        for number, path in enumerate(self.journals()):
+            begin = fact_offset(number, 0)
+            for byte, fact in JournalReader(self, path, self.damaged.append).facts():
+                yield begin + byte, fact
+
+    def told(self, path: Path) -> Iterator[JournalFact]:
+        """The facts of one journal."""
+        return (fact for _, fact in JournalReader(self, path, self.damaged.append).facts())
+
+    def at(self, place: int, journals: Sequence[str]) -> JournalFact:
+        """The fact at a place; `journals` are the names of the journals as they were when places were given."""
+        number, byte = divmod(place, _MAX_JOURNAL_BYTES)
+        if not 0 <= number < len(journals):
+            raise StoreError(f"{self.folder}: has no journal {number + 1}; it has changed, so read it again")
+        path = self.folder / journals[number]
+        try:
+            with self.open(path) as file:
+                file.seek(byte)
+                return _facts.decode(file.readline(self.largest))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        except DECODE_ERRORS:
+            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+
+    def journals(self) -> list[Path]:
+        return sorted(self.folder.glob("attempts*.jsonl"))
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file of the run."""
+        return path.open("rb")
+
+    def content(self, path: Path) -> bytes:
+        """All that a file of the run holds."""
+        with self.open(path) as file:
+            return file.read()
+
+    def last_moment(self) -> str:
+        """When the last fact was written, as it says itself; empty where that cannot be told."""
+        moments = []
+        for path in self.journals():
+            try:
+                with self.open(path) as file:
+                    moments.append(_moment.decode(_last_line(file)).at)
+            except (OSError, *DECODE_ERRORS):
+                continue
+        return max(moments, default="")
+
+
+def is_journal(name: str) -> bool:
+    """Whether a file of a run folder holds facts."""
+    return name.startswith("attempts") and name.endswith(".jsonl")
+
+
+class JournalReader:
+    """A journal that is read as far as it goes, and later on from there."""
+
+    def __init__(self, stored: StoredRun, path: Path, damaged: Callable[[Problem], None]) -> None:
+        self.path = path
+        self.byte = 0
+        """How far it was read: where the next line begins."""
+        self._line = 0
+        self._stored, self._damaged = stored, damaged
+
+    @property
+    def line(self) -> int:
+        """The number of the line that was read last, from 1."""
+        return self._line
+
+    def facts(self) -> Iterator[tuple[int, JournalFact]]:
+        """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
+        return ((begin, fact) for begin, _, fact in self.lines())
+
+    def lines(self) -> Iterator[tuple[int, bytes, JournalFact]]:
+        """The same with the lines as they are written."""
+        try:
+            with self._stored.open(self.path) as file:
+                file.seek(self.byte)
+                for size, line in _lines(file, self._stored.largest):
+                    begin = self.byte
+                    self.byte += size
+                    self._line += 1
+                    try:
+                        fact = _facts.decode(line)
+                    except DECODE_ERRORS as error:
+                        self._damage(str(error) if line else f"longer than {self._stored.largest >> 20} MB")
+                    else:
+                        yield begin, line, fact
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be read: {error.strerror}") from None
+
+    def _damage(self, why: str) -> None:
+        self._damaged(Problem(str(self.path), self._line, f"not a fact, left out: {why}", fatal=False))
+
+
+def _lines(file: BinaryIO, largest: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their sizes, up to one that is not finished; nothing in place of a line that is too long."""
+    while line := file.readline(largest):
+        if line.endswith(b"\n"):
+            yield len(line), line
+        elif len(line) != largest:
+            break
+        else:
+            size = len(line)
+            while line and not line.endswith(b"\n"):
+                line = file.readline(largest)
+                size += len(line)
+            if not line:
+                break
+            yield size, b""
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """The last line that is finished; empty where it is unusually long."""
+    end = file.seek(0, os.SEEK_END)
+    for size in (1 << 16, USUAL_JOURNAL_LINE_BYTES):
+        file.seek(max(0, end - size))
+        rest, _, line = file.read(size).rpartition(b"\n")[0].rpartition(b"\n")
+        if rest or size >= end:
+            return line
+    return b""
+
+
+_MAX_JOURNAL_BYTES = 1 << 48
+"""More bytes than a journal has."""
+
+
+def fact_offset(journal: int, byte: int) -> int:
+    """Where a fact begins: in which of the journals, and at which byte of it."""
+    return journal * _MAX_JOURNAL_BYTES + byte
+
+
+class Journal(StoredRun):
+    """A run folder to write: one process at a time, and nothing acknowledged before it is with the system."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._lock = _lock_folder(folder)
+        self._unsynced = False
+        path = folder / "attempts.jsonl"
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._size = _complete_lines_size(self._file)
+            # a cut-off last line is owed again; left in place it would spoil the next one
+            os.ftruncate(self._file, self._size)
+        except OSError as error:
+            os.close(self._lock)
+            raise _write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
+
+    def append(self, fact: Fact) -> None:
+        """Write one fact; when this returns, the fact survives the death of this process."""
+        line = memoryview(_encoder.encode(fact) + b"\n")
+        size = len(line)
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            # half a line must not stand before the next whole one
+            os.ftruncate(self._file, self._size)
+            raise _write_error(self.folder, error) from None
+        self._size += size
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """Make what was written survive the death of the machine as well."""
+        if self._unsynced:
+            self._unsynced = False
+            try:
+                os.fsync(self._file)
+            except OSError as error:
+                raise _write_error(self.folder, error) from None
+
+    def describe(self, info: RunInfo) -> None:
+        write_atomically(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
+
+    def ask(self, cases: Iterable[Case]) -> None:
+        """Write down the cases as they are asked and verified from now on."""
+        # what is copied of them may be as long as it was, and yet be something else
+        (self.folder / COPY_MANIFEST_FILE).unlink(missing_ok=True)
+        write_atomically(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Put beside the journal what is worked out from it, and could be again."""
+        write_atomically(self.folder / name, content)
+
+    def close(self) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
+            os.close(self._lock)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
+    """A new run folder, opened for writing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "run.json").exists():
+            raise InputError(f"{folder}: holds a run already; continue it with: steelyard resume {folder}")
+        journal = Journal(folder)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+    try:
+        journal.ask(cases)
+        journal.describe(info)
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+@contextmanager
+def create_run_atomically(folder: Path) -> Iterator[Journal]:
+    """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
+    try:
+        place = _free_folder(folder)
+        aside = place.with_name(f".{place.name}.arising")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        if aside.is_dir() and not aside.is_symlink():
+            # what is left of somebody who was killed; whoever is still at it holds the lock
+            lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
+            try:
+                shutil.rmtree(aside)
+            finally:
+                os.close(lock)
+    except OSError as error:
+        raise _create_error(folder, error) from None
+    is_ours = True
+    try:
+        try:
+            aside.mkdir()
+        except OSError:
+            is_ours = False
+            raise
+        with Journal(aside) as journal:
+            yield journal
+        aside.rename(place)
+    except DiskFullError:
+        raise DiskFullError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
+    except OSError as error:
+        raise _create_error(folder, error) from None
+    finally:
+        # when it has its place there is nothing aside any more
+        if is_ours:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _free_folder(folder: Path) -> Path:
+    """A place where a run can be put."""
+    place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
+    if (place / "run.json").exists():
+        raise InputError(f"{folder}: holds a run already; name another folder with --output")
+    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
+        raise InputError(f"{folder}: there already, and not an empty folder; name another with --output")
+    return place
+
+
+def _create_error(folder: Path, error: OSError) -> StoreError:
+    if error.errno in DISK_FULL_ERRNOS:
+        return DiskFullError(
+            f"{folder}: no room left ({error.strerror}); nothing was written there; make room and do it again"
+        )
+    return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
+
+
+@contextmanager
+def read_lock(folder: Path) -> Iterator[None]:
+    """A time in which nobody writes a run; raises a StoreError while somebody does."""
+    lock = _lock_folder(folder, how=fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def append_facts(
+    stored: StoredRun,
+    journal: Path,
+    check: Callable[[JournalFact, Path, int], None],
+    damaged: Callable[[Problem], None],
+) -> None:
+    """Add the facts of a run to a journal, line by line as they are written.
+
+    `check` is told each fact, its file and its line, and raises where the fact must not be taken. `damaged` is told of lines
+    that cannot be read; they stay behind.
+    """
+    try:
+        with journal.open("ab") as file:
+            for path in stored.journals():
+                tail = JournalReader(stored, path, damaged)
+                for _, line, fact in tail.lines():
+                    check(fact, path, tail.line)
+                    file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _write_error(journal.parent, error) from None
+
+
+RUN_LOCKED_MESSAGE = "another process is writing this run; wait for it, or stop it first"
+
+
+def _lock_folder(folder: Path, why: str = RUN_LOCKED_MESSAGE, how: int = fcntl.LOCK_EX) -> int:
+    """A lock on the folder itself, which ends with the process however it ends and leaves nothing behind."""
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+    for wait in (*LOCK_RETRY_SECONDS, None):
+        try:
+            fcntl.flock(lock, how | fcntl.LOCK_NB)
+        except OSError:
+            if wait is not None:
+                time.sleep(wait)
+                continue
+            os.close(lock)
+            raise StoreError(f"{folder}: {why}") from None
+        break
+    return lock
+
+
+LOCK_RETRY_SECONDS = (0.01, 0.02, 0.04)
+"""Seconds to wait for somebody who holds the lock only to see whether it is free."""
+
+
+def _complete_lines_size(file: int) -> int:
+    """How many bytes of a file end with a line end."""
+    end = os.fstat(file).st_size
+    while end:
+        start = max(0, end - (1 << 16))
+        found = os.pread(file, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a whole file or leave the old one as it is."""
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise _write_error(path.parent, error) from None
+
+
+def _write_error(folder: Path, error: OSError) -> StoreError:
+    if error.errno in DISK_FULL_ERRNOS:
+        return DiskFullError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+    return StoreError(f"{folder}: {error.strerror}")

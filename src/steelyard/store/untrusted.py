@@ -1,0 +1,118 @@
+"""Run folders that anybody may have filled."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from steelyard.store.journal import MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
+
+HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
+"""What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
+
+MAX_RUN_FILE_BYTES = {
+    "run.json": 16 << 20,
+    "cases.jsonl": 256 << 20,
+    HEADLINE_FILE: 1 << 20,
+    ATTEMPT_INDEX_FILE: 256 << 20,
+}
+"""Of the files that hold no facts: what a stranger's run may have us read."""
+
+
+class UntrustedRun(StoredRun):
+    """A run folder that anybody may have filled: links in it are not followed, and only plain files of some size are read."""
+
+    largest = 16 << 20
+
+    def journals(self) -> list[Path]:
+        return [self.folder / file.name for file in run_folder_snapshot(self.folder).journals]
+
+    def open(self, path: Path) -> BinaryIO:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # a pipe would let us wait for ever
+            file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise OSError(errno.ELOOP, "a link, which is not followed", str(path)) from None
+            raise
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return os.fdopen(file, "rb")
+
+    def content(self, path: Path) -> bytes:
+        most = MAX_RUN_FILE_BYTES[path.name]
+        with self.open(path) as file:
+            if os.fstat(file.fileno()).st_size > most:
+                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be read", str(path))
+            return file.read()
+
+
+class DeliveredRun(UntrustedRun):
+    """A run folder that came from another machine to be taken over: as guarded, but with lines as long as we write them."""
+
+    largest = MAX_JOURNAL_LINE_BYTES
+
+
+class RunFile(NamedTuple):
+    """A file as it looks from outside."""
+
+    name: str
+    inode: int
+    size: int
+    changed: int
+
+
+class RunFolderSnapshot(NamedTuple):
+    """A run folder as it looks from outside; whatever happens to the run, this changes."""
+
+    files: tuple[RunFile, ...]
+    """The plain files that belong to a run, by name."""
+    links: tuple[str, ...]
+    """Journals that are links or else no plain files."""
+    is_empty: bool
+    is_locked: bool
+    """Whether somebody is writing the run."""
+
+    @property
+    def journals(self) -> tuple[RunFile, ...]:
+        """In the order in which they are read."""
+        return tuple(file for file in self.files if is_journal(file.name))
+
+    def file(self, name: str) -> RunFile | None:
+        return next((file for file in self.files if file.name == name), None)
+
+
+def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
+    """A look at a run folder that reads none of its files and follows no link; raises an OSError where there is no folder."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        names = os.listdir(opened)  # noqa: PTH208  by now the path may lead elsewhere
+        files, links = [], []
+        for name in sorted(names):
+            if name in MAX_RUN_FILE_BYTES or is_journal(name):
+                state = os.stat(name, dir_fd=opened, follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode):
+                    files.append(RunFile(name, state.st_ino, state.st_size, state.st_mtime_ns))
+                elif is_journal(name):
+                    links.append(name)
+        return RunFolderSnapshot(tuple(files), tuple(links), not names, _is_locked(opened))
+    finally:
+        os.close(opened)
+
+
+def _is_locked(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    # a process that is forked meanwhile would else hold on to it
+    fcntl.flock(folder, fcntl.LOCK_UN)
+    return False
