@@ -12,10 +12,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from steelyard.verifiers.response.refusal_rules import REFUSAL_CUES, REFUSAL_RULES, RefusalRule
-from steelyard.verifiers.response.refusals import REFUSAL_WINDOW_CHARACTERS, RefusalMatch, folded, refusal_match
+from steelyard.verifiers.response.refusals import (
+    REFUSAL_WINDOW_CHARACTERS,
+    RefusalMatch,
+    RefusalRule,
+    folded,
+    refusal_match,
+    refusal_rules,
+)
 
 ROOT = Path(__file__).parents[3]
+REFUSAL_RULES = refusal_rules().all
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "tr", "zh", "ja", "ko", "ar", "hi")
 
 
@@ -108,7 +115,7 @@ def test_a_rule_recognises_its_example_and_no_other_does(rule: RefusalRule) -> N
 
 
 def test_every_language_has_rules_and_cues() -> None:
-    assert {rule.language for rule in REFUSAL_RULES} == set(REFUSAL_CUES) == set(LANGUAGES)
+    assert {rule.language for rule in REFUSAL_RULES} == set(refusal_rules().cues) == set(LANGUAGES)
 
 
 def test_evidence_names_rule_words_and_place() -> None:

@@ -1,8 +1,8 @@
 """Replies that refuse: the answerer says, in its own voice, that it will not or cannot do what was asked.
 
 A refusal is a speech act about the request. It is looked for where such acts stand: at the beginning of a reply, after
-whatever politeness comes first, and not inside quotations, code, data, letters or dialogue. Only the first `LOOKED_AT`
-characters are read, so the time does not grow with the reply.
+whatever politeness comes first, and not inside quotations, code, data, letters or dialogue. Only the first
+`REFUSAL_WINDOW_CHARACTERS` characters are read, so the time does not grow with the reply. The rules are data: `refusals.toml` beside this module.
 """
 
 from __future__ import annotations
@@ -10,24 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from steelyard.records import Evidence
 from steelyard.verifiers.response.judged import FAIL, PASS, ResponseCheckResult, check_result, evidence
-from steelyard.verifiers.response.refusal_rules import (
-    CLAUSE_GAP,
-    ENGLISH_ADVERBS,
-    LETTER_OPENINGS,
-    REFUSAL_CUES,
-    REFUSAL_LEAD_INS,
-    REFUSAL_OPENERS,
-    REFUSAL_RULE_PARTS,
-    REFUSAL_RULES,
-    REFUSAL_VETOES,
-    RefusalRule,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,24 +99,94 @@ def folded(text: str) -> tuple[str, Sequence[int]]:
     return "".join(letters), places
 
 
-_NOT_SPOKEN = r"\s*(?:```|~~~|[{\[<>|'‚]|//|/\*|--|#|— ?|– ?|- |\* |\d+[.)] |\0|(?:" + "|".join(LETTER_OPENINGS) + "))"
+class RefusalRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One way of refusing."""
+
+    id: str
+    """Language and way, such as `en-inability`."""
+    pattern: str
+    """A regular expression in which `{role}` stands for the part of that role."""
+    example: str
+    """A refusal that no other rule recognises."""
+    whole: bool = False
+    """Speaks of the request as a whole, so it counts after a reason too, not only at the start of the reply."""
+
+    @property
+    def language(self) -> str:
+        return self.id.partition("-")[0]
+
+
+class _LanguageRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    cues: list[str]
+    openers: str
+    parts: dict[str, str]
+    rules: list[RefusalRule]
+
+
+class _RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    gap: str
+    lead_ins: str
+    vetoes: str
+    letter_openings: str
+    languages: dict[str, _LanguageRules]
+
+
+_SEPARATORS = r"[\s.,!:;*_~…—–،、。\-]+"
+_NOT_SPOKEN = r"\s*(?:```|~~~|[{\[<>|'‚]|//|/\*|--|#|— ?|– ?|- |\* |\d+[.)] |\0|(?:%s))"
 """How code, data, quotations, lists, dialogue and letters begin."""
 
 
-@cache
+class RefusalRules:
+    """The rules of `refusals.toml`; each pattern is compiled when it is first needed, because all together are slow."""
+
+    def __init__(self, toml: bytes) -> None:
+        self._file = msgspec.toml.decode(toml, type=_RuleFile)
+        self._patterns: dict[str, re.Pattern[str]] = {}
+        languages = self._file.languages
+        self.all = tuple(rule for language in languages.values() for rule in language.rules)
+        self.cues = {name: tuple(folded(cue)[0] for cue in language.cues) for name, language in languages.items()}
+        self.ascii_cues = {
+            name: ascii_only for name, cues in self.cues.items() if (ascii_only := tuple(filter(str.isascii, cues)))
+        }
+
+    @cached_property
+    def lead_in(self) -> re.Pattern[str]:
+        return _compiled(self._file.lead_ins)
+
+    @cached_property
+    def veto(self) -> re.Pattern[str]:
+        return _compiled(self._file.vetoes)
+
+    @cached_property
+    def not_spoken(self) -> re.Pattern[str]:
+        return _compiled(_NOT_SPOKEN % self._file.letter_openings)
+
+    @cached_property
+    def opener(self) -> re.Pattern[str]:
+        return _compiled("|".join((_SEPARATORS, *(language.openers for language in self._file.languages.values()))))
+
+    def pattern(self, rule: RefusalRule) -> re.Pattern[str]:
+        """The regular expression of a rule."""
+        if rule.id not in self._patterns:
+            parts = {"gap": self._file.gap, **self._file.languages[rule.language].parts}
+            self._patterns[rule.id] = _compiled(_with_parts(rule.pattern, parts))
+        return self._patterns[rule.id]
+
+
+def _with_parts(pattern: str, parts: dict[str, str]) -> str:
+    return re.sub(r"\{([a-z]+)\}", lambda role: _with_parts(parts[role[1]], parts), pattern)
+
+
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # compiled when first needed: all of them together would take longer than importing the rest of the verifiers
-    return re.compile(folded(pattern)[0])
+    return re.compile(folded(pattern.replace("\n", ""))[0])
 
 
 @cache
-def _pattern(rule: RefusalRule) -> re.Pattern[str]:
-    return _compiled(
-        rule.parts.format_map({**REFUSAL_RULE_PARTS[rule.language], "gap": CLAUSE_GAP, "adverb": ENGLISH_ADVERBS})
-    )
+def refusal_rules() -> RefusalRules:
+    """The rules that come with us; the file is read when they are first needed."""
+    return RefusalRules(Path(__file__).with_name("refusals.toml").read_bytes())
 
 
-_OPENER = "|".join((r"[\s.,!:;*_~…—–،、。\-]+", *(part for parts in REFUSAL_OPENERS.values() for part in parts)))
 _SENTENCE_END = re.compile(r"[.!?:\n。।؟]+(?:(?<=[\n。।؟])|(?=[\s*_)]|$|[^\x00-\x7f]))")
 _CLAUSE = re.compile(r"[,;،、] ?| [—–-] ?| (?=(?:and|but|so) (?:i|we)\b)")
 _QUOTATION = re.compile(
@@ -139,16 +200,12 @@ _VISIBLE_CHARACTER = re.compile(
     r"[^\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x1a\x1c-\x1f\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]"
 )
 
-_FOLDED_CUES = {language: tuple(folded(cues)[0].split("|")) for language, cues in REFUSAL_CUES.items()}
-_ASCII_FOLDED_CUES = {
-    language: tuple(filter(str.isascii, cues)) for language, cues in _FOLDED_CUES.items() if any(map(str.isascii, cues))
-}
-
 
 def _applicable_rules(sentence: str, rules: tuple[RefusalRule, ...]) -> list[RefusalRule]:
     """The rules of the languages whose refusals can be in a sentence."""
     languages = []
-    for language, cues in (_ASCII_FOLDED_CUES if sentence.isascii() else _FOLDED_CUES).items():
+    known = refusal_rules()
+    for language, cues in (known.ascii_cues if sentence.isascii() else known.cues).items():
         for cue in cues:
             if cue in sentence:
                 languages.append(language)
@@ -167,8 +224,9 @@ def _sentences(window: str) -> Iterator[tuple[int, int]]:
 
 
 def _after_openers(window: str, start: int, end: int) -> int:
-    while opener := _compiled(_OPENER).match(window, start, end):
-        start = opener.end()
+    opener = refusal_rules().opener
+    while match := opener.match(window, start, end):
+        start = match.end()
     return start
 
 
@@ -180,24 +238,25 @@ def _clauses(window: str, start: int, end: int) -> Iterator[int]:
 
 def _first_refusal(window: str, rules: tuple[RefusalRule, ...]) -> tuple[RefusalRule, int, int] | None:
     """The first refusal in folded text: the rule, and where it begins and ends."""
+    known = refusal_rules()
     patience = MAX_SENTENCES_BEFORE_REFUSAL
     for start, end in _sentences(window):
-        if _compiled(_NOT_SPOKEN).match(window, start, end):
+        if known.not_spoken.match(window, start, end):
             return None
         opened = _after_openers(window, start, end)
         if opened == end:
             continue
         looked_at = min(end, opened + MAX_SENTENCE_CHARACTERS)
-        prepared = _compiled(REFUSAL_LEAD_INS).match(window, opened, end) is not None
+        prepared = known.lead_in.match(window, opened, end) is not None
         promising = _applicable_rules(window[opened:looked_at], rules)
         for number, clause in enumerate(
             islice(_clauses(window, opened, looked_at), MAX_CLAUSES_PER_SENTENCE if promising else 0)
         ):
-            if _compiled(REFUSAL_VETOES).search(window, clause, looked_at):
+            if known.veto.search(window, clause, looked_at):
                 break
             first = prepared or (number == 0 and patience == MAX_SENTENCES_BEFORE_REFUSAL)
             for rule in promising:
-                if (first or rule.whole) and (found := _pattern(rule).match(window, clause, looked_at)):
+                if (first or rule.whole) and (found := known.pattern(rule).match(window, clause, looked_at)):
                     return rule, found.start(), found.end()
         if window[start:end].rstrip().endswith(":"):
             return None
@@ -208,8 +267,8 @@ def _first_refusal(window: str, rules: tuple[RefusalRule, ...]) -> tuple[Refusal
     return None
 
 
-def refusal_match(text: str, rules: tuple[RefusalRule, ...] = REFUSAL_RULES) -> RefusalMatch | None:
-    """The evidence that a reply refuses, None when it does not.
+def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> RefusalMatch | None:
+    """The evidence that a reply refuses, by the given rules or by all of them; None when it does not.
 
     >>> refusal_match("I’m sorry, but I can’t help with that.")
     RefusalMatch(rule='en-inability', text='I can’t help with that', start=15)
@@ -225,7 +284,7 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] = REFUSAL_RULES) -> 
         _QUOTATION.sub(lambda quoted: "\0" * len(quoted[0]), letters) if _QUOTATION_MARK.search(letters) else letters
     )
     window = _SOFT_LINE_BREAK.sub(" ", window)
-    found = _first_refusal(window, rules)
+    found = _first_refusal(window, refusal_rules().all if rules is None else rules)
     if found is None:
         return None
     rule, start, end = found
