@@ -1,4 +1,4 @@
-"""Functions of the user's own, found by their paths."""
+"""Parts that are found by name, and functions of the user's own, found by their paths."""
 
 from __future__ import annotations
 
@@ -6,12 +6,60 @@ import asyncio
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.plugins import load_function
+from steelyard.plugins import BUILT_IN_PLUGINS, BUILT_IN_SUFFIXES, PluginKind, load_function, load_plugin
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_our_own_parts_are_registered_the_same_way_as_other_peoples() -> None:
+    groups = {name: points for name, points in PROJECT["entry-points"].items() if name.startswith("steelyard.")}
+    assert groups == {f"steelyard.{kind}": points for kind, points in BUILT_IN_PLUGINS.items()}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in BUILT_IN_PLUGINS.items() for name in names])
+def test_each_of_our_own_parts_can_be_loaded(kind: PluginKind, name: str) -> None:
+    assert callable(load_plugin(kind, name))
+
+
+def test_every_suffix_of_ours_belongs_to_a_part_of_ours() -> None:
+    for kind, suffixes in BUILT_IN_SUFFIXES.items():
+        assert set(suffixes.values()) <= set(BUILT_IN_PLUGINS[kind])
+
+
+NO_SCAN = """
+import importlib.metadata
+def scanned(**selection):
+    if selection.get("group", "").startswith("steelyard."):
+        raise AssertionError(f"scanned {selection}")
+    return ()
+importlib.metadata.entry_points = scanned
+from steelyard import plugins, reports, settings
+for kind, names in plugins.BUILT_IN_PLUGINS.items():
+    for name in names:
+        assert plugins.is_plugin(kind, name)
+        plugins.load_plugin(kind, name)
+for kind, suffixes in plugins.BUILT_IN_SUFFIXES.items():
+    for suffix, name in suffixes.items():
+        assert plugins.plugin_for_suffix(kind, suffix) == name
+reports.report_format("sarif"), reports.report_format_of("a.html")
+settings.resolve_provider("replay:x", settings.Settings(), {})
+"""
+
+
+def test_our_own_names_need_no_scan_of_what_is_installed() -> None:
+    subprocess.run([sys.executable, "-c", NO_SCAN], check=True, timeout=60)
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r'unknown backend "rya" \(known: local, ray; did you mean "ray"\?\)'):
+        load_plugin("pools", "rya")
+
 
 FUNCTIONS = """
 import sys, time

@@ -1,4 +1,4 @@
-"""Parts found by name: ours are registered the same way as other people's, and a function is named by its path."""
+"""Parts found by name: ours from a table, other people's from entry points; a function is named by its path."""
 
 from __future__ import annotations
 
@@ -9,29 +9,150 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.errors import InputError, did_you_mean
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PluginKind = Literal["evalsets", "outcomes", "pools", "providers", "reports", "verifiers"]
+"""The seams; the entry points of `providers`, for example, are the group `steelyard.providers`."""
+
+BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
+    "evalsets": {
+        "json": "steelyard.evalsets.jsonl:drafts_of_list",
+        "jsonl": "steelyard.evalsets.jsonl:drafts",
+        "toml": "steelyard.evalsets.toml:drafts",
+    },
+    "outcomes": {
+        "fixes": "steelyard.outcomes:fixes",
+        "results": "steelyard.outcomes:results",
+        "table": "steelyard.outcomes:table",
+    },
+    "pools": {
+        "local": "steelyard.engine.local_pool:local_pool",
+        "ray": "steelyard.engine.ray.pool:opened",
+    },
+    "providers": {
+        "agent": "steelyard.providers.agent.provider:connect",
+        "anthropic": "steelyard.providers.anthropic:connect",
+        "command": "steelyard.providers.command:connect",
+        "http": "steelyard.providers.http:connect",
+        "ollama": "steelyard.providers.openai:connect",
+        "openai": "steelyard.providers.openai:connect",
+        "openai-completions": "steelyard.providers.completions:connect",
+        "python": "steelyard.providers.python:connect",
+        "replay": "steelyard.providers.replay:connect",
+    },
+    "reports": {
+        "csv": "steelyard.reports.csv:report",
+        "html": "steelyard.reports.html:report",
+        "human-eval": "steelyard.reports.human_eval:report",
+        "json": "steelyard.reports.json:report",
+        "junit": "steelyard.reports.junit:report",
+        "markdown": "steelyard.reports.markdown:report",
+        "results": "steelyard.reports.results:report",
+        "sarif": "steelyard.reports.sarif:report",
+    },
+    "verifiers": {
+        "command": "steelyard.verifiers.command.verifier:CommandVerifier",
+        "function": "steelyard.verifiers.function:FunctionVerifier",
+        "python": "steelyard.verifiers.python.verifier:PythonVerifier",
+        "response": "steelyard.verifiers.response.verifier:ResponseVerifier",
+        "rust": "steelyard.verifiers.rust.verifier:RustVerifier",
+        "terraform": "steelyard.verifiers.terraform.verifier:TerraformVerifier",
+    },
+}
+"""The entry points of pyproject.toml again, so that our own parts are found without a scan of everything installed."""
+
+BUILT_IN_SUFFIXES: Mapping[PluginKind, Mapping[str, str]] = {
+    "evalsets": {".toml": "toml", ".jsonl": "jsonl", ".jsonl.gz": "jsonl", ".json": "json"},
+    "reports": {
+        ".json": "json",
+        ".md": "markdown",
+        ".html": "html",
+        ".csv": "csv",
+        ".xml": "junit",
+        ".sarif": "sarif",
+        ".jsonl": "results",
+    },
+}
+"""Which of our parts a file's suffix asks for."""
+
+_SINGULAR: Mapping[PluginKind, str] = {
+    "evalsets": "eval-set format",
+    "outcomes": "outcome reader",
+    "pools": "backend",
+    "providers": "provider",
+    "reports": "report format",
+    "verifiers": "verifier",
+}
+
 
 @cache
-def plugin_names(kind: str) -> frozenset[str]:
-    """The names registered for a kind of part, such as `providers`."""
-    return frozenset(point.name for point in entry_points(group=f"steelyard.{kind}"))
+def foreign_plugins(kind: PluginKind) -> Mapping[str, EntryPoint]:
+    """The entry points that other distributions register, by name; a name of ours stays ours."""
+    from importlib.metadata import entry_points
+
+    points = sorted(entry_points(group=f"steelyard.{kind}"), key=lambda point: (point.name, point.value))
+    return {point.name: point for point in points if point.name not in BUILT_IN_PLUGINS[kind]}
+
+
+def plugin_names(kind: PluginKind) -> frozenset[str]:
+    """All names of a kind, ours and other people's: this scans what is installed, so ask only for a message."""
+    return frozenset({*BUILT_IN_PLUGINS[kind], *foreign_plugins(kind)})
+
+
+def is_plugin(kind: PluginKind, name: str) -> bool:
+    """Whether a part of this name exists."""
+    return name in BUILT_IN_PLUGINS[kind] or name in foreign_plugins(kind)
 
 
 @cache
-def load_plugin(kind: str, name: str) -> Any:
-    """The part registered under a name; an unknown name is the user's mistake and says what is known."""
-    for point in entry_points(group=f"steelyard.{kind}", name=name):
+def load_plugin(kind: PluginKind, name: str) -> Any:
+    """The part of this name; an unknown name is the user's mistake, and the message lists the known ones."""
+    if target := BUILT_IN_PLUGINS[kind].get(name):
+        module, _, attribute = target.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    if name not in foreign_plugins(kind):
+        raise InputError(f'unknown {_SINGULAR[kind]} "{name}" ({did_you_mean(name, plugin_names(kind))})')
+    point = foreign_plugins(kind)[name]
+    try:
         return point.load()
-    raise InputError(f'unknown {kind.removesuffix("s")} "{name}" ({did_you_mean(name, plugin_names(kind))})')
+    except Exception as error:
+        source = f" of {point.dist.name}" if point.dist else ""
+        raise InputError(
+            f'{_SINGULAR[kind]} "{name}"{source} cannot be loaded: {type(error).__name__}: {error}'
+        ) from error
+
+
+def plugin_for_suffix(kind: PluginKind, suffix: str) -> str:
+    """The name of the part that reads or writes files with this suffix; empty when there is none.
+
+    Other people's parts have an attribute `suffixes`; without it, the part `tex` has the suffix `.tex`.
+    """
+    if name := BUILT_IN_SUFFIXES.get(kind, {}).get(suffix):
+        return name
+    return next((name for name in foreign_plugins(kind) if suffix in plugin_suffixes(kind, name)), "")
+
+
+def plugin_suffixes(kind: PluginKind, name: str) -> tuple[str, ...]:
+    """The suffixes of the files that a part reads or writes."""
+    if name in BUILT_IN_PLUGINS[kind]:
+        return tuple(suffix for suffix, owner in BUILT_IN_SUFFIXES.get(kind, {}).items() if owner == name)
+    return tuple(getattr(load_plugin(kind, name), "suffixes", (f".{name}",)))
+
+
+def known_suffixes(kind: PluginKind) -> list[str]:
+    """Every suffix of a kind, for a message."""
+    names = [*BUILT_IN_PLUGINS[kind], *foreign_plugins(kind)]
+    return [suffix for name in names for suffix in plugin_suffixes(kind, name)]
 
 
 class UserFunction(NamedTuple):

@@ -1,14 +1,14 @@
-"""The seams: what a provider, a verifier, a sandbox and a report must be able to do."""
+"""The seams: what a provider, a verifier, a sandbox, a pool, a report and the readers of files must be able to do."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from steelyard.records import Answer, Attempt, Case, Finding, Record
+from steelyard.records import Answer, Attempt, Case, Failure, Finding, Record, Reply, Verdict
 
 
 class ProviderSettings(Record, frozen=True, kw_only=True):
@@ -254,3 +254,102 @@ class VerifierFactory(Protocol):
     """The entry point of a verifier."""
 
     def __call__(self, sandbox: Sandbox) -> Verifier: ...
+
+
+VerdictCallback = Callable[[Verdict | Failure, Case], None]
+"""Called with what became of a reply."""
+
+
+class VerificationService(Protocol):
+    """What a pool is given: all verifiers of a run, each behind its own limit."""
+
+    @property
+    def at_once(self) -> int:
+        """How many replies are worth verifying at the same time on this machine."""
+        ...
+
+    async def verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
+        """The verdict on one reply; waits while too many of its kind are being verified."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Pool(Protocol):
+    """Turns replies into verdicts, many at once."""
+
+    @property
+    def given_up(self) -> str:
+        """Why no more replies are verified; empty as long as they are."""
+        ...
+
+    @property
+    def nodes(self) -> int | None:
+        """How many machines work on it; None where it is this one alone."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong, without harm to the results."""
+        ...
+
+    def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
+        """Within it replies can be put in; on leaving, each has become one fact, unless the pool has given up.
+
+        With `alone`, every reply has a machine to itself.
+        """
+        ...
+
+    async def put(self, reply: Reply, case: Case) -> None:
+        """Hand over a reply; waits while too many wait already."""
+        ...
+
+    async def close(self) -> None:
+        """Release whatever waits for further replies, the verification service included."""
+        ...
+
+
+class PoolFactory(Protocol):
+    """The entry point of a pool, which `--backend NAME` chooses; it may be a coroutine function."""
+
+    def __call__(
+        self, cases: Sequence[Case], verification: VerificationService, options: Any
+    ) -> Pool | Awaitable[Pool]: ...
+
+
+class Report(Protocol):
+    """The entry point of a report: called with a run's results, it returns text.
+
+    A plain function is a report, too: `tex` is then chosen by `--format tex` and by `-o FILE.tex`.
+    """
+
+    suffixes: Sequence[str]
+    """The suffixes of the files that `-o` writes this way, such as `.tex`."""
+    needs_texts: bool
+    """Whether it shows what models wrote; if not, the results come without attempts, which saves memory."""
+
+    def __call__(self, results: Any) -> str:
+        """`results` are a `steelyard.analysis.summary.RunResults`."""
+        ...
+
+
+class OutcomeReader(Protocol):
+    """The entry point of a reader of outcomes that another tool recorded."""
+
+    suffixes: Sequence[str]
+    """The suffixes of the files that it reads."""
+
+    def __call__(self, paths: Sequence[str]) -> Any:
+        """A `steelyard.analysis.counts.OutcomeTallies`; raises InputError with all that is wrong with the files."""
+        ...
+
+
+class EvalSetFormat(Protocol):
+    """The entry point of an eval-set format."""
+
+    suffixes: Sequence[str]
+    """The suffixes of the files that it reads."""
+
+    def __call__(self, content: Any, path: str, problems: Any) -> Iterator[Any]:
+        """A `steelyard.evalsets.schema.Draft` for each case; `content.read(limit)` and `readline(limit)` give bytes."""
+        ...

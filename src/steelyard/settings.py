@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.plugins import plugin_names
+from steelyard.plugins import foreign_plugins, is_plugin, plugin_names
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Price, Record
 
@@ -123,7 +123,7 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
                 way_out = did_you_mean(key, ProviderSettings.__struct_fields__)
                 problems.append(Problem(where, 0, f'unknown key "{key}" in [providers.{name}] ({way_out})', False))
         section.setdefault("type", name)
-        if plugin_names("providers") and section["type"] not in plugin_names("providers"):
+        if not is_plugin("providers", str(section["type"])):
             way_out = did_you_mean(str(section["type"]), plugin_names("providers"))
             raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
         providers[name] = _converted(
@@ -177,12 +177,13 @@ def resolve_provider(
         raise InputError(f'model "{model}": say who offers it, such as openai/{model or "gpt-5"}')
     if name in settings.providers:
         reached = settings.providers[name]
-    elif name not in BUILT_IN_PROVIDERS:
-        raise InputError(
-            f'model "{model}": unknown provider "{name}" ({did_you_mean(name, {*BUILT_IN_PROVIDERS, *settings.providers})})'
-        )
-    else:
+    elif name in BUILT_IN_PROVIDERS:
         reached = ProviderSettings(type=BUILT_IN_PROVIDERS[name].type)
+    elif name in foreign_plugins("providers"):
+        reached = ProviderSettings(type=name)
+    else:
+        known = {*BUILT_IN_PROVIDERS, *settings.providers, *foreign_plugins("providers")}
+        raise InputError(f'model "{model}": unknown provider "{name}" ({did_you_mean(name, known)})')
     return name, rest, _completed_provider_settings(name, reached, environment, base_url, asks=asks)
 
 

@@ -203,7 +203,7 @@ def test_a_broken_line_is_an_error_with_line_and_column(file: Path, line: bytes,
 def test_a_line_that_is_too_long_is_refused_and_the_rest_is_still_read(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 100)
+    monkeypatch.setattr(jsonl, "MAX_CASE_LINE_BYTES", 100)
     long = b'{"id": "a", "prompt": "' + b"x" * 1000 + b'"}\n'
     problems = wrong(file, long + b"{\n")
     assert [problem.line for problem in problems] == [1, 2]
@@ -233,14 +233,14 @@ def test_a_file_that_is_no_archive_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_archive_cannot_unpack_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "TOTAL_LIMIT", 1 << 20)
+    monkeypatch.setattr(jsonl, "MAX_UNPACKED_CASES_BYTES", 1 << 20)
     (problem,) = wrong(tmp_path / "c.jsonl.gz", gzip.compress(b"\n" * (64 << 20)))
     assert problem.line == (1 << 20) + 1
 
 
 def test_a_line_without_end_cannot_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 1 << 20)
-    monkeypatch.setattr(jsonl, "TOTAL_LIMIT", 4 << 20)
+    monkeypatch.setattr(jsonl, "MAX_CASE_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(jsonl, "MAX_UNPACKED_CASES_BYTES", 4 << 20)
     problems = wrong(tmp_path / "c.jsonl.gz", gzip.compress(b"x" * (64 << 20)))
     assert "a line of more than 1 MB" in problems[0].what
 

@@ -7,14 +7,12 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from steelyard.engine.steps import verify_with_retry
 from steelyard.records import Case, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
-    from steelyard.engine.pool import VerdictCallback
-    from steelyard.engine.verifiers import VerifierSet
+    from steelyard.protocols import VerdictCallback, VerificationService
 
 MAX_QUEUED_REPLIES = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
@@ -56,6 +54,11 @@ class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
         self._queue = RepliesByCase()
 
 
+def local_pool(cases: Sequence[Case], verifying: VerificationService, options: object) -> LocalPool:  # noqa: ARG001
+    """The pool of this machine, as an entry point."""
+    return LocalPool(verifying)
+
+
 class LocalPool:
     """As many replies at once as the verifiers like to be given."""
 
@@ -63,9 +66,8 @@ class LocalPool:
     nodes = None
     notes = ()
 
-    def __init__(self, verifying: VerifierSet, recheck: int = 0) -> None:
+    def __init__(self, verifying: VerificationService) -> None:
         self._verifying = verifying
-        self._recheck = recheck
         self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
 
     @asynccontextmanager
@@ -87,6 +89,4 @@ class LocalPool:
     async def _work(self, told: VerdictCallback) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
-            async with self._verifying.turn(case):
-                fact = await verify_with_retry(reply, case, self._verifying.of(case), self._recheck)
-            told(fact, case)
+            told(await self._verifying.verdict(reply, case), case)

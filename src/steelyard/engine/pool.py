@@ -3,55 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from steelyard.records import Case, Failure, Reply, Verdict
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
 WorkItem = TypeVar("WorkItem")
 CoroutineResult = TypeVar("CoroutineResult")
-
-VerdictCallback = Callable[[Verdict | Failure, Case], None]
-"""Who is told what became of a reply."""
-
-
-class Pool(Protocol):
-    """Who turns replies into verdicts, many at once."""
-
-    @property
-    def given_up(self) -> str:
-        """Why no more replies are verified; empty as long as they are."""
-        ...
-
-    @property
-    def nodes(self) -> int | None:
-        """How many machines work on it; None where it is this one alone."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What went wrong, without harm to the results."""
-        ...
-
-    def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
-        """Within it replies can be put in; on leaving, each has become one fact, unless the pool has given up.
-
-        `alone` has every reply to a machine to itself.
-        """
-        ...
-
-    async def put(self, reply: Reply, case: Case) -> None:
-        """Hand over a reply; waits while too many wait already."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of whatever waits for further replies."""
-        ...
 
 
 async def run_concurrently(items: Iterator[WorkItem], do: Callable[[WorkItem], Awaitable[None]], at_once: int) -> None:

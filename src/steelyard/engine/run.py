@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import platform
 import secrets
 from collections import Counter
@@ -19,7 +20,6 @@ from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.budget import max_request_tokens
 from steelyard.engine.judging import max_judging_tokens
-from steelyard.engine.local_pool import LocalPool
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.results.headline_cache import summarise_and_cache
@@ -37,8 +37,7 @@ from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.parquet import copy_to_parquet
 
 if TYPE_CHECKING:
-    from steelyard.engine.pool import Pool
-    from steelyard.protocols import Provider
+    from steelyard.protocols import Pool, Provider
 
 
 class Run(NamedTuple):
@@ -558,11 +557,10 @@ def _carry_out(
 @asynccontextmanager
 async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> AsyncIterator[Pool]:
     """Who verifies the replies to these cases."""
-    pool: Pool = LocalPool(verifying, means.recheck)
-    if means.backend == "ray" and not all(case.by_judges for case in cases):
-        from steelyard.engine.ray.pool import opened
-
-        pool = await opened(cases, verifying, means)
+    # where nothing is to be verified, no cluster is asked
+    backend = "local" if all(case.by_judges for case in cases) else means.backend
+    made = load_plugin("pools", backend)(cases, verifying, means)
+    pool: Pool = await made if inspect.isawaitable(made) else made
     try:
         yield pool
     finally:

@@ -28,8 +28,7 @@ from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
-    from steelyard.engine.pool import Pool
-    from steelyard.protocols import Provider
+    from steelyard.protocols import Pool, Provider
     from steelyard.records import Tier
     from steelyard.store.journal import Journal
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from steelyard.engine.steps import verify_with_retry
 from steelyard.errors import InputError, Problem, VerifierError, did_you_mean
-from steelyard.plugins import load_plugin, plugin_names
+from steelyard.plugins import is_plugin, load_plugin, plugin_names
 from steelyard.records import JUDGE_ONLY_KIND
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from steelyard.engine.session import RunOptions
     from steelyard.protocols import Verifier
-    from steelyard.records import Case
+    from steelyard.records import Case, Failure, Reply, Verdict
 
 
 class VerifierSet:
@@ -29,9 +30,10 @@ class VerifierSet:
 
     def __init__(self, cases: Sequence[Case], means: RunOptions, *, cpus: float | None = None) -> None:
         """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
-        kinds = {case.kind for case in cases} & plugin_names("verifiers")
+        kinds = {case.kind for case in cases if case.kind and not case.by_judges}
+        kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
-        runs_code = means.backend == "local" and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
+        runs_code = means.backend != "ray" and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
         enclosure = (
             strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
             if runs_code
@@ -39,6 +41,7 @@ class VerifierSet:
         )
         self._sandbox = ZygoteSandbox(enclosure)
         self._parallelism = means.parallelism
+        self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._verifiers: dict[str, Verifier] = {kind: load_plugin("verifiers", kind)(self._sandbox) for kind in kinds}
@@ -97,6 +100,11 @@ class VerifierSet:
         if case.kind not in self._turns:
             self._turns[case.kind] = asyncio.Semaphore(self._most(self.of(case)))
         return self._turns[case.kind]
+
+    async def verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
+        """The verdict on one reply, in its turn."""
+        async with self.turn(case):
+            return await verify_with_retry(reply, case, self.of(case), self._recheck)
 
     async def close(self) -> None:
         """End whatever waits for further answers."""

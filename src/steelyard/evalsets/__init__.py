@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.evalsets import jsonl, toml
+from steelyard.evalsets import toml
 from steelyard.evalsets.companions import CompanionFiles, system_error_reason
 from steelyard.evalsets.schema import Draft, ProblemCollector, TooManyProblemsError, record_from_draft
 from steelyard.evalsets.shipped import suites
@@ -80,12 +80,6 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
 
 
 EvalSetReader = Callable[["HashingFileReader", str, ProblemCollector], "Iterator[Draft]"]
-EVAL_SET_READERS: dict[str, EvalSetReader] = {
-    ".toml": toml.drafts,
-    ".jsonl": jsonl.drafts,
-    ".jsonl.gz": jsonl.drafts,
-    ".json": jsonl.drafts_of_list,
-}
 
 
 def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:
@@ -136,7 +130,7 @@ def _holds_experiment(path: str) -> bool:
 
 def _suffix(name: str) -> str:
     name = name.lower()
-    return next((suffix for suffix in EVAL_SET_READERS if name.endswith(suffix)), Path(name).suffix)
+    return ".jsonl.gz" if name.endswith(".jsonl.gz") else Path(name).suffix
 
 
 @dataclass
@@ -234,13 +228,16 @@ def _open_with_reader(path: str) -> tuple[BinaryIO | gzip.GzipFile, EvalSetReade
     """A file that can be read, and who reads its kind."""
     if path.startswith(suites.SUITE_PREFIX):
         stream, suffix = suites.open_suite(path)
-        return stream, EVAL_SET_READERS[suffix]
+        return stream, plugins.load_plugin("evalsets", plugins.plugin_for_suffix("evalsets", suffix))
     suffix = _suffix(path)
     if not Path(path).is_file():
         raise InputError("not a regular file; name a file or a folder")
-    if suffix not in EVAL_SET_READERS:
-        raise InputError(f"unknown kind of file {short_quote(suffix)} ({did_you_mean(suffix[:80], EVAL_SET_READERS)})")
-    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), EVAL_SET_READERS[suffix]
+    name = plugins.plugin_for_suffix("evalsets", suffix)
+    if not name:
+        known = did_you_mean(suffix[:80], plugins.known_suffixes("evalsets"))
+        raise InputError(f"unknown kind of file {short_quote(suffix)} ({known})")
+    reader: EvalSetReader = plugins.load_plugin("evalsets", name)
+    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), reader
 
 
 def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, problems: ProblemCollector) -> Case | None:
@@ -273,8 +270,8 @@ def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: Pr
 
     folder = Path(draft.path).absolute().parent
     verify, expectations = case.verify, case.expectations
-    verifiers = plugins.plugin_names("verifiers")
-    if verify.kind and verifiers and verify.kind not in (known := {*verifiers, JUDGE_ONLY_KIND}):
+    if verify.kind not in ("", JUDGE_ONLY_KIND) and not plugins.is_plugin("verifiers", verify.kind):
+        known = {*plugins.plugin_names("verifiers"), JUDGE_ONLY_KIND}
         wrong(
             f"unknown verifier {short_quote(verify.kind)} ({did_you_mean(verify.kind[:80], known)})", "verify", "kind"
         )

@@ -1,26 +1,47 @@
-"""A run's results as text: one pure function per format, found by name."""
+"""Results as text: one pure function per format, found by name or by a file's suffix.
+
+Comes in: what analysis, comparison and tiers worked out. Goes out: text; others print and write it.
+Nothing here reads a file, a clock or the network.
+"""
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from steelyard import plugins
+from steelyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from steelyard.analysis.summary import RunResults
 
-REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = {
-    ".json": "json",
-    ".md": "markdown",
-    ".html": "html",
-    ".csv": "csv",
-    ".xml": "junit",
-    ".sarif": "sarif",
-    ".jsonl": "results",
-}
-"""The format that a file's suffix asks for."""
+REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = plugins.BUILT_IN_SUFFIXES["reports"]
+"""Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
+
+
+def report_format(name: str) -> str:
+    """The name of a report format, if there is such a format; raises InputError otherwise."""
+    if not plugins.is_plugin("reports", name):
+        known = {"text", *plugins.plugin_names("reports")}
+        raise InputError(f'unknown report format "{name}" ({did_you_mean(name, known)})')
+    return name
+
+
+def report_format_of(path: str | PurePath) -> str:
+    """The format that a file's suffix asks for; raises InputError when no report has that suffix."""
+    suffix = PurePath(path).suffix
+    if name := plugins.plugin_for_suffix("reports", suffix):
+        return name
+    raise InputError(
+        f'{path}: no report format for "{suffix}" ({did_you_mean(suffix, plugins.known_suffixes("reports"))})'
+    )
+
+
+def needs_texts(name: str) -> bool:
+    """Whether a report shows what models wrote; one that does not is given results without attempts."""
+    return name != "html" and getattr(plugins.load_plugin("reports", name), "needs_texts", True)
 
 
 def render(name: str, results: RunResults) -> str:

@@ -11,7 +11,7 @@ from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.session import RunOptions
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import Problem
-from steelyard.plugins import plugin_names
+from steelyard.plugins import is_plugin
 from steelyard.records import Answer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> tuple[i
     verifying = VerifierSet(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
     foreign = Counter(
-        case.kind for case in cases if case.kind and not case.by_judges and case.kind not in plugin_names("verifiers")
+        case.kind for case in cases if case.kind and not case.by_judges and not is_plugin("verifiers", case.kind)
     )
     problems = [
         Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)

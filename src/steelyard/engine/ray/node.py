@@ -19,7 +19,7 @@ from steelyard.engine.session import RunOptions
 from steelyard.engine.steps import failure, verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
-from steelyard.plugins import load_plugin, plugin_names
+from steelyard.plugins import is_plugin, load_plugin
 from steelyard.providers.agent import workspaces
 from steelyard.records import Case, digest
 
@@ -207,7 +207,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _runs_code(case: Case) -> bool:
-    return case.kind in plugin_names("verifiers") and load_plugin("verifiers", case.kind).runs_code
+    return is_plugin("verifiers", case.kind) and load_plugin("verifiers", case.kind).runs_code
 
 
 class Disk:

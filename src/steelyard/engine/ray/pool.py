@@ -22,9 +22,9 @@ from steelyard.errors import InputError, SteelyardError, VerifierError
 from steelyard.records import Case, Failure, Reply, Verdict
 
 if TYPE_CHECKING:
-    from steelyard.engine.pool import VerdictCallback
     from steelyard.engine.session import RunOptions
     from steelyard.engine.verifiers import VerifierSet
+    from steelyard.protocols import VerdictCallback
 
 WAITING = 256
 """Replies that may wait, besides as many as are in hand, before asking waits as well."""

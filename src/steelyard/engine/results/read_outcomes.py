@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +12,7 @@ from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
 from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
+from steelyard.plugins import load_plugin, plugin_for_suffix
 from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
@@ -46,7 +47,7 @@ def gather(
 
     Raises an InputError with all that is wrong with all of them.
     """
-    kinds: dict[str, list[str]] = {"fixes": list(fixes), "results": [], "table": []}
+    kinds: defaultdict[str, list[str]] = defaultdict(list, {"fixes": list(fixes)})
     runs: list[Path] = []
     found: list[OutcomeTallies] = []
     wrong: list[Problem] = []
@@ -71,12 +72,10 @@ def gather(
                 found.append(outcomes.fixes(kinds["fixes"], problems, passed=columns.passed, may_be_unknown=True))
             else:
                 found.append(outcomes.fixes(kinds["fixes"], problems))
-    if kinds["results"]:
+    for kind in sorted(kinds.keys() - {"fixes"}):
         with _collect_problems(wrong):
-            found.append(outcomes.results(kinds["results"]))
-    if kinds["table"]:
-        with _collect_problems(wrong):
-            found.append(outcomes.table(kinds["table"], **columns.named()))
+            read = load_plugin("outcomes", kind)
+            found.append(read(kinds[kind], **columns.named()) if kind == "table" else read(kinds[kind]))
     if wrong:
         raise InputError(wrong)
     tallies = [tally for each in found for tally in each.tallies]
@@ -102,8 +101,8 @@ def _collect_problems(problems: list[Problem]) -> Iterator[None]:
 
 
 def _kind(source: str) -> str:
-    """What kind of outcomes a file holds."""
-    kind = outcomes.kind(source)
+    """The name of the reader of a file: ours by what the file holds, a plug-in's by its suffix."""
+    kind = outcomes.kind(source) or plugin_for_suffix("outcomes", Path(source).suffix.lower())
     if not kind:
         what = "not outcomes that are known; name the columns, such as --case id --passed ok"
         raise InputError(f"{printable(source)}: {what}")
