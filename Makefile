@@ -3,16 +3,29 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Many tests wait for a time limit, a server or a browser: three at a time keep two processors busy.
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
-# Tests start hundreds of commands: each would compile our modules anew where the environment forbids to keep them compiled.
+# Tests start hundreds of commands: without compiled modules on disk each of them would compile ours again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow bench format pins docs clean
+# The core road, which ARCHITECTURE.md shows: from a case in a file to the table in the terminal.
+CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/test_load_toml.py tests/providers/test_replay.py \
+	tests/providers/test_openai.py tests/engine/test_plan.py tests/engine/test_steps.py tests/engine/test_resume.py \
+	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
+	tests/reports/test_terminal.py
+
+.PHONY: check demo test test-slow bench format pins docs clean
 
 demo: .venv/ready
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
 	@if command -v rustc >/dev/null; then set -x; \
 		$(BIN)/steelyard run examples/rust-basics.toml --models replay:examples/recordings/rust-basics.jsonl.gz --pass-k 1,5,10; \
 	else echo "The Rust half of the demo needs rustc; see steelyard doctor."; fi
+
+# Under 60 CPU seconds when the types were checked before; nothing but these files is collected.
+check: .venv/ready
+	$(BIN)/ruff format --check --quiet src tests benchmarks docs
+	$(BIN)/ruff check --quiet src tests benchmarks docs
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m "not slow" $(CORE_TESTS)
 
 test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
@@ -39,12 +52,12 @@ format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs
 	$(BIN)/ruff format --quiet src tests benchmarks docs
 
-# The pages that are generated from the code, and the output that pages show; a test holds both to the truth.
+# Pages that are generated from the code, and the output that pages show; a test checks both.
 docs: .venv/ready
 	$(BIN)/python docs/generate.py
 	UPDATE_DOCS=1 $(BIN)/pytest -q tests/test_docs.py
 
-# Pins every package; the file must name no registry host.
+# Pins every package; the file must not name a registry host.
 pins: .venv/ready
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --no-emit-index-url --no-header --python-version 3.11 \
@@ -57,15 +70,15 @@ pins: .venv/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
-# What tests need of the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, the
-# real Terraform, and who checks pages and the HTTP API. Nothing else needs it, so a demo waits for none of it. What checks the
-# API has an environment of its own: it would come along with every start of pytest.
+# What tests need from the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, the
+# real Terraform, and checkers for pages and the HTTP API. Nothing else needs these, so a demo does not wait for them. The
+# checker of the API has its own environment: in ours, every start of pytest would load it.
 .venv/system: tools/system-packages tools/terraform tools/terraform.txt tools/axe tools/schemathesis.txt | .venv/ready
 	@tools/system-packages
 	@$(BIN)/python tools/terraform .venv/terraform
 	@$(BIN)/python tools/axe .venv/axe
 	@{ $(PYTHON) -m venv .venv/schemathesis && .venv/schemathesis/bin/pip install --quiet --disable-pip-version-check \
-		--requirement tools/schemathesis.txt; } || { echo "some tests need schemathesis, which is not to be had here" >&2; [ -z "$$CI" ]; }
+		--requirement tools/schemathesis.txt; } || { echo "some tests need schemathesis, which could not be installed" >&2; [ -z "$$CI" ]; }
 	@touch $@
 
 clean:

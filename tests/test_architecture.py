@@ -134,10 +134,11 @@ class Module:
         source = path.read_text("utf-8")
         self.lines = len(source.splitlines())
         self.tree = ast.parse(source)
+        self.nodes = list(ast.walk(self.tree))
 
     def imports(self) -> Iterator[tuple[str, ast.stmt]]:
         """The full name of everything the module imports, anywhere in it, with the statement."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((alias.name, node) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -145,7 +146,7 @@ class Module:
                 yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node
 
@@ -161,6 +162,7 @@ def room(part: str) -> str:
     return name
 
 
+@cache
 def parts() -> dict[str, list[Module]]:
     by_part: dict[str, list[Module]] = {}
     for module in modules().values():
@@ -168,6 +170,7 @@ def parts() -> dict[str, list[Module]]:
     return by_part
 
 
+@cache
 def imported_modules(module: Module) -> set[str]:
     """Our own modules that a module names in an import; `from package import module` names the module alone."""
     names: set[str] = set()
@@ -249,7 +252,7 @@ def test_pure_parts_touch_no_file_clock_network_or_chance(part: str) -> None:
         assert touched <= {"datetime"}, f"{module.place} imports {touched}"
         called = {
             node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Call)
         }
         assert called.isdisjoint({"open", "now", "utcnow", "today", "read_text", "write_text", "read_bytes"})

@@ -79,7 +79,7 @@ def test_a_registry_out_of_reach_fails_nobody_but_ci(machine: Machine) -> None:
     machine.has("apt-get", "exit 100")
     at_home, in_ci = machine.run(), machine.run(CI="1")
     assert (at_home.returncode, in_ci.returncode) == (0, 1)
-    assert at_home.stderr == f"some tests need packages that are not here; install: {' '.join(NEEDED)}\n"
+    assert at_home.stderr == f"some tests need packages that are not installed; install: {' '.join(NEEDED)}\n"
 
 
 def test_what_is_only_wished_for_is_missed_by_nobody(machine: Machine) -> None:

@@ -30,7 +30,7 @@ def fetched(folder: Path, packages: Path, **environment: str) -> subprocess.Comp
 def test_what_is_not_to_be_had_fails_nobody_but_ci(tmp_path: Path) -> None:
     at_home, in_ci = fetched(tmp_path / "programs", tmp_path), fetched(tmp_path / "programs", tmp_path, CI="1")
     assert (at_home.returncode, in_ci.returncode) == (0, 1)
-    assert at_home.stderr.startswith("some tests need Terraform, which is not to be had here: ")
+    assert at_home.stderr.startswith("some tests need Terraform, which could not be installed: ")
     assert at_home.stderr.count("\n") == 1
 
 
@@ -59,4 +59,4 @@ def test_what_is_there_is_not_fetched_again_and_the_usual_version_is_on_the_path
     assert is_linked or fetched(tmp_path / "programs", tmp_path).stderr == HAS_NO_QEMU
 
 
-HAS_NO_QEMU = "some tests need Terraform, which is not to be had here: qemu-x86_64-static is not installed\n"
+HAS_NO_QEMU = "some tests need Terraform, which could not be installed: qemu-x86_64-static is not installed\n"
