@@ -8,7 +8,7 @@ import re
 import unicodedata
 from array import array
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from steelyard.records import Evidence
 from steelyard.verifiers.response.judged import PASS, POLICY_VIOLATION, ResponseCheckResult, check_result, evidence
 from steelyard.verifiers.response.table import CheckTable
-from steelyard.verifiers.response.unicode import BIDI_CONTROLS, NEWER_THAN_UNICODE_14, ZERO_WIDTH_CHARACTERS
+from steelyard.verifiers.response.unicode import unicode_tables
 
 MIN_DISGUISED_CHARACTERS = 4
 """Letters and digits below which only the plain text is looked for: ordinary prose would hold the rest by chance."""
@@ -28,51 +28,27 @@ MIN_TRANSFORMED_CHARACTERS = 5
 MIN_UNAMBIGUOUS_CHARACTERS = 12
 """Letters and digits from which prose does not hold a text by chance, wherever its words begin and end."""
 
-INVISIBLE_CODE_POINTS = frozenset(map(ord, BIDI_CONTROLS + ZERO_WIDTH_CHARACTERS)) | frozenset(
-    chain(range(0xFE00, 0xFE10), range(0xE0000, 0xE0200))
-)
 TAG_BLOCK_START = 0xE0000
 TAG_CHARACTER = re.compile("[\U000e0020-\U000e007e]")
 """Invisible doubles of the printable signs of ASCII (Unicode Standard, section 23.9)."""
 INVISIBLE_SENTINEL = "\x01"
 """Stands in folded text for what cannot be seen."""
-HOMOGLYPHS = {
-    sign: look
-    for look, signs in {
-        # to the right what looks like it; capitals stand where they look like another letter than the small one does
-        "0": "oøσоοօᴏ",
-        "1": "ilıɩɪʟłӏіιӀΙІᏞℓᴌ",
-        "3": "з",
-        "6": "б",
-        "a": "аαɑᴀᎪ",
-        "b": "вьβʙƀΒᏴ",
-        "c": "сϲᴄᏟ",
-        "d": "ԁđᴅᎠ",
-        "e": "еεєҽᴇΕᎬ",
-        "f": "ꜰƒ",
-        "g": "ɡցɢᏀ",
-        "h": "һнհħʜΗНᎻ",
-        "j": "јᴊᎫ",
-        "k": "кκᴋКΚᏦ",
-        "m": "мᴍΜМᎷ",
-        "n": "пոηɴΝ",
-        "p": "рρᴘРΡᏢ",
-        "q": "ԛգ",
-        "r": "гʀᎡᏒ",
-        "s": "ѕꜱᏚ",
-        "t": "тτŧᴛТΤᎢ",
-        "u": "иսυᴜ",
-        "v": "νѵᴠᏙ",
-        "w": "ԝωᴡᎳ",
-        "x": "хχХΧ",
-        "y": "уγүʏУΥҮ",
-        "z": "ᴢΖᏃ",
-    }.items()
-    for sign in signs
-}
-"""Our own short list; o is 0, and i and l are 1, because nobody can tell them apart."""
-for first in (0x1F150, 0x1F170, 0x1F1E6):
-    HOMOGLYPHS |= {chr(first + number): chr(0x61 + number) for number in range(26)}
+
+
+@cache
+def _homoglyphs() -> dict[str, str]:
+    """What characters look like, as far as they look like another one."""
+    looks = {sign: look for look, signs in unicode_tables().homoglyphs.items() for sign in signs}
+    for first in (0x1F150, 0x1F170, 0x1F1E6):
+        looks |= {chr(first + number): chr(0x61 + number) for number in range(26)}
+    return looks
+
+
+@cache
+def _invisible_code_points() -> frozenset[int]:
+    tables = unicode_tables()
+    listed = map(ord, tables.bidi_controls + tables.zero_width)
+    return frozenset(chain(listed, range(0xFE00, 0xFE10), range(0xE0000, 0xE0200)))
 
 
 class _HomoglyphTable(dict[int, int]):
@@ -85,17 +61,18 @@ class _HomoglyphTable(dict[int, int]):
 
 def _folded_code_point(point: int) -> int:
     letter = chr(point)
-    if NEWER_THAN_UNICODE_14.match(letter):
+    if unicode_tables().newer.match(letter):
         return point
-    if point in INVISIBLE_CODE_POINTS or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+    if point in _invisible_code_points() or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return ord(INVISIBLE_SENTINEL)
     bare = [sign for sign in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(sign)]
     signs = [sign for sign in bare if sign.isalnum()] if len(bare) > 1 else bare
     if len(signs) != 1:
         # a letter that falls apart into several, such as a ligature, has no single look
         return point
-    small = HOMOGLYPHS.get(signs[0]) or signs[0].casefold()
-    small = HOMOGLYPHS.get(small, small)
+    looks = _homoglyphs()
+    small = looks.get(signs[0]) or signs[0].casefold()
+    small = looks.get(small, small)
     return ord(small) if len(small) == 1 else point
 
 
@@ -104,7 +81,7 @@ class _AlphanumericTable(dict[int, int | None]):
 
     def __missing__(self, point: int) -> int | None:
         letter = chr(point)
-        self[point] = point if letter.isalnum() and not NEWER_THAN_UNICODE_14.match(letter) else None
+        self[point] = point if letter.isalnum() and not unicode_tables().newer.match(letter) else None
         return self[point]
 
 
@@ -293,8 +270,8 @@ def _disguise(secret: str, text: str, folded: str, start: int, end: int) -> str:
     hidden = [sign for sign in told if HOMOGLYPH_FOLDING[ord(sign)] == ord(INVISIBLE_SENTINEL)]
     full = any("\uff00" <= sign <= "\uffef" for sign in told)
     found = [
-        ("zero-width", any(ord(sign) in INVISIBLE_CODE_POINTS for sign in hidden)),
-        ("accented", any(ord(sign) not in INVISIBLE_CODE_POINTS for sign in hidden)),
+        ("zero-width", any(ord(sign) in _invisible_code_points() for sign in hidden)),
+        ("accented", any(ord(sign) not in _invisible_code_points() for sign in hidden)),
         ("separated", between != own),
         ("full-width", full),
         ("homoglyph", not full and letters != "".join(sign for sign in secret.casefold() if sign.isalnum())),

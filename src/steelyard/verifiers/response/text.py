@@ -10,11 +10,10 @@ from steelyard.records import Evidence
 from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
 from steelyard.verifiers.response.table import CheckTable
 from steelyard.verifiers.response.unicode import (
-    BIDI_CONTROLS,
-    ZERO_WIDTH_CHARACTERS,
     NormalizationForm,
     normalized_unicode,
     printable_excerpt,
+    unicode_tables,
 )
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -199,9 +198,8 @@ def _first_difference(left: str, right: str) -> int:
 def normal_form_check(table: CheckTable) -> NormalFormCheck:
     """A Unicode normal form, no bidirectional controls, no zero-width characters, as declared."""
     form = table.choice("form", ("", "NFC", "NFD", "NFKC", "NFKD"), "")
-    letters = (BIDI_CONTROLS if table.flag("no_bidi") else "") + (
-        ZERO_WIDTH_CHARACTERS if table.flag("no_zero_width") else ""
-    )
+    bidi = unicode_tables().bidi_controls if table.flag("no_bidi") else ""
+    letters = bidi + (unicode_tables().zero_width if table.flag("no_zero_width") else "")
     if not form and not letters:
         raise table.wrong("form", "say what is asked for: a form such as NFC, no_bidi or no_zero_width")
     forms: dict[str, NormalizationForm | None] = {"": None, "NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}
