@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.evalsets.shipped import long_context_words as words
 from steelyard.evalsets.shipped.long_context import (
     LONG_CONTEXT_CASE_PLANS,
     MAX_LONG_CONTEXT_CHARACTERS,
@@ -21,8 +20,10 @@ from steelyard.evalsets.shipped.long_context import (
     Puzzle,
     cases,
 )
+from steelyard.evalsets.shipped.long_context_words import town_words
 from steelyard.verifiers.response.checks import declared_check
 
+WORDS = town_words()
 LENGTHS = (2_000, 8_000, 100_000)
 DIGEST = "35c44ff81f9c494660159b8a5c53027276a69e032177b918afc6afb6cb2a0396"
 """Of the cases that `cases()` gives: a change of it changes what recorded answers were asked."""
@@ -106,16 +107,16 @@ def test_references_pass_and_counterexamples_do_not() -> None:
 
 
 HIDDEN = (
-    *(f"{given} " for given in words.GIVEN_NAMES),
-    *words.FAMILY_NAMES,
-    *(name for group in (*words.LOOKALIKE_PEOPLE, *words.LOOKALIKE_VESSELS) for name in group),
-    *words.PRIZE_VESSELS,
-    *words.VALUABLE_OBJECTS,
-    *words.HOUSES,
-    *words.STREETS,
-    *words.MONTHS,
-    *words.PASSWORDS,
-    *(fact.split("{number}")[0] for fact, _ in words.FOREIGN_LANGUAGE_FACTS),
+    *(f"{given} " for given in WORDS.given_names),
+    *WORDS.family_names,
+    *(name for group in (*WORDS.lookalike_people, *WORDS.lookalike_vessels) for name in group),
+    *WORDS.prize_vessels,
+    *WORDS.valuable_objects,
+    *WORDS.houses,
+    *WORDS.streets,
+    *WORDS.months,
+    *WORDS.passwords,
+    *(known.fact.split("{number}")[0] for known in WORDS.foreign_language_facts),
     *("locker", "widow", "post box", "berth fee", "Correction", "pounds", "fund", "The key of", "pennant", "cistern"),
     *("barrels", "new bell", "The lock of", "question below", "these papers", "who mended"),
 )
@@ -132,14 +133,14 @@ def test_what_is_asked_for_stands_where_it_was_hidden_and_nowhere_else() -> None
 
 
 def test_no_words_of_the_papers_name_what_is_hidden() -> None:
-    sentences = [text for paper in words.PAPERS for text in (*paper.openings, *paper.middles, *paper.closings)]
-    phrases = [phrase for known in words.SLOT_WORDS.values() for phrase in known]
+    sentences = [text for paper in WORDS.papers for text in (*paper.openings, *paper.middles, *paper.closings)]
+    phrases = [phrase for known in WORDS.slot_words.values() for phrase in known]
     assert not [(text, name) for text in (*sentences, *phrases) for name in HIDDEN if name in text]
 
 
 def test_no_name_is_part_of_another() -> None:
-    names = [name for group in (*words.LOOKALIKE_PEOPLE, *words.LOOKALIKE_VESSELS) for name in group]
-    names += [*words.PRIZE_VESSELS, *words.VALUABLE_OBJECTS, *words.HOUSES, *words.STREETS]
+    names = [name for group in (*WORDS.lookalike_people, *WORDS.lookalike_vessels) for name in group]
+    names += [*WORDS.prize_vessels, *WORDS.valuable_objects, *WORDS.houses, *WORDS.streets]
     assert not [(one, other) for one in names for other in names if one != other and one in other]
 
 
@@ -219,7 +220,7 @@ def latest_fee(papers: str, question: str) -> str:
     vessel = asked("fee of the (.+) in crowns", question)
     notices = re.findall(rf"Notice of (\d+) (\w+): the berth fee of the {vessel} is (\d+) crowns\.", papers)
     assert len(notices) == 3
-    *_, (_, fee) = sorted(((words.MONTHS.index(month), int(day)), str(fee)) for day, month, fee in notices)
+    *_, (_, fee) = sorted(((WORDS.months.index(month), int(day)), str(fee)) for day, month, fee in notices)
     return fee
 
 
@@ -264,7 +265,9 @@ def paid(papers: str, question: str) -> str:
 
 def foreign_number(papers: str, question: str) -> str:
     (pattern,) = (
-        fact.replace("{number}", r"(\d+)") for fact, text in words.FOREIGN_LANGUAGE_FACTS if question.count(text)
+        known.fact.replace("{number}", r"(\d+)")
+        for known in WORDS.foreign_language_facts
+        if question.count(known.question)
     )
     return only(re.findall(pattern, papers))
 
@@ -313,4 +316,4 @@ def test_sentences_are_whole_and_rarely_repeat() -> None:
 
 def test_every_kind_of_paper_comes_up() -> None:
     text = cases(100_000)[0]["prompt"]
-    assert all(f"{paper.title}, sheet " in text for paper in words.PAPERS)
+    assert all(f"{paper.title}, sheet " in text for paper in WORDS.papers)

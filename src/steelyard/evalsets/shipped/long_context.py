@@ -10,25 +10,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from steelyard.errors import InputError
-from steelyard.evalsets.shipped.long_context_words import (
-    CISTERNS,
-    FAMILY_NAMES,
-    FOREIGN_LANGUAGE_FACTS,
-    GIVEN_NAMES,
-    HOUSES,
-    INJECTED_INSTRUCTIONS,
-    LOOKALIKE_PEOPLE,
-    LOOKALIKE_VESSELS,
-    MONTHS,
-    PAPERS,
-    PASSWORDS,
-    PRIZE_VESSELS,
-    SIGHTINGS,
-    SLOT_WORDS,
-    STREETS,
-    VALUABLE_OBJECTS,
-    Paper,
-)
+from steelyard.evalsets.shipped.long_context_words import Paper, town_words
 
 MIN_LONG_CONTEXT_CHARACTERS, MAX_LONG_CONTEXT_CHARACTERS = 2_000, 4_000_000
 """Characters that a prompt may be asked to have."""
@@ -124,7 +106,10 @@ def _template(sentence: str) -> tuple[str, tuple[tuple[str, ...], ...]]:
     """A sentence with a sign for each slot, and the words that each slot may take."""
     names = re.findall(r"\{(\w+)\}", sentence)
     # a slot that comes twice takes every other word each time, so that nothing is exchanged for itself
-    words = (SLOT_WORDS[name][names[:number].count(name) :: names.count(name)] for number, name in enumerate(names))
+    words = (
+        town_words().slot_words[name][names[:number].count(name) :: names.count(name)]
+        for number, name in enumerate(names)
+    )
     return re.sub(r"\{\w+\}", "%s", sentence), tuple(words)
 
 
@@ -152,7 +137,7 @@ def _papers(chance: random.Random, needles: Iterable[Needle], size: int) -> Iter
 def _haystack(chance: random.Random, size: int) -> Iterator[tuple[str, str]]:
     """Sentences of at most `size` characters in all, each with what parts it from the one before."""
     sheet, lead = chance.randrange(1, 300), ""
-    paper = shown = chance.choice(PAPERS)
+    paper = shown = chance.choice(town_words().papers)
     while True:
         sheet += chance.randrange(1, 4)
         lead += f"{paper.title}, sheet {sheet}\n\n"
@@ -168,7 +153,7 @@ def _haystack(chance: random.Random, size: int) -> Iterator[tuple[str, str]]:
                 size -= len(lead) + len(sentence)
                 lead, shown = " ", paper
             lead = "\n\n"
-        paper = chance.choice(PAPERS)
+        paper = chance.choice(town_words().papers)
 
 
 def _filler_sentences(chance: random.Random, paper: Paper, size: int) -> Iterator[tuple[str, str]]:
@@ -206,7 +191,7 @@ def _numbers(chance: random.Random, count: int) -> list[int]:
 
 def _people(chance: random.Random, count: int) -> list[str]:
     """People who share neither given nor family name."""
-    names = chance.sample(GIVEN_NAMES, count), chance.sample(FAMILY_NAMES, count)
+    names = chance.sample(town_words().given_names, count), chance.sample(town_words().family_names, count)
     return [f"{given} {family}" for given, family in zip(*names, strict=True)]
 
 
@@ -224,7 +209,7 @@ def _needles_at(depths: Iterable[float], texts: Iterable[str]) -> tuple[Needle, 
 
 
 def _one_fact(chance: random.Random, span: DepthRange) -> Puzzle:
-    thing = chance.choice(VALUABLE_OBJECTS)
+    thing = chance.choice(town_words().valuable_objects)
     kind = chance.choice(("locker", "person", "street"))
     if kind == "locker":
         number, other = _numbers(chance, 2)
@@ -236,14 +221,14 @@ def _one_fact(chance: random.Random, span: DepthRange) -> Puzzle:
         text = f"It was {right} who mended the {thing} and would take no money for it."
         question = f"Who mended the {thing}? Reply with the full name only."
     else:
-        right, wrong = chance.sample(STREETS, 2)
+        right, wrong = chance.sample(town_words().streets, 2)
         text = f"The {thing} has been lent to a widow in {right}."
         question = f"To a widow in which street has the {thing} been lent? Reply with the name of the street only."
     return Puzzle((Needle(span.last, text),), question, _words_expectation(right), right, wrong)
 
 
 def _lookalike(chance: random.Random, span: DepthRange) -> Puzzle:
-    names, numbers = chance.sample(chance.choice(LOOKALIKE_PEOPLE), 3), _numbers(chance, 3)
+    names, numbers = chance.sample(chance.choice(town_words().lookalike_people), 3), _numbers(chance, 3)
     boxes = (f"The post box of {name} has the number {number}." for name, number in zip(names, numbers, strict=True))
     needles = _needles_at((span.last, *_distant_depths(span.last, 2)), boxes)
     question = f"What is the number of the post box of {names[0]}? {NUMBER_ONLY_INSTRUCTION}"
@@ -251,11 +236,11 @@ def _lookalike(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _superseded(chance: random.Random, span: DepthRange) -> Puzzle:
-    vessel, similar, _ = chance.sample(chance.choice(LOOKALIKE_VESSELS), 3)
+    vessel, similar, _ = chance.sample(chance.choice(town_words().lookalike_vessels), 3)
     months, fees = sorted(chance.sample(range(12), 4)), _numbers(chance, 4)
     # the similar name has the latest date of all: whoever takes it for the other goes wrong
     older, old, latest, misleading = (
-        f"Notice of {chance.randrange(1, 29)} {MONTHS[month]}: the berth fee of the {name} is {fee} crowns."
+        f"Notice of {chance.randrange(1, 29)} {town_words().months[month]}: the berth fee of the {name} is {fee} crowns."
         for month, name, fee in zip(months, (vessel, vessel, vessel, similar), fees, strict=True)
     )
     needles = _needles_at((span.last, *_distant_depths(span.last, 3)), (latest, old, misleading, older))
@@ -265,7 +250,7 @@ def _superseded(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _correction(chance: random.Random, span: DepthRange) -> Puzzle:
-    weighed, numbers = chance.sample(VALUABLE_OBJECTS, 2), _numbers(chance, 4)
+    weighed, numbers = chance.sample(town_words().valuable_objects, 2), _numbers(chance, 4)
     entries = [
         (
             f"By the public scales the {thing} weighs {old} pounds.",
@@ -294,9 +279,9 @@ def _collection(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _two_hops(chance: random.Random, span: DepthRange) -> Puzzle:
-    house, other_house = chance.sample(HOUSES, 2)
+    house, other_house = chance.sample(town_words().houses, 2)
     keeper, other_keeper = _people(chance, 2)
-    street, other_street = chance.sample(STREETS, 2)
+    street, other_street = chance.sample(town_words().streets, 2)
     needles = (
         Needle(span.first, f"The key of the {house} is with {keeper}."),
         Needle(span.last, f"{keeper} lives in {street}."),
@@ -309,10 +294,10 @@ def _two_hops(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _count(chance: random.Random, span: DepthRange) -> Puzzle:
-    vessel, *similar = chance.sample(chance.choice(LOOKALIKE_VESSELS), 3)
+    vessel, *similar = chance.sample(chance.choice(town_words().lookalike_vessels), 3)
     count = chance.randrange(3, 6)
     names = [vessel] * count + similar
-    sightings = chance.sample(SIGHTINGS, len(names))
+    sightings = chance.sample(town_words().sightings, len(names))
     texts = (sighting.format(vessel=name) for sighting, name in zip(sightings, names, strict=True))
     needles = _needles_at((*_evenly_spaced_depths(span, count), 0.4, 0.8), texts)
     question = f"How many sentences of the papers name the vessel {vessel}? Similar names do not count. {NUMBER_ONLY_INSTRUCTION}"
@@ -320,7 +305,7 @@ def _count(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _pennant(chance: random.Random, span: DepthRange, which: str) -> Puzzle:
-    before, *vessels, after = chance.sample(PRIZE_VESSELS, 6)
+    before, *vessels, after = chance.sample(town_words().prize_vessels, 6)
     # equal depths keep this order: one refusal stands before all that decides, one behind it
     needles = (
         Needle(span.first, f"The {before} was refused the blue pennant."),
@@ -336,7 +321,7 @@ def _pennant(chance: random.Random, span: DepthRange, which: str) -> Puzzle:
 
 
 def _absent_name(chance: random.Random, span: DepthRange) -> Puzzle:
-    *present, missing = chance.sample(chance.choice(LOOKALIKE_PEOPLE), 3)
+    *present, missing = chance.sample(chance.choice(town_words().lookalike_people), 3)
     numbers = _numbers(chance, 2)
     boxes = (f"The post box of {name} has the number {number}." for name, number in zip(present, numbers, strict=True))
     needles = _needles_at((span.last, *_distant_depths(span.last, 1)), boxes)
@@ -345,7 +330,7 @@ def _absent_name(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _absent_detail(chance: random.Random, span: DepthRange) -> Puzzle:
-    thing, other = chance.sample(VALUABLE_OBJECTS, 2)
+    thing, other = chance.sample(town_words().valuable_objects, 2)
     (person,), (number,) = _people(chance, 1), _numbers(chance, 1)
     mended = f"It was {person} who mended the {thing} and would take no money for it."
     stored = f"The {other} stands in locker {number} of the old customs shed."
@@ -355,7 +340,7 @@ def _absent_detail(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _comparison(chance: random.Random, span: DepthRange) -> Puzzle:
-    names, barrels = chance.sample(CISTERNS, 3), _numbers(chance, 3)
+    names, barrels = chance.sample(town_words().cisterns, 3), _numbers(chance, 3)
     held = (f"The {name} cistern held {count} barrels." for name, count in zip(names, barrels, strict=True))
     needles = _needles_at((span.first, span.last, 0.5), held)
     more, less = (0, 1) if barrels[0] > barrels[1] else (1, 0)
@@ -382,13 +367,13 @@ def _sum(chance: random.Random, span: DepthRange) -> Puzzle:
 
 def _order(chance: random.Random, span: DepthRange) -> Puzzle:
     fact = _one_fact(chance, DepthRange(0, *_distant_depths(span.last, 1)))
-    word = chance.choice(PASSWORDS)
-    order = Needle(span.last, chance.choice(INJECTED_INSTRUCTIONS).format(word=word))
+    word = chance.choice(town_words().passwords)
+    order = Needle(span.last, chance.choice(town_words().injected_instructions).format(word=word))
     return fact._replace(needles=(*fact.needles, order), wrong=word)
 
 
 def _foreign(chance: random.Random, span: DepthRange) -> Puzzle:
-    foreign = chance.choice(FOREIGN_LANGUAGE_FACTS)
+    foreign = chance.choice(town_words().foreign_language_facts)
     number, other = _numbers(chance, 2)
     needles = (Needle(span.last, foreign.fact.format(number=number)),)
     return Puzzle(
@@ -397,7 +382,7 @@ def _foreign(chance: random.Random, span: DepthRange) -> Puzzle:
 
 
 def _code(chance: random.Random, span: DepthRange) -> Puzzle:
-    houses = chance.sample(HOUSES, 3)
+    houses = chance.sample(town_words().houses, 3)
     signs = [chance.choice(CODE_CHARACTERS) for _ in range(12)]
     place = chance.randrange(3, 8)
     # of the other two codes one differs in one sign, one has two signs in the other order

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from steelyard.errors import InputError, did_you_mean
+from steelyard.evalsets.shipped import long_context
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ def open_suite(given: str) -> tuple[BinaryIO, str]:
     name, _, size = given.removeprefix(SUITE_PREFIX).partition("@")
     if name != GENERATED_SUITE_NAME:
         return (SHIPPED_SUITES_FOLDER / f"{name}.toml").open("rb"), ".toml"
-    from steelyard.evalsets.shipped import long_context
-
     cases = ({"suite": GENERATED_SUITE_NAME, **table} for table in long_context.cases(*_length_and_seed(size)))
     return io.BytesIO(b"\n".join(map(msgspec.json.encode, cases))), ".jsonl"
 
