@@ -12,14 +12,13 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.verifiers.command.results import (
+from steelyard.verifiers.command.results.bounds import (
     MAX_REPORTED_TESTS,
     MAX_RESULTS_BYTES,
-    RESULT_PARSERS,
     ForgedResultsError,
     UnreadableResultsError,
-    parse_results,  # pytest would take its own name for a test
 )
+from steelyard.verifiers.command.results.parse import RESULT_PARSERS, parse_results
 
 
 def outcomes(output: str | bytes, kind: str) -> dict[str, str]:

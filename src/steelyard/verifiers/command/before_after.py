@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from steelyard.records import Diagnostic, Finding, Test
-from steelyard.verifiers.command.results import SUITE_SEPARATOR
+from steelyard.verifiers.command.results.bounds import SUITE_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,13 +20,12 @@ from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
 from steelyard.verifiers.code.extract import block_names, canonical_language, extract
 from steelyard.verifiers.code.patches import added_lines, patch_in
 from steelyard.verifiers.command.before_after import subtract_baseline
-from steelyard.verifiers.command.results import (
+from steelyard.verifiers.command.results.bounds import (
     MAX_RESULTS_BYTES,
-    RESULT_PARSERS,
     ForgedResultsError,
     UnreadableResultsError,
-    parse_results,
 )
+from steelyard.verifiers.command.results.parse import RESULT_PARSERS, parse_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
