@@ -81,7 +81,6 @@ MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
 MEMORY_CHECK_SECONDS = 0.25
 """Seconds between looks at the memory in use."""
-MEMORY_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class IsolationLevel(NamedTuple):

@@ -17,8 +17,7 @@ from steelyard.records import Answer, Case, Expectations, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
-from steelyard.verifiers.rust.batch import BatchQueue
-from steelyard.verifiers.rust.verifier import RustVerifier
+from steelyard.verifiers.rust.verifier import BatchQueue, RustVerifier
 from support.toolchains import needs
 
 pytestmark = needs("rustc")

@@ -35,7 +35,6 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
-MAX_INSIDE_OUTPUT_CHARS = 64 << 10
 ANSWER_FILE, TESTS_FILE, GUARD_MODULE = "answer.py", "test_answer.py", "steelyard_guard"
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
 DATA_MODULES = (

@@ -206,6 +206,11 @@ def _encoded_rarer_value(value: Any, other: Any, depth: int) -> Any:
         return {"b" if isinstance(value, bytes) else "B": base64.b64encode(value).decode()}
     if isinstance(value, complex):
         return {"c": [encoded_value(value.real, other, depth), encoded_value(value.imag, other, depth)]}
+    return _encoded_library_value(value, other, depth)
+
+
+def _encoded_library_value(value: Any, other: Any, depth: int) -> Any:
+    """Values of classes that the standard library or numpy defines."""
     if isinstance(value, Decimal):
         return {"D": str(value)}
     if isinstance(value, Fraction):

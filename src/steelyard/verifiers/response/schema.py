@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,7 +99,7 @@ def compile_schema(given: Any) -> CompiledJsonSchema:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     extended: Any = jsonschema.validators.extend
-    kind = extended(draft, _keywords(references))
+    kind = extended(draft, _BoundedKeywords(references, jsonschema.ValidationError).by_name())
     deepest = min(MAX_SCHEMA_VALUE_NESTING, MAX_SCHEMA_STACK_FRAMES // (STACK_FRAMES_PER_SCHEMA * (1 + longest)))
     is_plain = any(name in str(draft.META_SCHEMA.get("$schema")) for name in QUICK_SCHEMA_DRAFTS)
     return CompiledJsonSchema(kind(root), deepest, quick_predicate(root) if is_plain else None)
@@ -218,77 +218,83 @@ def _pattern_matches(pattern: str, text: str) -> bool:
     return _compiled_pattern(pattern).search(surrogates_replaced(text)) is not None
 
 
-def _keywords(references: dict[str, Any]) -> dict[str, Any]:
+class _BoundedKeywords:
     """The keywords that the library would do in unbounded time, or with another kind of regular expression."""
-    from jsonschema import ValidationError
 
-    def spend() -> None:
-        left = _steps.get()
-        left[0] -= 1
-        if left[0] < 0:
-            raise SchemaTooCostlyError
+    def __init__(self, references: dict[str, Any], error: Callable[[str], Exception]) -> None:
+        self._references = references
+        self._error = error
 
-    def is_met(validator: Any, instance: Any, inner: Any) -> bool:
-        return next(validator.descend(instance, inner), None) is None
+    def by_name(self) -> dict[str, Any]:
+        return {
+            "$ref": self._reference,
+            "pattern": self._pattern,
+            "patternProperties": self._pattern_properties,
+            "additionalProperties": self._additional_properties,
+            "anyOf": self._any_of,
+            "oneOf": self._one_of,
+            "uniqueItems": self._unique_items,
+            "multipleOf": self._multiple_of,
+        }
 
-    def reference(validator: Any, target: Any, instance: Any, _: Any) -> Iterator[Any]:
-        spend()
-        yield from validator.descend(instance, references[target])
+    def _reference(self, validator: Any, target: Any, instance: Any, _: Any) -> Iterator[Any]:
+        _spend_step()
+        yield from validator.descend(instance, self._references[target])
 
-    def pattern(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+    def _pattern(self, validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "string") and not _pattern_matches(wanted, instance):
-            yield ValidationError(f'"{printable_excerpt(instance)}" does not match {printable_excerpt(wanted)}')
+            yield self._error(f'"{printable_excerpt(instance)}" does not match {printable_excerpt(wanted)}')
 
-    def pattern_properties(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+    def _pattern_properties(self, validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "object"):
             for expression, inner in wanted.items():
                 for name, value in instance.items():
                     if _pattern_matches(expression, name):
                         yield from validator.descend(value, inner, path=name, schema_path=expression)
 
-    def additional_properties(validator: Any, inner: Any, instance: Any, whole: Any) -> Iterator[Any]:
+    def _additional_properties(self, validator: Any, inner: Any, instance: Any, whole: Any) -> Iterator[Any]:
         if validator.is_type(instance, "object"):
             known, expressions = whole.get("properties", {}), tuple(whole.get("patternProperties", {}))
             for name, value in instance.items():
                 if name in known or any(_pattern_matches(expression, name) for expression in expressions):
                     continue
                 if inner is False:
-                    yield ValidationError(f'the key "{printable_excerpt(name)}" is not expected')
+                    yield self._error(f'the key "{printable_excerpt(name)}" is not expected')
                 else:
                     yield from validator.descend(value, inner, path=name)
 
-    def any_of(validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
-        if not any(is_met(validator, instance, inner) for inner in options):
-            yield ValidationError("the value meets none of the alternatives")
+    def _any_of(self, validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
+        if not any(_is_met(validator, instance, inner) for inner in options):
+            yield self._error("the value meets none of the alternatives")
 
-    def one_of(validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
-        met = sum(is_met(validator, instance, inner) for inner in options)
+    def _one_of(self, validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
+        met = sum(_is_met(validator, instance, inner) for inner in options)
         if met != 1:
-            yield ValidationError(f"the value meets {met} of the alternatives, not one")
+            yield self._error(f"the value meets {met} of the alternatives, not one")
 
-    def unique_items(validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
+    def _unique_items(self, validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if wanted and validator.is_type(instance, "array"):
             seen = set()
             for item in instance:
                 if (same := _hashable(item)) in seen:
-                    yield ValidationError("an item stands twice in the list")
+                    yield self._error("an item stands twice in the list")
                     return
                 seen.add(same)
 
-    def multiple_of(validator: Any, divisor: Any, instance: Any, _: Any) -> Iterator[Any]:
+    def _multiple_of(self, validator: Any, divisor: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(divisor)):
-            yield ValidationError(f"{printable_excerpt(str(instance))} is not a multiple of {divisor}")
+            yield self._error(f"{printable_excerpt(str(instance))} is not a multiple of {divisor}")
 
-    return {
-        "$ref": reference,
-        "pattern": pattern,
-        "patternProperties": pattern_properties,
-        "additionalProperties": additional_properties,
-        "anyOf": any_of,
-        "oneOf": one_of,
-        "uniqueItems": unique_items,
-        "multipleOf": multiple_of,
-    }
+
+def _spend_step() -> None:
+    left = _steps.get()
+    left[0] -= 1
+    if left[0] < 0:
+        raise SchemaTooCostlyError
+
+
+def _is_met(validator: Any, instance: Any, inner: Any) -> bool:
+    return next(validator.descend(instance, inner), None) is None
 
 
 def _hashable(value: Any) -> Any:

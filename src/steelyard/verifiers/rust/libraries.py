@@ -22,7 +22,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
-from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE
+from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE_PATH
 from steelyard.verifiers.rust.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ class CompiledLibraries(NamedTuple):
 @cache
 def compiled_harness(tools: Toolchain) -> CompiledLibraries:
     """The compiled harness; built on first use and kept for later runs."""
-    folder = _cache_folder(digest("harness", HARNESS_SOURCE, tools))
+    source = HARNESS_SOURCE_PATH.read_text("utf-8")
+    folder = _cache_folder(digest("harness", source, tools))
     library = folder / f"lib{HARNESS_CRATE}.rlib"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-            Path(made, "harness.rs").write_text(HARNESS_SOURCE, "utf-8")
+            Path(made, "harness.rs").write_text(source, "utf-8")
             kind = ("--crate-type", "rlib", "--crate-name", HARNESS_CRATE, "--edition", "2021", "-O", "-A", "warnings")
             argv = [tools.rustc, "--sysroot", tools.sysroot, *kind, "harness.rs", "-o", library.name]
             ran = subprocess.run(

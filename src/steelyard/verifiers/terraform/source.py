@@ -49,11 +49,6 @@ def terraform_blocks(source: str) -> tuple[TerraformBlock, ...]:
     return tuple(_parse_blocks(source).blocks)
 
 
-def block_at(source: str, line: int) -> TerraformBlock | None:
-    """The block that this line is part of; None outside all blocks."""
-    return next((block for block in terraform_blocks(source) if block.line_start <= line <= block.line_end), None)
-
-
 # ---- tokens
 
 STATEMENT_TOKEN = re.compile(
