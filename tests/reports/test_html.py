@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -26,37 +23,13 @@ ELEMENTS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "article", "footer"),
     *("h1", "h2", "h3", "h4", "p", "a", "code", "pre", "div", "span", "strong", "small", "br", "b", "i", "ul", "ol"),
     *("li", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "dl", "dt", "dd", "label", "input"),
-    *("figure", "figcaption", "svg", "desc", "g", "path", "rect", "line", "text", "tspan"),
+    *("figure", "figcaption", "svg", "desc", "path", "rect", "circle", "text"),
 }
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "id", "href", "scope", "style", "open", "type"),
     *("tabindex", "aria-label", "aria-hidden", "aria-labelledby", "aria-describedby", "role"),
-    *(
-        "width",
-        "height",
-        "viewbox",
-        "fill",
-        "stroke",
-        "d",
-        "x",
-        "y",
-        "x1",
-        "x2",
-        "y1",
-        "y2",
-        "dy",
-        "transform",
-        "opacity",
-    ),
-    *(
-        "stroke-width",
-        "stroke-dasharray",
-        "stroke-miterlimit",
-        "text-anchor",
-        "font-size",
-        "font-weight",
-        "fill-opacity",
-    ),
+    *("width", "height", "viewbox", "fill", "stroke", "d", "x", "y", "cx", "cy", "r", "transform", "opacity"),
+    *("stroke-width", "stroke-dasharray", "text-anchor", "font-size"),
 }
 EMPTY = {"meta", "br", "input"}
 
@@ -100,19 +73,19 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, Page]:
-    """Pictures take their time: the page with them is made once."""
+    """The page, made once."""
     return {}
 
 
 @pytest.fixture
 def page(results: RunResults, drawn: dict[str, Page]) -> Page:
-    """The whole page, pictures and all."""
+    """The whole page."""
     return drawn.setdefault("page", Page(report(results)) if "page" not in drawn else drawn["page"])
 
 
-def undrawn(results: RunResults) -> str:
-    """The page without pictures."""
-    return html.page(html_report_data(results), draws=False)
+def written(results: RunResults) -> str:
+    """The page as text."""
+    return html.page(html_report_data(results))
 
 
 def test_every_element_is_closed_in_order(page: Page) -> None:
@@ -147,7 +120,7 @@ def test_links_lead_to_places_on_the_page(page: Page) -> None:
 def test_the_page_asks_the_network_for_nothing(results: RunResults, page: Page) -> None:
     policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes)
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
-    style = undrawn(results).partition("<style>")[2].partition("</style>")[0]
+    style = written(results).partition("<style>")[2].partition("</style>")[0]
     assert not re.search(r"url\(|@import|@font-face|//", style)
     assert all("//" not in value for _, attributes in page.elements for value in attributes.values())
 
@@ -164,13 +137,13 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, hostile: str) -> None:
 def test_leading_blank_lines_of_a_reply_are_kept(results: RunResults) -> None:
     case = replace(results.cases[0], prompt="\n\nfirst")
     attempts = tuple(tried._replace(case=case) for tried in results.attempts[:4])
-    page = Page(undrawn(results._replace(cases=(case,), attempts=attempts)))
+    page = Page(written(results._replace(cases=(case,), attempts=attempts)))
     # a browser drops one newline after <pre>
     assert "\n\n\nfirst" in page.pre
 
 
 def test_nothing_invisible_reaches_the_page(results: RunResults) -> None:
-    assert INVISIBLE_CHARACTER_PATTERN.search(undrawn(results)) is None
+    assert INVISIBLE_CHARACTER_PATTERN.search(written(results)) is None
 
 
 def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
@@ -179,7 +152,7 @@ def test_the_headline_comes_first_with_its_interval(page: Page) -> None:
 
 
 def test_a_cell_says_in_words_what_its_colour_says(results: RunResults) -> None:
-    cells = re.findall(r'class="cell (\w+)" href="#[\w-]+">(.*?)</a>', undrawn(results))
+    cells = re.findall(r'class="cell (\w+)" href="#[\w-]+">(.*?)</a>', written(results))
     assert cells == [
         ("full", "2/2"),
         ("part", "1/2"),
@@ -200,15 +173,15 @@ def test_every_mark_has_a_sign_besides_its_colour_and_its_word() -> None:
 
 
 def test_an_inconclusive_run_says_so_before_its_numbers(results: RunResults) -> None:
-    text = undrawn(results)
+    text = written(results)
     assert text.index("Cannot tell</p>") < text.index("83.3%")
     certain = results._replace(summary=replace(results.summary, conclusive=True))
-    assert "Cannot tell</p>" not in undrawn(certain)
+    assert "Cannot tell</p>" not in written(certain)
 
 
 def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: RunResults) -> None:
     certain = results._replace(summary=replace(results.summary, conclusive=True))
-    text = undrawn(certain)
+    text = written(certain)
     said = text.index("No model is clearly ahead")
     assert said < text.index("openai/gpt-5 is 50.0 points of pass@1 [") < text.index("83.3%")
     assert "ahead of evil/&lt;b&gt;=m`1|, over 2 cases that both tried" in text
@@ -217,13 +190,13 @@ def test_who_is_ahead_is_said_first_and_how_sure_that_is(results: RunResults) ->
 def test_a_run_of_one_model_says_how_much_of_it_is_correct(results: RunResults) -> None:
     strong = results.summary.models[0]
     alone = replace(results.summary, models=(strong,), conclusive=True)
-    text = undrawn(results._replace(summary=alone))
+    text = written(results._replace(summary=alone))
     assert "80.0% correct" in text
     assert "4 of 5 attempts are correct; 3 of 3 cases were solved at least once." in text
 
 
 def test_a_forged_and_an_unsteady_attempt_wear_a_badge_and_are_listed(results: RunResults) -> None:
-    text = undrawn(results)
+    text = written(results)
     assert text.count('<span class="mark none">tampered</span>') == 1
     assert text.count('<span class="mark part">disagreed</span>') == 1
     said = "".join(Page(text).texts)
@@ -261,30 +234,17 @@ def test_what_judges_said_stands_with_the_attempt(results: RunResults, hostile: 
         reasoning=hostile,
     )
     heard = {tried.reply.key: [JudgingResult(hostile, 1, judgment), JudgingResult("other/judge", 2, None, hostile)]}
-    page = Page(html.page(html_report_data(results)._replace(heard=heard), draws=False))
+    page = Page(html.page(html_report_data(results)._replace(heard=heard)))
     said = " ".join("".join(page.texts).split())
     assert "does not pass score 0.250" in said
     assert "other/judge, asked again (2) no judgment" in said
     assert {tag for tag, _ in page.elements} <= ELEMENTS
 
 
-def test_without_the_package_that_draws_the_page_says_how_to_get_it_and_shows_the_numbers() -> None:
-    program = (
-        "import sys\n"
-        "sys.modules['vl_convert'] = None\n"
-        "from steelyard.reports.html import report\n"
-        "from conftest import CASES, ATTEMPTS, SUMMARY\n"
-        "from steelyard.records import RunInfo\n"
-        "from steelyard.analysis.summary import RunResults\n"
-        "info = RunInfo(id='r', started_at='2026')\n"
-        "print(report(RunResults(info=info, cases=CASES, attempts=ATTEMPTS, summary=SUMMARY)))\n"
-    )
-    folder = Path(__file__).parent
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
-    assert ran.returncode == 0, ran.stderr
-    assert "<svg" not in ran.stdout
-    assert ran.stdout.count("pip install &#39;steelyard[charts]&#39;") == 1
-    assert ran.stdout.count('<details class="numbers" open>') >= 4
+def test_every_chart_is_drawn_without_an_extra_package_and_has_its_numbers_in_a_table(results: RunResults) -> None:
+    text = report(results)
+    assert text.count("<svg") == text.count('<details class="numbers">') >= 4
+    assert "pip install" not in text
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -316,7 +276,7 @@ def test_a_hostile_text_adds_no_element_wherever_it_stands(name: str, results: R
         models = (replace(results.summary.models[0], model=said),)
         cases = (replace(results.summary.cases[2], case=said, model=said, why=said),)
         summary = replace(results.summary, models=models, cases=cases, warnings=(said,))
-        page = Page(undrawn(results._replace(cases=(case,), attempts=(tried,), summary=summary)))
+        page = Page(written(results._replace(cases=(case,), attempts=(tried,), summary=summary)))
         assert page.open == []
         return [tag for tag, _ in page.elements if tag not in ("span", "pre")]
 
@@ -343,4 +303,4 @@ def test_a_suffix_names_its_format() -> None:
 
 
 def test_the_page_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:
-    golden("report.html", undrawn(results).replace(str(html.style()), "/* page.css */\n"))
+    golden("report.html", written(results).replace(str(html.style()), "/* page.css */\n"))

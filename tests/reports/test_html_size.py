@@ -58,7 +58,7 @@ def run_of(results: RunResults) -> Callable[..., RunResults]:
 def test_the_page_of_a_thousand_attempts_takes_less_than_five_megabytes(
     text: str, run_of: Callable[..., RunResults]
 ) -> None:
-    page = html.page(html_report_data(run_of(1_000, text)), draws=False)
+    page = html.page(html_report_data(run_of(1_000, text)))
     assert len(page.encode()) < 5 * MEGABYTES
     assert page.count('<details class="attempt') == 1_000
 
@@ -69,21 +69,19 @@ def test_short_texts_leave_their_room_to_long_ones(run_of: Callable[..., RunResu
     assert first.reply is not None
     long = "".join(f"line {number} of a long reply\n" for number in range(3_000))
     said = replace(first.reply, answer=replace(first.reply.answer, text=long))
-    page = html.page(
-        html_report_data(results._replace(attempts=(first._replace(reply=said), *results.attempts[1:]))), draws=False
-    )
+    page = html.page(html_report_data(results._replace(attempts=(first._replace(reply=said), *results.attempts[1:]))))
     assert long in page
 
 
 def test_what_is_left_out_of_a_text_is_said(run_of: Callable[..., RunResults]) -> None:
-    page = html.page(html_report_data(run_of(3, "x" * 1_000_000)), draws=False)
+    page = html.page(html_report_data(run_of(3, "x" * 1_000_000)))
     assert f"{1_000_000 - ATTEMPT_TEXT_CHARACTER_LIMITS[0]:,} characters left out here" in page
 
 
 def test_a_larger_run_keeps_the_texts_of_failures_and_some_others_and_says_so_first(
     run_of: Callable[..., RunResults],
 ) -> None:
-    page = html.page(html_report_data(run_of(3_000, "a reply", correct=2_700)), draws=False)
+    page = html.page(html_report_data(run_of(3_000, "a reply", correct=2_700)))
     assert "This run has 3,000 attempts." in page
     assert "texts of all 300 failures, and of 700 of 2,700 correct attempts" in page
     assert page.index("This run has") < page.index("<table")
@@ -94,13 +92,13 @@ def test_a_larger_run_keeps_the_texts_of_failures_and_some_others_and_says_so_fi
 
 
 def test_a_small_run_keeps_all_and_says_nothing(run_of: Callable[..., RunResults]) -> None:
-    page = html.page(html_report_data(run_of(100, "a reply")), draws=False)
+    page = html.page(html_report_data(run_of(100, "a reply")))
     assert "This run has" not in page
     assert "not kept here" not in page
 
 
 def test_very_many_tests_are_counted_rather_than_listed(run_of: Callable[..., RunResults]) -> None:
-    page = html.page(html_report_data(run_of(1, "t", tests=5_000)), draws=False)
+    page = html.page(html_report_data(run_of(1, "t", tests=5_000)))
     assert "and 4800 more" in page
 
 

@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from steelyard.reports.charts.tiers import CHART_COLOURS, CHART_DARK_GREY, CHART_GREY, CHART_LIGHT_GREY
+from steelyard.reports.charts.spec import (
+    CHART_COLOURS,
+    CHART_DARK_GREY,
+    CHART_GREY,
+    CHART_GRID_COLOUR,
+    CHART_LIGHT_GREY,
+)
+from steelyard.reports.charts.svg import DARK_COLOURS
 from steelyard.reports.html import style
 
 STYLE = str(style())
@@ -71,7 +78,22 @@ def test_every_colour_of_a_chart_has_one_of_the_page() -> None:
         assert f'[stroke="{colour}"]' in STYLE
     for colour in (CHART_GREY, CHART_DARK_GREY):
         assert f'[fill="{colour}"]' in STYLE
-    assert f'[stroke="{CHART_LIGHT_GREY}"]' in STYLE
+    for colour in (CHART_GREY, CHART_LIGHT_GREY, CHART_GRID_COLOUR):
+        assert f'[stroke="{colour}"]' in STYLE
+
+
+def test_a_drawing_of_its_own_has_the_colours_of_the_page_in_the_dark() -> None:
+    dark = palette("dark")
+    for number, colour in enumerate(CHART_COLOURS, 1):
+        assert DARK_COLOURS[colour] == dark[f"hue-{number}"]
+    for colour, name in (
+        (CHART_DARK_GREY, "ink"),
+        (CHART_GREY, "soft"),
+        (CHART_LIGHT_GREY, "rule"),
+        (CHART_GRID_COLOUR, "grid"),
+    ):
+        assert DARK_COLOURS[colour] == dark[f"chart-{name}"]
+    assert DARK_COLOURS["#FFFFFF"] == dark["sheet"]
 
 
 def test_every_name_of_a_colour_that_is_used_is_known_in_both_themes() -> None:

@@ -16,7 +16,7 @@ from steelyard.cli import arguments as meaning
 from steelyard.cli.options import apply_configured_defaults, parse_options, parser
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from steelyard.analysis.standings import Standings
     from steelyard.analysis.summary import RunResults
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from steelyard.errors import Problem
     from steelyard.evalsets.experiments import LoadedExperiment
     from steelyard.records import Case, StoppingRule, SuiteRule
+    from steelyard.reports.charts.spec import Chart
     from steelyard.reports.html import BaselineReport
     from steelyard.reports.progress import ProgressCounts
     from steelyard.settings import Settings
@@ -714,25 +715,16 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
         _write_charts(charts.charts(analysis), Path(options.charts))
 
 
-def _write_charts(specs: Mapping[str, dict[str, Any]], folder: Path) -> None:
-    """Write charts as what they are made from, and as pictures where they can be made."""
-    import msgspec
-
-    from steelyard.errors import InputError
-    from steelyard.reports.charts.tiers import chart_image
+def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
+    """Write each chart as Vega-Lite and as SVG."""
+    from steelyard.reports.charts.svg import chart_files
     from steelyard.store.atomic_files import explain_write_errors
 
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, spec in specs.items():
-            (folder / f"{name}.vl.json").write_bytes(msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
-        try:
-            for name, spec in specs.items():
-                (folder / f"{name}.svg").write_bytes(chart_image(spec, "svg"))
-                (folder / f"{name}.png").write_bytes(chart_image(spec, "png"))
-        except InputError as error:
-            _print_to_stderr(f"warning: {error}")
-    _print_to_stderr(f"wrote {len(specs)} charts into {folder}")
+        for name, text in chart_files(charts).items():
+            (folder / name).write_text(text, "utf-8")
+    _print_to_stderr(f"wrote {len(charts)} charts into {folder}")
 
 
 def _forecast_tiers(loaded: LoadedExperiment, means: RunOptions) -> int:

@@ -629,7 +629,7 @@ def _tier_report_options(sub: argparse.ArgumentParser) -> None:
         "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
     )
     sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .csv")
-    sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: Vega-Lite, SVG and PNG")
+    sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: SVG and Vega-Lite")
 
 
 def _suite_options(sub: argparse.ArgumentParser) -> None:

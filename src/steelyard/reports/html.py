@@ -12,11 +12,10 @@ from markupsafe import Markup
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
-from steelyard.errors import InputError
 from steelyard.reports import comparison, figures, gate, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
-from steelyard.reports.charts.svg import InlineSvg, inline_svg
+from steelyard.reports.charts.svg import svg_element
 from steelyard.reports.highlight import highlighted
 from steelyard.reports.outlines import (
     MAX_SMALL_RUN_ATTEMPTS,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from steelyard.comparison.gate import Decision, ModelDecision
     from steelyard.comparison.threshold import ThresholdComparison
     from steelyard.records import Case, RunInfo
-    from steelyard.reports.charts.run import Chart
+    from steelyard.reports.charts.spec import Chart
     from steelyard.tiers.analysis import ExperimentAnalysis
     from steelyard.tiers.rubrics import JudgingResult
 
@@ -157,8 +156,8 @@ def html_report_data(results: RunResults) -> HtmlReportData:
     return HtmlReportData(results.info, results.cases, results.summary, attempts, picked, shown)
 
 
-def page(material: HtmlReportData, *, draws: bool = True) -> str:
-    """The page: the verdict and the headline numbers, charts, the matrix, then attempts; without pictures if asked."""
+def page(material: HtmlReportData) -> str:
+    """The page: the verdict and the headline numbers, charts, the matrix, then attempts."""
     summary, models = material.summary, material.summary.models
     all_figures = figures.metric_rows(models)
     known = {
@@ -179,7 +178,7 @@ def page(material: HtmlReportData, *, draws: bool = True) -> str:
         "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
         "tier_warnings": material.tiers.warnings if material.tiers else (),
         "against": _baseline_context(material.against) if material.against else None,
-        **_chart_context(material, draws),
+        **_chart_context(material),
     }
     rows = _rows(material)
     pieces = _TextFitter(material)
@@ -342,29 +341,18 @@ def _thin(models: Sequence[ModelSummary]) -> set[int]:
 # Charts.
 
 
-def _chart_context(material: HtmlReportData, draws: bool) -> dict[str, Any]:
-    """The charts as they stand on the page, each with its table; and what to do where none can be drawn."""
-    found = run.charts(material.summary, material.cases, material.attempts)
-    of_tiers = [
-        run.Chart(f"tiers-{name}", spec, (), ())
-        for name, spec in (charts.charts(material.tiers) if material.tiers else {}).items()
-    ]
+def _chart_context(material: HtmlReportData) -> dict[str, list[Chart]]:
+    """The charts of the run and of its tiers."""
+    of_run = run.charts(material.summary, material.cases, material.attempts)
+    of_tiers = (
+        [chart._replace(name=f"tiers-{chart.name}") for chart in charts.charts(material.tiers)]
+        if material.tiers
+        else []
+    )
     if any(chart.name == "tiers-cost-quality" for chart in of_tiers):
         # what judges say is part of their quality, so theirs says more
-        found = [chart for chart in found if chart.name != "cost-quality"]
-    advice = ""
-    drawings: dict[str, InlineSvg] = {}
-    if draws:
-        try:
-            for chart in (*found, *of_tiers):
-                drawings[chart.name] = _picture(chart)
-        except InputError as error:
-            advice = str(error)
-    return {"charts": found, "tier_charts": of_tiers, "drawings": drawings, "advice": advice}
-
-
-def _picture(chart: Chart) -> InlineSvg:
-    return inline_svg(charts.chart_image(chart.bare, "svg"), f"chart-{chart.name}", chart.title, chart.description)
+        of_run = [chart for chart in of_run if chart.name != "cost-quality"]
+    return {"charts": [*of_run, *of_tiers]}
 
 
 # The comparison with a baseline.
@@ -630,6 +618,7 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
         "code": code,
         "code_language": code_language,
         "counted": counted,
+        "drawing": svg_element,
         "cut": truncated_text,
         "evidence": figures.evidence_text,
         "interval": _interval,

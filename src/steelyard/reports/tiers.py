@@ -264,7 +264,7 @@ def _comparison_cells(each: TierComparison) -> list[str]:
     return [
         f"{each.cases:,}",
         _rate_difference_text(each.pass_rate),
-        _score_difference_text(each.composite),
+        score_difference_text(each.composite),
         _cost_difference_text(each.cost_usd),
         p,
         adjusted,
@@ -316,7 +316,7 @@ def _judges(panel: PanelAgreement) -> tuple[list[str], list[list[str]]]:
             f"{each.ratings:,}",
             rate(each.invalid),
             points(each.mean),
-            _score_difference_text(each.leniency),
+            score_difference_text(each.leniency),
         ]
         for each in panel.judges
     ]
@@ -390,10 +390,10 @@ def _rate_difference_text(estimate: Estimate) -> str:
     return f"{told} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
 
 
-def _score_difference_text(estimate: Estimate) -> str:
+def score_difference_text(estimate: Estimate) -> str:
     """A difference of scores.
 
-    >>> _score_difference_text(Estimate(value=-0.0001, low=-0.01, high=0.01))
+    >>> score_difference_text(Estimate(value=-0.0001, low=-0.01, high=0.01))
     '+0.000 [-0.010, 0.010]'
     """
     if estimate.value is None:

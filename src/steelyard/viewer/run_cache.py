@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import InputError, SteelyardError, did_you_mean
+from steelyard.reports.charts.tiers import charts
 from steelyard.reports.figures import model_label
 from steelyard.store.untrusted import UntrustedRun
 from steelyard.viewer import compare_runs, reply_search
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from steelyard.analysis.summary import ModelHeadline, Summary
-    from steelyard.reports.charts.svg import InlineSvg
+    from steelyard.reports.charts.spec import Chart
     from steelyard.tiers.analysis import ExperimentAnalysis
     from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
     from steelyard.viewer.run_view import RunView
@@ -52,14 +53,6 @@ class RunViewSide(NamedTuple):
         return f"{self.opened.name}@{self.model}" if self.model else self.opened.name
 
 
-class PageChart(NamedTuple):
-    """A chart as it stands on a page."""
-
-    title: str
-    subtitle: str
-    drawing: InlineSvg
-
-
 class _TimedSummary(NamedTuple):
     """A summary of a run that grows, and until when it will do."""
 
@@ -80,7 +73,7 @@ class RunCache:
         self._searches: SingleFlightCache[frozenset[int]] = SingleFlightCache(32)
         self._comparisons: SingleFlightCache[compare_runs.SideComparison] = SingleFlightCache(4)
         self._analyses: SingleFlightCache[ExperimentAnalysis] = SingleFlightCache(2)
-        self._charts: SingleFlightCache[list[PageChart]] = SingleFlightCache(2)
+        self._charts: SingleFlightCache[list[Chart]] = SingleFlightCache(2)
 
     def listing(self) -> RunListing:
         """All runs, the newest first."""
@@ -199,26 +192,9 @@ class RunCache:
         except SteelyardError as error:
             raise ViewerRequestError(409, str(error)) from None
 
-    def charts(self, opened: RunView) -> list[PageChart]:
-        """The charts of a run's tiers, as parts of a page; none where the package that draws them is missing."""
-
-        def draw() -> list[PageChart]:
-            from steelyard.reports.charts.run import Chart
-            from steelyard.reports.charts.svg import inline_svg
-            from steelyard.reports.charts.tiers import chart_image, charts
-
-            found = []
-            for name, spec in charts(self.analysis(opened)).items():
-                chart = Chart(name, spec, (), ())
-                try:
-                    svg = chart_image(chart.bare, "svg")
-                except InputError:
-                    return []
-                drawing = inline_svg(svg, f"chart-{name}", chart.title, chart.description)
-                found.append(PageChart(chart.title, chart.subtitle, drawing))
-            return found
-
-        return self._charts.get((opened.name, opened.version), draw)
+    def charts(self, opened: RunView) -> list[Chart]:
+        """The charts of a run's tiers."""
+        return self._charts.get((opened.name, opened.version), lambda: charts(self.analysis(opened)))
 
 
 def displayed_path(folder: Path) -> str:

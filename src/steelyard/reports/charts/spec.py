@@ -1,0 +1,278 @@
+"""A chart as data: panels of marks on axes, with its words and the table of its numbers.
+
+`svg.py` draws it, and `vega_lite` exports it. Colours are those of Okabe and Ito 2008, "Color Universal Design", which people
+who see fewer colours tell apart too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+CHART_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CHART_GREY, CHART_LIGHT_GREY, CHART_DARK_GREY = "#767676", "#D9D9D9", "#262626"
+CHART_GRID_COLOUR = "#EEEEEE"
+SERIES_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+SERIES_DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3), (4, 4), (10, 4))
+LOG_SCALE_RATIO = 10
+"""A scale is logarithmic where the greatest value is more than this many times the least."""
+PLOT_WIDTH_PIXELS = 380
+"""Of an exported chart."""
+VEGA_LITE_SCHEMA_URL = "https://vega.github.io/schema/vega-lite/v5.json"
+
+MarkKind = Literal["area", "bar", "dot", "line", "ring", "rule", "steps", "text", "tick"]
+
+
+class Axis(NamedTuple):
+    """A scale with its ticks: of numbers, or of names beside each other."""
+
+    title: str = ""
+    names: tuple[str, ...] = ()
+    """In order; empty where the axis has numbers."""
+    low: float = 0.0
+    high: float = 1.0
+    is_log: bool = False
+    ticks: tuple[float, ...] = ()
+    format: str = ""
+    """How ticks are written: a format of d3, which Python reads the same way but for `$` and `~`."""
+    has_grid: bool = False
+
+    def text(self, value: float) -> str:
+        """A tick's label.
+
+        >>> Axis(format="$,.2f").text(1234.5), Axis(format=",~g").text(0.5), Axis(format=".0%").text(0.25)
+        ('$1,234.50', '0.5', '25%')
+        """
+        prefix = "$" if self.format.startswith("$") else ""
+        return prefix + format(value, self.format.removeprefix("$").replace("~", ""))
+
+    def share(self, value: float) -> float:
+        """Where a value lies between the ends of the axis, which are 0 and 1.
+
+        >>> Axis(low=1, high=100, is_log=True).share(10)
+        0.5
+        """
+        value = min(max(value, self.low), self.high)
+        if self.is_log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+class Point(NamedTuple):
+    """One mark: at a place, or from one place to another."""
+
+    x: float
+    y: float | str
+    """A name where the vertical axis has names."""
+    x2: float | None = None
+    y2: float | None = None
+    label: str = ""
+
+
+class Layer(NamedTuple):
+    """Marks of one kind and one colour."""
+
+    mark: MarkKind
+    points: tuple[Point, ...]
+    series: int | None = None
+    """Which series they belong to; it decides their colour, shape and place beside those of other series."""
+    colour: str = CHART_DARK_GREY
+    """Where they belong to no series."""
+    width: float = 1.5
+    """Of a line, in pixels; of a dot or a ring its diameter; of a bar on names its height."""
+    opacity: float = 1.0
+    dx: float = 0.0
+    """Pixels to the right of their place."""
+    dy: float = 0.0
+    shape: str = ""
+    """Of dots, where it is not that of their series."""
+
+    @property
+    def text_align(self) -> Literal["center", "left"]:
+        """Text that is moved to the right begins there; other text is centred."""
+        return "left" if self.dx else "center"
+
+
+class ChartPanel(NamedTuple):
+    """Layers on the same axes."""
+
+    x: Axis
+    y: Axis
+    layers: tuple[Layer, ...]
+    height: int = 200
+    """In pixels, where the vertical axis has numbers."""
+    title: str = ""
+
+
+class Chart(NamedTuple):
+    """A chart, the same in words, and the same in a table."""
+
+    name: str
+    """No other chart of a page has it; made of letters and hyphens."""
+    title: str
+    subtitle: str
+    description: str
+    """What it shows, for readers who do not see it."""
+    panels: tuple[ChartPanel, ...]
+    """One below the other, with the same horizontal axis."""
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    series: tuple[str, ...] = ()
+    """Names for the legend; there is none for a single series."""
+    inputs: str = ""
+    """Digests of the files that it is made from."""
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether several series share each name of the vertical axis."""
+        return len(self.series) > 1 and bool(self.panels[0].y.names)
+
+
+def distinct_names(names: Iterable[str]) -> list[str]:
+    """Names that differ: two that were cut to the same get numbers."""
+    counts: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+        distinct.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return distinct
+
+
+def linear_axis(title: str, low: float, high: float, *, style: str, ticks: int = 5, has_grid: bool = True) -> Axis:
+    """An axis with about so many ticks at round numbers.
+
+    >>> linear_axis("share", 0, 0.42, style=".0%").ticks
+    (0.0, 0.1, 0.2, 0.3, 0.4)
+    """
+    high = high if high > low else low + (abs(low) or 1.0)
+    rough = (high - low) / ticks
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = min((power * digit for digit in (1, 2, 2.5, 5, 10)), key=lambda each: abs(math.log(each / rough)))
+    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return Axis(title, (), low, high, False, tuple(round(place * step, 12) for place in places), style, has_grid)
+
+
+def share_axis(title: str) -> Axis:
+    """From 0% to 100%."""
+    return Axis(title, (), 0.0, 1.0, False, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), ".0%", True)
+
+
+def log_axis(title: str, low: float, high: float, *, style: str, has_grid: bool = True) -> Axis:
+    """A logarithmic axis with ticks at 1, 2 and 5, or at powers of ten where these are many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    digits = (1, 2, 5) if len(powers) <= 3 else (1,)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    return Axis(title, (), low, high, True, tuple(tick for tick in ticks if low <= tick <= high), style, has_grid)
+
+
+# Export as Vega-Lite: Satyanarayan et al. 2017, "Vega-Lite: A Grammar of Interactive Graphics", IEEE Transactions on
+# Visualization and Computer Graphics 23, 341-350.
+
+Spec = dict[str, Any]
+
+
+def vega_lite(chart: Chart) -> Spec:
+    """The chart as a Vega-Lite specification that holds all its data."""
+    panels = [_panel_spec(chart, panel) for panel in chart.panels]
+    body = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 8}
+    ink = {"labelColor": CHART_DARK_GREY, "titleColor": CHART_DARK_GREY, "titleFontWeight": "normal"}
+    return {
+        "$schema": VEGA_LITE_SCHEMA_URL,
+        "description": f"{chart.title}. {chart.description}",
+        "background": "white",
+        **body,
+        "title": {"text": chart.title, "subtitle": chart.subtitle.split("; ")},
+        **({"usermeta": {"inputs": chart.inputs}} if chart.inputs else {}),
+        "config": {
+            "font": "Liberation Sans, Arial, Helvetica, sans-serif",
+            "view": {"stroke": CHART_LIGHT_GREY},
+            "title": {"anchor": "start", "fontSize": 15, "color": CHART_DARK_GREY, "subtitleColor": CHART_GREY},
+            "axis": {**ink, "gridColor": CHART_GRID_COLOUR, "labelLimit": 260},
+            "text": {"fontSize": 11},
+        },
+    }
+
+
+def _panel_spec(chart: Chart, panel: ChartPanel) -> Spec:
+    height: Any = panel.height
+    if panel.y.names:
+        height = {"step": 14, "for": "offset"} if chart.is_grouped else {"step": 28}
+    return {
+        **({"title": {"text": panel.title, "fontSize": 11, "fontWeight": "normal"}} if panel.title else {}),
+        "width": PLOT_WIDTH_PIXELS,
+        "height": height,
+        "layer": [_layer_spec(chart, panel, layer) for layer in panel.layers],
+    }
+
+
+def _layer_spec(chart: Chart, panel: ChartPanel, layer: Layer) -> Spec:
+    series = {} if layer.series is None else {"series": chart.series[layer.series]}
+    rows = [
+        {name: value for name, value in point._asdict().items() if value not in (None, "")} | series
+        for point in layer.points
+    ]
+    encoding: Spec = {"x": _axis_spec("x", panel.x), "y": _axis_spec("y", panel.y)}
+    encoding |= {end: {"field": end} for end in ("x2", "y2") if any(end in row for row in rows)}
+    if layer.series is not None:
+        encoding |= dict(_series_encoding(chart, layer))
+    if layer.mark == "text":
+        encoding["text"] = {"field": "label"}
+    return {"data": {"values": rows}, "mark": _mark_spec(panel, layer), "encoding": encoding}
+
+
+def _axis_spec(field: str, axis: Axis) -> Spec:
+    title = axis.title or None
+    if axis.names:
+        scale: Spec = {"domain": list(axis.names)}
+        return {"field": field, "type": "nominal", "sort": None, "scale": scale, "axis": {"title": title}}
+    shown = {"title": title, "values": list(axis.ticks), "format": axis.format, "grid": axis.has_grid}
+    scale = {"type": "log" if axis.is_log else "linear", "domain": [axis.low, axis.high], "nice": False}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": scale | ({} if axis.is_log else {"zero": False}),
+        "axis": shown,
+    }
+
+
+def _series_encoding(chart: Chart, layer: Layer) -> Iterator[tuple[str, Spec]]:
+    """Colours, shapes and places by series, with a legend where there are several; text is never coloured."""
+    names = list(chart.series)
+    legend = {"orient": "top", "title": None, "labelLimit": 300, "columns": 1 if max(map(len, names)) > 16 else 3}
+    shared = {"field": "series", "type": "nominal", "legend": legend if len(names) > 1 else None}
+    colours = [CHART_COLOURS[place % len(CHART_COLOURS)] for place in range(len(names))]
+    if layer.mark != "text":
+        yield "color", shared | {"scale": {"domain": names, "range": colours}}
+    if layer.mark == "dot" and not layer.shape:
+        shapes = [SERIES_SHAPES[place % len(SERIES_SHAPES)] for place in range(len(names))]
+        yield "shape", shared | {"scale": {"domain": names, "range": shapes}}
+    if chart.is_grouped:
+        yield "yOffset", {"field": "series", "type": "nominal", "scale": {"domain": names}}
+
+
+def _mark_spec(panel: ChartPanel, layer: Layer) -> Spec:
+    colour = {"color": layer.colour} if layer.series is None or layer.mark == "text" else {}
+    placed = {name: value for name, value in (("xOffset", layer.dx), ("yOffset", layer.dy)) if value}
+    stroke = {"strokeWidth": layer.width, "opacity": layer.opacity}
+    match layer.mark:
+        case "dot" | "ring":
+            shape = {"shape": layer.shape or "circle"} if layer.shape or layer.mark == "ring" else {}
+            size = {"filled": layer.mark == "dot", "size": layer.width**2, "opacity": 1}
+            return {"type": "point", **size, **shape, **colour, **placed}
+        case "text":
+            return {"type": "text", "align": layer.text_align, "dx": layer.dx, "dy": layer.dy, **colour}
+        case "bar":
+            kind = {"type": "bar", "height": layer.width} if panel.y.names else {"type": "rect"}
+            return {**kind, "opacity": layer.opacity, **colour}
+        case "tick":
+            return {"type": "tick", "thickness": 2, "size": layer.width, **colour}
+        case "line":
+            dash = SERIES_DASHES[(layer.series or 0) % len(SERIES_DASHES)]
+            return {"type": "line", **stroke, **({"strokeDash": list(dash)} if dash else {}), **colour, **placed}
+        case "steps":
+            return {"type": "line", "interpolate": "step-after", "strokeDash": [4, 3], **stroke, **colour}
+        case "area" | "rule":
+            return {"type": layer.mark, **stroke, **colour, **placed}
