@@ -326,7 +326,7 @@ def told(path: Path, room: int) -> str:
         "import sys\n"
         "from steelyard.errors import InputError\n"
         "from steelyard.outcomes import experiments\n"
-        "experiments.ROWS_LIMIT = 50_000\n"
+        "experiments.MAX_EXPERIMENT_ROWS = 50_000\n"
         "try:\n"
         "    print(len(experiments.experiment(sys.argv[1]).runs))\n"
         "except InputError as error:\n"

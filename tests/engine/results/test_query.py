@@ -552,7 +552,7 @@ def test_a_full_disk_is_no_room_whatever_the_format(tmp_path: Path, kind: str) -
     run(tmp_path / "runs" / "one")
     asked("FROM runs", tmp_path / "runs")
     sql = "SELECT sha256(i::VARCHAR) FROM range(100_000) AS t(i)"
-    script = f"from steelyard.engine import query; query.write({sql!r}, 'out.{kind}', 'runs')"
+    script = f"from steelyard.engine.results import query; query.write_query_result({sql!r}, 'out.{kind}', 'runs')"
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
