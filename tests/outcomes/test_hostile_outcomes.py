@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import resource
 import subprocess
 import sys
@@ -36,6 +37,8 @@ def told(function: str, path: Path, room: int = ROOM) -> str:
         [sys.executable, "-c", program, str(path)],
         capture_output=True,
         text=True,
+        # a thread of numpy for each of many processors would take address space of its own
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (room, room)),
     )
     assert ran.returncode == 0, ran.stderr[-1000:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -337,6 +338,11 @@ def golden() -> Callable[[str, str], None]:
         path = Path(__file__).parent / "golden" / name
         if os.environ.get("UPDATE_GOLDEN"):
             path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8")
+        assert _rounded(text) == _rounded(path.read_text(encoding="utf-8"))
 
     return compare
+
+
+def _rounded(text: str) -> str:
+    """The text with long fractions cut to 12 digits: processors differ in the last ones."""
+    return re.sub(r"\d+\.\d{13,}(e-?\d+)?", lambda number: f"{float(number[0]):.12g}", text)
