@@ -15,6 +15,7 @@ from steelyard.analysis.summary import RunResults
 from steelyard.records import Message
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html
 from steelyard.reports.html import html_report_data, report
+from steelyard.reports.page.templates import style
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, plain
 from steelyard.tiers.rubrics import CategoryScore, ItemScore, JudgingResult, RubricScore
 from support.hostile_texts import TEXTS
@@ -164,12 +165,12 @@ def test_a_cell_says_in_words_what_its_colour_says(results: RunResults) -> None:
 
 
 def test_every_mark_has_a_sign_besides_its_colour_and_its_word() -> None:
-    style = str(html.style())
+    css = str(style())
     for state in ("full", "part", "none", "gap"):
-        assert re.search(rf"\.mark\.{state}::before {{ content: \"\S ?\"", style)
-        assert re.search(rf"\.cell\.{state}::before", style)
+        assert re.search(rf"\.mark\.{state}::before {{ content: \"\S ?\"", css)
+        assert re.search(rf"\.cell\.{state}::before", css)
     for state in ("good", "bad", "unsure", "ahead", "plain"):
-        assert re.search(rf"\.verdict\.{state} {{[^}}]*--sign: \"\S\"", style)
+        assert re.search(rf"\.verdict\.{state} {{[^}}]*--sign: \"\S\"", css)
 
 
 def test_an_inconclusive_run_says_so_before_its_numbers(results: RunResults) -> None:
@@ -303,4 +304,4 @@ def test_a_suffix_names_its_format() -> None:
 
 
 def test_the_page_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:
-    golden("report.html", written(results).replace(str(html.style()), "/* page.css */\n"))
+    golden("report.html", written(results).replace(str(style()), "/* page.css */\n"))

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from steelyard.analysis.summary import RunResults
 from steelyard.records import Test as OneTest
 from steelyard.reports import html
-from steelyard.reports.html import ATTEMPT_TEXT_CHARACTER_LIMITS, html_report_data, truncated_text
+from steelyard.reports.html import html_report_data
+from steelyard.reports.page.templates import truncated_text
+from steelyard.reports.page.texts import ATTEMPT_TEXT_CHARACTER_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from steelyard.reports.charts.spec import (
     CHART_LIGHT_GREY,
 )
 from steelyard.reports.charts.svg import DARK_COLOURS
-from steelyard.reports.html import style
+from steelyard.reports.page.templates import style
 
 STYLE = str(style())
 

@@ -13,8 +13,8 @@ import uvicorn
 
 from steelyard.analysis.estimates import Estimate, difference
 from steelyard.store.journal import Journal, StoredRun
-from steelyard.viewer import pages
 from steelyard.viewer.app import application
+from steelyard.viewer.pages.rendering import change_direction
 from steelyard.viewer.run_cache import SUMMARY_PAUSE_FACTOR, RunCache
 from steelyard.viewer.run_list import RunCatalog
 from steelyard.viewer.run_view import RunView
@@ -106,7 +106,7 @@ def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
         sides = [Estimate(value=value, low=low, high=high) for value, low, high in (before, after)]
         change = difference(*sides)
         assert change is not None
-        return pages._direction(change)
+        return change_direction(change)
 
     assert moved((0.375, 0.123, 0.719), (0.562, 0.321, 0.777)) == "even"
     assert moved((0.2, 0.15, 0.25), (0.3, 0.25, 0.35)) == "up"
@@ -115,5 +115,5 @@ def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:
     assert moved((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)) == "up"
     lone = difference(Estimate(value=0.0), Estimate(value=1.0))
     assert lone is not None
-    assert pages._direction(lone) == "even"
+    assert change_direction(lone) == "even"
     assert difference(Estimate(value=None), Estimate(value=1.0, low=0.5, high=1.0)) is None

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
-from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
 from steelyard.reports import comparison, figures, gate, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
-from steelyard.reports.charts.svg import svg_element
-from steelyard.reports.highlight import highlighted
 from steelyard.reports.outlines import (
     MAX_SMALL_RUN_ATTEMPTS,
     AttemptMetrics,
@@ -24,11 +19,13 @@ from steelyard.reports.outlines import (
     attempt_metrics,
     shown_attempts,
 )
+from steelyard.reports.page.templates import environment, style
+from steelyard.reports.page.texts import FittedTexts, TextFitter
 from steelyard.stats.paired import difference_interval
-from steelyard.text import counted, line, plain
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from steelyard.comparison.gate import Decision, ModelDecision
     from steelyard.comparison.threshold import ThresholdComparison
@@ -41,13 +38,6 @@ SMALL_RUN_PAGE_BYTES = 4_900_000
 """Bytes of the page of a small run."""
 PAGE_BYTES_PER_ATTEMPT = 4_500
 """Bytes that each attempt beyond those of a small run may add."""
-ATTEMPT_TEXT_CHARACTER_LIMITS = (100_000, 20_000, 8_000, 3_000, 1_200, 500, 200, 80, 0)
-"""Of each text of an attempt: the first that leaves room for the others. With 0 only the line that sums it up is left."""
-PAGE_FULL_NOTICE = Markup(
-    '<p class="soft small">The page has no room for the rest; steelyard show and steelyard view have it.</p>\n'
-)
-MAX_CACHED_PART_BYTES = 16_000
-"""Bytes up to which a part of the page is kept for later, rather than made anew."""
 MAX_MATRIX_ROWS = 2_000
 """Of the matrix; a larger one is no longer looked at."""
 MAX_PAGE_NAME_CHARACTERS = 120
@@ -181,7 +171,7 @@ def page(material: HtmlReportData) -> str:
         **_chart_context(material),
     }
     rows = _rows(material)
-    pieces = _TextFitter(material)
+    pieces = TextFitter(material.cases, material.shown, material.heard)
     room = (
         SMALL_RUN_PAGE_BYTES
         + PAGE_BYTES_PER_ATTEMPT * max(0, len(material.shown) - MAX_SMALL_RUN_ATTEMPTS)
@@ -387,7 +377,7 @@ MAX_PAGE_LISTED_CHANGES = 50
 # The matrix, and the attempts below it.
 
 
-def _rows(material: HtmlReportData, fitted: _FittedTexts | None = None) -> list[ReportCaseRow]:
+def _rows(material: HtmlReportData, fitted: FittedTexts | None = None) -> list[ReportCaseRow]:
     """The cases with their attempts; without a fit the attempts are empty."""
     shown: dict[tuple[str, str, str], list[AttemptText]] = {}
     for tried in material.shown:
@@ -466,180 +456,3 @@ def _matrix(rows: Sequence[ReportCaseRow]) -> _ShownMatrix:
             else f"the first of the {len(failed):,} where something failed"
         ),
     )
-
-
-class _FittedTexts(NamedTuple):
-    """Parts of the page that fit into it together."""
-
-    cases: dict[str, Markup]
-    attempts: dict[int, Markup]
-
-
-class _TextFitter:
-    """The parts of a page that hold the texts of others, made as long as there is room for."""
-
-    def __init__(self, material: HtmlReportData) -> None:
-        macros: Any = environment().get_template("attempt.html.j2").module
-        asked = {tried.case.id for tried in material.shown}
-        self._cases = [case for case in material.cases if case.id in asked]
-        self._shown = material.shown
-
-        def case_head(case: Case) -> Callable[[int], Markup]:
-            return lambda most: macros.case_head(case, most)
-
-        def attempt(tried: AttemptText) -> Callable[[int], Markup]:
-            said = material.heard.get(tried.reply.key, ()) if tried.reply else ()
-
-            def made(most: int) -> Markup:
-                # the longer the texts may be, the more of them
-                body = (
-                    macros.attempt_body(tried, said, most, max(2, min(200, most // 40))) if most else PAGE_FULL_NOTICE
-                )
-                return Markup("<summary>{}</summary>\n<div>\n{}</div>").format(macros.attempt_line(tried), body)
-
-            return made
-
-        self._makers = [*map(case_head, self._cases), *map(attempt, self._shown)]
-
-    def fitted(self, room: int) -> _FittedTexts:
-        """All of them, the longest cut until all together take no more bytes than there is room for."""
-        made = _fitted_parts(self._makers, room)
-        heads, bodies = made[: len(self._cases)], made[len(self._cases) :]
-        return _FittedTexts(
-            {case.id: head for case, head in zip(self._cases, heads, strict=True)},
-            {id(tried): body for tried, body in zip(self._shown, bodies, strict=True)},
-        )
-
-
-def _fitted_parts(makers: Sequence[Callable[[int], Markup]], room: int) -> list[Markup]:
-    first, *smaller = ATTEMPT_TEXT_CHARACTER_LIMITS
-    kept: dict[int, Markup] = {}
-    sizes = []
-    for place, make in enumerate(makers):
-        piece = make(first)
-        sizes.append(len(piece.encode()))
-        if sizes[-1] <= MAX_CACHED_PART_BYTES:
-            kept[place] = piece
-    level = _fair_size_limit(sizes, room)
-    return [
-        _longest_fitting(make, level, smaller) if size > level else kept[place] if place in kept else make(first)
-        for place, (make, size) in enumerate(zip(makers, sizes, strict=True))
-    ]
-
-
-def _longest_fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int]) -> Markup:
-    """The longest of some sizes that fits, which come in descending order; the smallest where none does."""
-    best = None
-    low, high = 0, len(sizes) - 1
-    while low <= high:
-        middle = (low + high) // 2
-        piece = make(sizes[middle])
-        if len(piece.encode()) <= most_bytes:
-            best, high = piece, middle - 1
-        else:
-            low = middle + 1
-    return make(sizes[-1]) if best is None else best
-
-
-def _fair_size_limit(sizes: Sequence[int], room: int) -> int:
-    """The size that all larger ones must come down to, so that all fit: short ones leave their share to long ones.
-
-    >>> _fair_size_limit([10, 20, 500, 900], 230), _fair_size_limit([10, 20], 1000)
-    (100, 20)
-    """
-    left = room
-    ordered = sorted(sizes)
-    for place, size in enumerate(ordered):
-        share = left // (len(ordered) - place)
-        if size > share:
-            return max(share, 0)
-        left -= size
-    return ordered[-1] if ordered else 0
-
-
-# The templates, for this page and for those of the viewer.
-
-
-class TruncatedText(NamedTuple):
-    """A text, or its beginning and its end."""
-
-    head: str
-    left_out: int = 0
-    """Characters."""
-    tail: str = ""
-
-
-def truncated_text(text: str, most: int) -> TruncatedText:
-    """A text of at most so many characters, of a longer one more of its beginning than of its end.
-
-    >>> truncated_text("abcdefghij", 6)
-    TruncatedText(head='abcd', left_out=4, tail='ij')
-    """
-    if len(text) <= most:
-        return TruncatedText(text)
-    tail = most // 3
-    head = most - tail
-    return TruncatedText(text[:head], len(text) - most, text[len(text) - tail :])
-
-
-def code(text: str, language: str) -> Markup:
-    """Code in colours, made harmless."""
-    return highlighted(plain(text).rstrip("\n"), language)
-
-
-def code_language(tried: AttemptText) -> str:
-    """What the code of an attempt is written in: that of an agent is a patch."""
-    return "diff" if tried.case.workspace else tried.case.language or tried.case.kind
-
-
-def _percent(share: float) -> str:
-    """A position on a scale, as CSS wants it."""
-    return f"{min(max(share, 0), 1) * 100:.2f}%"
-
-
-def _interval(estimate: Estimate) -> str:
-    """Only the brackets of a rate."""
-    return figures.rate(estimate).partition(" ")[2]
-
-
-@cache
-def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
-    """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
-    made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters |= {
-        "case_figures": figures.case_figures,
-        "code": code,
-        "code_language": code_language,
-        "counted": counted,
-        "drawing": svg_element,
-        "cut": truncated_text,
-        "evidence": figures.evidence_text,
-        "interval": _interval,
-        "line": line,
-        "money": figures.money,
-        "obstacle": figures.missing_reason,
-        "outcome": figures.outcome,
-        "percent": _percent,
-        "plain": plain,
-        "price": figures.price,
-        "response_class": figures.response_class,
-        "seconds": figures.seconds,
-        "tests_passed": figures.tests_passed,
-        "why": figures.attempt_failure_reason,
-    }
-    return made
-
-
-@cache
-def style() -> Markup:
-    """The style that report and viewer share: our own words, which nobody else has a part in."""
-    loader = environment().loader
-    assert loader is not None  # noqa: S101  it was given one
-    return Markup(loader.get_source(environment(), "page.css")[0])  # noqa: S704

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from steelyard.analysis.standings import Standings
-    from steelyard.records import Case, Diagnostic, Price
+    from steelyard.records import Answer, Case, Diagnostic, Finding, Price
     from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
     from steelyard.tiers.rubrics import JudgingResult
 
@@ -225,65 +225,84 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
     )
     for message in tried.case.messages:
         page.section("Prompt" if message.role == "user" else f"Prompt ({line(message.role)})", message.content)
-    answer = tried.reply.answer if tried.reply else None
-    if answer is not None:
-        if answer.reasoning:
-            page.section("Reasoning", answer.reasoning)
-        if answer.transcript:
-            page.section("Transcript", answer.transcript)
-        page.section("Reply", answer.text, nothing="(empty)")
-    found = tried.verdict.found if tried.verdict else None
-    primary = response_class(tried)
-    if found is not None and primary:
-        page.head(f"Classification  {line(primary)}")
-        for evidence in found.evidence:
-            page.verbatim(evidence_text(evidence), indent="  ")
-    elif found is not None:
-        page.section("Code", found.code or "", nothing="(none found in the reply)")
-        if found.missing:
-            page.section("Not defined", ", ".join(found.missing))
-        page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
-        for test in found.tests:
-            result = (f"{line(test.outcome):<7}", _OUTCOME_STYLES.get(test.outcome, ""))
-            page.fit(Text.assemble("  ", result, f"  {line(test.name)}"))
-            if test.message:
-                page.verbatim(test.message, indent="      ")
-        if found.output:
-            page.section("Output", found.output)
-        if found.diagnostics:
-            page.head("Diagnostics")
-        for diagnostic in found.diagnostics:
-            page.verbatim(_diagnostic_text(diagnostic), indent="  ")
-    else:
+    if tried.reply is not None:
+        _put_answer(page, tried.reply.answer)
+    if tried.verdict is None:
         page.section("Missing", ": ".join(missing_reason(tried)))
+    elif primary := response_class(tried):
+        page.head(f"Classification  {line(primary)}")
+        for evidence in tried.verdict.found.evidence:
+            page.verbatim(evidence_text(evidence), indent="  ")
+    else:
+        _put_finding(page, tried, tried.verdict.found)
     for each in judged:
         _put_judgment(page, each)
-    facts = [("finish", answer.finish), ("cost", price(answer.cost))] if answer else []
-    if answer is not None and answer.exit_code is not None:
-        facts.append(("exit code", str(answer.exit_code)))
-    if answer is not None:
-        for name, tokens in (
-            ("input tokens", answer.input_tokens),
-            ("of them cached", answer.cached_tokens),
-            ("output tokens", answer.output_tokens),
-            ("of them reasoning", answer.reasoning_tokens),
-        ):
-            if tokens is not None or not name.startswith("of"):
-                facts.append((name, "-" if tokens is None else f"{tokens:,}"))
-        facts.append(("latency", seconds(answer.latency)))
-    if found is not None and not primary:
-        facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
-        facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
-        facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
-    if tried.verdict is not None and tried.verdict.node:
-        facts.append(("verified on", tried.verdict.node))
-    if found is not None and found.rechecked:
-        facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
+    facts = _attempt_facts(tried)
     if facts:
         page.head("Numbers")
     for name, value in facts:
         page.say(Text(f"  {name:<18} {line(value)}"))
     return page.text()
+
+
+def _put_answer(page: _TerminalPage, answer: Answer) -> None:
+    if answer.reasoning:
+        page.section("Reasoning", answer.reasoning)
+    if answer.transcript:
+        page.section("Transcript", answer.transcript)
+    page.section("Reply", answer.text, nothing="(empty)")
+
+
+def _put_finding(page: _TerminalPage, tried: AttemptText, found: Finding) -> None:
+    """What running the code of a reply brought to light."""
+    page.section("Code", found.code or "", nothing="(none found in the reply)")
+    if found.missing:
+        page.section("Not defined", ", ".join(found.missing))
+    page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
+    for test in found.tests:
+        result = (f"{line(test.outcome):<7}", _OUTCOME_STYLES.get(test.outcome, ""))
+        page.fit(Text.assemble("  ", result, f"  {line(test.name)}"))
+        if test.message:
+            page.verbatim(test.message, indent="      ")
+    if found.output:
+        page.section("Output", found.output)
+    if found.diagnostics:
+        page.head("Diagnostics")
+    for diagnostic in found.diagnostics:
+        page.verbatim(_diagnostic_text(diagnostic), indent="  ")
+
+
+def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
+    """The numbers of an attempt by their names."""
+    facts = _answer_facts(tried.reply.answer) if tried.reply else []
+    if tried.verdict is None:
+        return facts
+    found = tried.verdict.found
+    if not response_class(tried):
+        facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
+        facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
+        facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if tried.verdict.node:
+        facts.append(("verified on", tried.verdict.node))
+    if found.rechecked:
+        facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
+    return facts
+
+
+def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
+    facts = [("finish", answer.finish), ("cost", price(answer.cost))]
+    if answer.exit_code is not None:
+        facts.append(("exit code", str(answer.exit_code)))
+    tokens = (
+        ("input tokens", answer.input_tokens, True),
+        ("of them cached", answer.cached_tokens, False),
+        ("output tokens", answer.output_tokens, True),
+        ("of them reasoning", answer.reasoning_tokens, False),
+    )
+    facts += [
+        (name, "-" if count is None else f"{count:,}") for name, count, always in tokens if always or count is not None
+    ]
+    return [*facts, ("latency", seconds(answer.latency))]
 
 
 def runs_text(runs: Sequence[tuple[str, Sequence[ModelHeadline]]], *, width: int, color: bool) -> str:

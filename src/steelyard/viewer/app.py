@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from steelyard.errors import SteelyardError
 from steelyard.text import counted, plain
-from steelyard.viewer import api, pages
+from steelyard.viewer import api
 from steelyard.viewer.guard import AccessGuard, error_response
+from steelyard.viewer.pages import compare, rendering, run, runs, scores
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import RunCache
 
@@ -49,7 +50,7 @@ def application(
         def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
             name = parts["name"]
             if not shelf.is_read(name, patience):
-                return HTMLResponse(pages.loading_page(name), status_code=202, headers={"refresh": "1"})
+                return HTMLResponse(rendering.loading_page(name), status_code=202, headers={"refresh": "1"})
             return HTMLResponse(make(name, asked))
 
         return Route(path, _endpoint_for(answer), methods=["GET"])
@@ -58,12 +59,12 @@ def application(
         return Route(path, _endpoint_for(make), methods=["GET"])
 
     routes = [
-        page("/", lambda asked, _: pages.runs(shelf, asked)),
-        page("/compare", lambda asked, _: pages.compare(shelf, asked)),
-        about("/runs/{name}", lambda name, asked: pages.run(shelf, name, asked)),
-        about("/runs/{name}/attempt", lambda name, asked: pages.attempt(shelf, name, asked)),
-        about("/runs/{name}/tiers", lambda name, _: pages.tiers(shelf, name)),
-        about("/runs/{name}/suites", lambda name, _: pages.suites(shelf, name)),
+        page("/", lambda asked, _: runs.runs(shelf, asked)),
+        page("/compare", lambda asked, _: compare.compare(shelf, asked)),
+        about("/runs/{name}", lambda name, asked: run.run(shelf, name, asked)),
+        about("/runs/{name}/attempt", lambda name, asked: run.attempt(shelf, name, asked)),
+        about("/runs/{name}/tiers", lambda name, _: scores.tiers(shelf, name)),
+        about("/runs/{name}/suites", lambda name, _: scores.suites(shelf, name)),
         data("/runs/{name}/pulse", lambda _, parts: _pulse(shelf, parts["name"])),
         data("/pulse", lambda *_: _pulse_of_all(shelf)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
@@ -79,7 +80,7 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
 
     anyio.to_thread.current_default_thread_limiter().total_tokens = MAX_CONCURRENT_REQUESTS
     # while the browser opens, and nobody waits for it when the viewer ends
-    threading.Thread(target=pages.prepare, daemon=True).start()
+    threading.Thread(target=rendering.compile_templates, daemon=True).start()
     yield
 
 
@@ -105,9 +106,9 @@ async def _not_found(request: Request, _: Exception) -> Response:
 
 
 def _static(name: str) -> Response:
-    if name not in pages.static_files():
+    if name not in rendering.static_files():
         raise ViewerRequestError(404, "nothing is here")
-    content, kind = pages.static_files()[name]
+    content, kind = rendering.static_files()[name]
     return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
 
 

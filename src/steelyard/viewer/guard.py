@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
-from steelyard.viewer import pages
+from steelyard.viewer.pages import rendering
 from steelyard.viewer.query_params import url_path
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class AccessGuard:
             response = RedirectResponse(where, status_code=303)
             response.set_cookie(self._cookie, self._ticket.decode(), httponly=True, samesite="strict", path="/")
             return response
-        return HTMLResponse(pages.login_page(), status_code=401)
+        return HTMLResponse(rendering.login_page(), status_code=401)
 
     @property
     def _ticket(self) -> bytes:
@@ -121,7 +121,7 @@ def error_response(scope: Scope, status: int, message: str) -> Response:
     """Why there is no answer: the envelope for programs, a page for people."""
     if is_api_request(scope):
         return JSONResponse({"error": {"code": status, "message": message}}, status_code=status)
-    return HTMLResponse(pages.error_page(status, message), status_code=status)
+    return HTMLResponse(rendering.error_page(status, message), status_code=status)
 
 
 def _is_same(given: bytes, key: bytes) -> bool:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError, SteelyardError, did_you_mean
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.figures import model_label
@@ -176,8 +177,6 @@ class RunCache:
         """What the tiers of a run come to, or its models where it has none."""
 
         def work_out() -> ExperimentAnalysis:
-            from steelyard.engine.results import tier_runs
-
             stored = UntrustedRun(opened.folder)
             size = sum(path.stat().st_size for path in stored.journals())
             if size > MAX_ANALYSED_JOURNAL_BYTES:

@@ -27,6 +27,7 @@ from steelyard.analysis.attempts import (
     unpack_summary,
 )
 from steelyard.analysis.summary import AttemptText, ModelHeadline, Summary
+from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Failure, Judgment, Reply, Verdict
 from steelyard.store.fingerprints import run_fingerprint
@@ -160,8 +161,6 @@ class RunView:
 
     def heard(self, tried: AttemptText) -> list[JudgingResult]:
         """What judges said of an attempt."""
-        from steelyard.engine.results.tier_runs import judgments_by_reply
-
         if tried.reply is None or self.info.panel is None:
             return []
         key, stored = tried.reply.key, UntrustedRun(self.folder)

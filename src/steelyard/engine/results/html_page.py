@@ -13,8 +13,9 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError
-from steelyard.reports.html import BaselineReport, HtmlReportData, page, truncated_text
+from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.outlines import run_attempt_metrics, shown_attempts
+from steelyard.reports.page.templates import truncated_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

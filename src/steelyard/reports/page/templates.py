@@ -1,0 +1,101 @@
+"""The templates and the style that the HTML report and the viewer share."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.summary import AttemptText
+from steelyard.reports import figures
+from steelyard.reports.charts.svg import svg_element
+from steelyard.reports.page.highlight import highlighted
+from steelyard.text import counted, line, plain
+
+
+class TruncatedText(NamedTuple):
+    """A text, or its beginning and its end."""
+
+    head: str
+    left_out: int = 0
+    """Characters."""
+    tail: str = ""
+
+
+def truncated_text(text: str, most: int) -> TruncatedText:
+    """A text of at most so many characters, of a longer one more of its beginning than of its end.
+
+    >>> truncated_text("abcdefghij", 6)
+    TruncatedText(head='abcd', left_out=4, tail='ij')
+    """
+    if len(text) <= most:
+        return TruncatedText(text)
+    tail = most // 3
+    head = most - tail
+    return TruncatedText(text[:head], len(text) - most, text[len(text) - tail :])
+
+
+def code(text: str, language: str) -> Markup:
+    """Code in colours, made harmless."""
+    return highlighted(plain(text).rstrip("\n"), language)
+
+
+def code_language(tried: AttemptText) -> str:
+    """What the code of an attempt is written in: that of an agent is a patch."""
+    return "diff" if tried.case.workspace else tried.case.language or tried.case.kind
+
+
+def _percent(share: float) -> str:
+    """A position on a scale, as CSS wants it."""
+    return f"{min(max(share, 0), 1) * 100:.2f}%"
+
+
+def _interval(estimate: Estimate) -> str:
+    """Only the brackets of a rate."""
+    return figures.rate(estimate).partition(" ")[2]
+
+
+@cache
+def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
+    """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "case_figures": figures.case_figures,
+        "code": code,
+        "code_language": code_language,
+        "counted": counted,
+        "drawing": svg_element,
+        "cut": truncated_text,
+        "evidence": figures.evidence_text,
+        "interval": _interval,
+        "line": line,
+        "money": figures.money,
+        "obstacle": figures.missing_reason,
+        "outcome": figures.outcome,
+        "percent": _percent,
+        "plain": plain,
+        "price": figures.price,
+        "response_class": figures.response_class,
+        "seconds": figures.seconds,
+        "tests_passed": figures.tests_passed,
+        "why": figures.attempt_failure_reason,
+    }
+    return made
+
+
+@cache
+def style() -> Markup:
+    """The style that report and viewer share: our own words, which nobody else has a part in."""
+    loader = environment().loader
+    assert loader is not None  # noqa: S101  it was given one
+    return Markup(loader.get_source(environment(), "page.css")[0])  # noqa: S704

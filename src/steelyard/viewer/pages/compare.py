@@ -1,0 +1,194 @@
+"""Two runs compared: the decision of the gate, then case by case."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.reports import figures as reports
+from steelyard.reports.gate import VERDICT_WORDS, reasons
+from steelyard.text import plain
+from steelyard.viewer import text_diff
+from steelyard.viewer.compare_runs import CASE_CHANGE_STATES, SAME
+from steelyard.viewer.matrix import PAGE_SIZES, page_slice
+from steelyard.viewer.pages.rendering import PageUrl, rendered
+from steelyard.viewer.query_params import QueryParameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.analysis.summary import AttemptText
+    from steelyard.comparison.sides import Trials
+    from steelyard.viewer.compare_runs import ComparedCase, SideComparison
+    from steelyard.viewer.run_cache import RunCache, RunViewSide
+    from steelyard.viewer.run_list import ListedRun
+    from steelyard.viewer.run_view import AttemptRow, RunView
+
+MAX_COMPARISON_CHOICES = 100
+"""Runs that can be chosen for a comparison without typing; any other is reached from the list."""
+
+
+class SideChoice(NamedTuple):
+    """A run that can be compared, and its models."""
+
+    name: str
+    when: str
+    models: tuple[str, ...]
+
+
+class SideBySideAttempts(NamedTuple):
+    """An attempt of each side at one case, beside each other."""
+
+    change: ComparedCase
+    left: AttemptText | None
+    right: AttemptText | None
+    left_rows: tuple[AttemptRow, ...]
+    right_rows: tuple[AttemptRow, ...]
+    pairs: Sequence[text_diff.TextDiffRow] | None
+    """None where the texts are too long to be compared."""
+    what: str
+    """`reply` or `code`."""
+
+
+def compare(shelf: RunCache, asked: QueryParameters) -> str:
+    """Two runs, or two models: the gate's verdict, then case by case, culprits first, and two replies side by side."""
+    listing = shelf.listing()
+    names, hint = _sides(listing.runs, asked)
+    alpha, margin = asked.share("alpha", 0.05), asked.share("margin", 0.05)
+    state = asked.choice("state", ("all", "changed", *CASE_CHANGE_STATES), "changed")
+    what = asked.choice("what", ("reply", "code"), "reply")
+    values = {
+        "baseline": names[0],
+        "current": names[1],
+        "alpha": "" if alpha == 0.05 else f"{alpha:g}",
+        "margin": "" if margin == 0.05 else f"{margin:g}",
+        "state": "" if state == "changed" else state,
+        "what": "" if what == "reply" else what,
+    }
+    choices = [_choice(one) for one in listing.runs[:MAX_COMPARISON_CHOICES] if one.state != "broken" and one.models]
+    context: dict[str, Any] = {
+        "choices": choices,
+        "known": {side for one in choices for side in (one.name, *(f"{one.name}@{model}" for model in one.models))},
+        "hint": hint,
+        "values": values,
+        "here": PageUrl(["compare"], values),
+        "state": state,
+        "what": what,
+        "states": CASE_CHANGE_STATES,
+        "compared": None,
+    }
+    if not all(names):
+        return rendered("compare.html.j2", **context)
+    baseline, current = (shelf.side(name) for name in names)
+    found = shelf.compared(baseline, current, alpha=alpha, margin=margin)
+    wanted = [
+        one
+        for one in found.changes
+        if state == "all" or one.state == state or (state == "changed" and one.state != SAME)
+    ]
+    here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=1_000_000), PAGE_SIZES[1])
+    values["page"] = "" if here.number == 1 else str(here.number)
+    beside = _side_by_side_attempts(shelf, found, (baseline, current), asked, what)
+    if beside is not None:
+        values |= {"case": beside.change.case, "of": beside.change.model}
+        values |= {"left": str(beside.left.number)} if beside.left else {}
+        values |= {"right": str(beside.right.number)} if beside.right else {}
+    counts = {one: sum(change.state == one for change in found.changes) for one in CASE_CHANGE_STATES}
+    return rendered(
+        "compare.html.j2",
+        **context
+        | {
+            "compared": found,
+            "decision": found.gated.decision,
+            "told": [(model, list(reasons(model, found.gated.decision))) for model in found.gated.decision.models],
+            "words": VERDICT_WORDS,
+            "warnings": found.gated.warnings,
+            "pairing": found.gated.pairing,
+            "baseline": baseline,
+            "current": current,
+            "counts": counts,
+            "means": {one.name: _means(one.cases) for one in found.gated.pairing.models},
+            "alpha": found.gated.alpha,
+            "page": here,
+            "changes": [wanted[place] for place in here.cases],
+            "beside": beside,
+        },
+    )
+
+
+def _sides(runs: Sequence[ListedRun], asked: QueryParameters) -> tuple[tuple[str, str], str]:
+    """The two sides that are named, or ticked in the list; and what to do where that are not two."""
+    ticked = [one.name for one in reversed(runs) if one.name in asked.texts("run")]
+    if len(ticked) == 2:
+        return (ticked[0], ticked[1]), ""
+    names = asked.text("baseline"), asked.text("current")
+    if ticked:
+        return (ticked[0], ""), "Two runs can be compared, no more and no less; choose the other one."
+    if any(names) and not all(names):
+        return names, "Choose the other side as well."
+    return names, ""
+
+
+def _means(cases: Sequence[tuple[Trials, Trials]]) -> tuple[float, float] | None:
+    """The mean share of passes over the cases that both sides judged, before and after."""
+    judged = [(old, new) for old, new in cases if old.attempts and new.attempts]
+    if not judged:
+        return None
+    before = math.fsum(old.passes / old.attempts for old, _ in judged) / len(judged)
+    return before, math.fsum(new.passes / new.attempts for _, new in judged) / len(judged)
+
+
+def _choice(run: ListedRun) -> SideChoice:
+    models = tuple(reports.model_label(one.model, one.tier) for one in run.models)
+    return SideChoice(run.name, run.started_at, models if len(models) > 1 else ())
+
+
+def _side_by_side_attempts(
+    shelf: RunCache, found: SideComparison, sides: tuple[RunViewSide, RunViewSide], asked: QueryParameters, what: str
+) -> SideBySideAttempts | None:
+    case, of = asked.text("case"), asked.text("of")
+    change = next((one for one in found.changes if one.case == case and (not of or one.model == of)), None)
+    if change is None:
+        return None
+    # where one model stands for another, the comparison calls it by both names
+    old, arrow, new = change.model.partition(" -> ")
+    named = zip(sides, (old, new if arrow else old), strict=True)
+    rows = [_attempts(shelf, side.opened, case, side.model or name) for side, name in named]
+    # what was right before and is wrong now is what a reader looks for, or the other way round
+    wanted = ("correct", "wrong") if change.delta <= 0 else ("wrong", "correct")
+    tried = [
+        _chosen_attempt(side.opened, of_case, asked.whole(which, 0, least=1, most=1_000_000), outcome)
+        for side, of_case, which, outcome in zip(sides, rows, ("left", "right"), wanted, strict=True)
+    ]
+    left, right = (_text(one, what) for one in tried)
+    pairs = text_diff.side_by_side(left, right) if text_diff.is_comparable(left, right) else None
+    return SideBySideAttempts(change, tried[0], tried[1], tuple(rows[0]), tuple(rows[1]), pairs, what)
+
+
+def _attempts(shelf: RunCache, opened: RunView, case_id: str, name: str) -> list[AttemptRow]:
+    """The attempts of one model at one case, each by its name."""
+    cells = shelf.table(opened).cells
+    return [
+        opened.rows[number]
+        for place, case in enumerate(opened.cases)
+        if case.id == case_id
+        for seat, cell in zip(opened.seats, cells[place], strict=True)
+        if reports.model_label(*seat) == name
+        for number in cell.places
+    ]
+
+
+def _chosen_attempt(opened: RunView, rows: Sequence[AttemptRow], number: int, outcome: str) -> AttemptText | None:
+    ranked = sorted(rows, key=lambda row: (row.number != number, row.outcome != outcome, row.number))
+    if not ranked:
+        return None
+    seat = opened.seats[ranked[0].seat]
+    return opened.attempt(opened.cases[ranked[0].case].id, seat.model, seat.tier, ranked[0].number)
+
+
+def _text(tried: AttemptText | None, what: str) -> str:
+    if tried is None:
+        return ""
+    if what == "code" and tried.verdict is not None and tried.verdict.found.code is not None:
+        return plain(tried.verdict.found.code)
+    return plain(tried.reply.answer.text) if tried.reply else ""

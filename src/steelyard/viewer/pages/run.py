@@ -1,0 +1,313 @@
+"""A run with its matrix of cases and models, and the attempt that is being read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.analysis.estimates import Estimate, share
+from steelyard.reports import figures as reports
+from steelyard.text import line
+from steelyard.viewer import sparklines
+from steelyard.viewer.matrix import MATRIX_SORTS, OUTCOME_FILTERS, PAGE_SIZES, MatrixQuery, page_slice
+from steelyard.viewer.pages.rendering import PageUrl, rendered
+from steelyard.viewer.pages.runs import run_row
+from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
+from steelyard.viewer.run_cache import displayed_path, eval_sets, run_histories
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
+    from steelyard.records import Case
+    from steelyard.tiers.rubrics import JudgingResult
+    from steelyard.viewer.matrix import CaseMatrix, MatrixCell
+    from steelyard.viewer.run_cache import RunCache
+    from steelyard.viewer.run_view import AttemptRow, RunView
+
+MAX_NEARBY_ATTEMPTS = 60
+"""Attempts that are within reach of the one that is being read."""
+MAX_FILTER_WORDS = 200
+"""Words that a filter offers."""
+
+
+class CellView(NamedTuple):
+    """A cell as it is drawn."""
+
+    cell: MatrixCell
+    bars: sparklines.OutcomeBars
+    label: str
+    """The most frequent kind of failure."""
+    reason: str
+    """What was said of one that failed so."""
+    model: str
+    tier: str
+
+
+class CaseRowView(NamedTuple):
+    """One case in the matrix."""
+
+    case: Case
+    cells: tuple[CellView, ...]
+
+
+class SiblingCell(NamedTuple):
+    """The same case under another model."""
+
+    name: str
+    model: str
+    tier: str
+    cell: MatrixCell
+    is_here: bool
+
+
+class ReadingPane(NamedTuple):
+    """One attempt in the reading pane, and what lies around it."""
+
+    case: Case
+    name: str
+    row: AttemptRow
+    tried: AttemptText
+    heard: Sequence[JudgingResult]
+    cell: MatrixCell
+    rate: Estimate
+    attempts: tuple[AttemptRow, ...]
+    """Those of this cell, the nearest where there are many."""
+    more: int
+    """How many there are besides."""
+    siblings: tuple[SiblingCell, ...]
+    previous: int | None
+    next: int | None
+
+
+def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
+    """A run: headline numbers, the matrix as it is asked for, and the attempt that is being read."""
+    opened = shelf.run(name)
+    table = shelf.table(opened)
+    names = [reports.model_label(seat.model, seat.tier) for seat in opened.seats]
+    only = tuple(place for place, one in enumerate(names) if one in asked.texts("only"))
+    query = MatrixQuery(
+        text=asked.text("q").strip(),
+        outcome=asked.choice("outcome", OUTCOME_FILTERS),
+        label=asked.text("label"),
+        tag=asked.text("tag"),
+        suite=asked.text("suite"),
+        seats=only,
+        different=asked.flag("different"),
+        sort=asked.choice("sort", MATRIX_SORTS, "order"),
+    )
+    in_replies = asked.flag("replies")
+    size = asked.whole("size", PAGE_SIZES[1], least=1, most=PAGE_SIZES[-1])
+    said = shelf.said(opened, query.text) if query.text and in_replies else frozenset()
+    here = page_slice(table.found(query, said), asked.whole("page", 1, least=1, most=1_000_000), size)
+    shown = only or tuple(range(len(names)))
+    reading = _reading_pane(opened, table, query, asked)
+    summary = shelf.summary(opened)
+    values = {
+        "q": query.text,
+        "replies": "1" if in_replies else "",
+        "outcome": query.outcome,
+        "label": query.label,
+        "tag": query.tag,
+        "suite": query.suite,
+        "only": [names[place] for place in only],
+        "different": "1" if query.different else "",
+        "sort": "" if query.sort == "order" else query.sort,
+        "size": "" if size == PAGE_SIZES[1] else size,
+        "page": "" if here.number == 1 else here.number,
+        "case": reading.case.id if reading else "",
+        "model": reading.tried.model if reading else "",
+        "tier": reading.tried.tier if reading else "",
+        "number": reading.tried.number if reading else "",
+    }
+    return rendered(
+        "run.html.j2",
+        **run_page_context(shelf, opened, "matrix"),
+        **_headline_context(summary),
+        query=query,
+        in_replies=in_replies,
+        page=here,
+        size=size,
+        sizes=sorted({*PAGE_SIZES, size}),
+        sorts=MATRIX_SORTS,
+        outcomes=OUTCOME_FILTERS,
+        labels=table.labels.most_common(MAX_FILTER_WORDS),
+        tags=table.tags.most_common(MAX_FILTER_WORDS),
+        suites=sorted(table.suites.items())[:MAX_FILTER_WORDS],
+        names=names,
+        only=only,
+        columns=[names[place] for place in shown],
+        lines=[_line(opened, table, place, shown) for place in here.cases],
+        reading=reading,
+        progress=_progress(opened, table),
+        here=PageUrl(["runs", name], values),
+        values=values,
+    )
+
+
+def _line(opened: RunView, table: CaseMatrix, place: int, seats: Sequence[int]) -> CaseRowView:
+    cells = []
+    for seat in seats:
+        cell = table.cells[place][seat]
+        rows = [table.rows[number] for number in cell.places]
+        # what a model did wrong says more than what is still owed
+        failed = [row for row in rows if row.outcome == "wrong"] or [row for row in rows if row.outcome == "missing"]
+        labels = [row.label for row in failed]
+        most = max(dict.fromkeys(labels), key=labels.count, default="")
+        said = next((row.reason for row in failed if row.label == most), "")
+        drawn = sparklines.bars([row.outcome for row in rows])
+        reason = said.removeprefix(f"{most}: ")
+        cells.append(CellView(cell, drawn, most, reason, opened.seats[seat].model, opened.seats[seat].tier))
+    return CaseRowView(opened.cases[place], tuple(cells))
+
+
+def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked: QueryParameters) -> ReadingPane | None:
+    """The attempt that the address names; where it names none, nothing is read."""
+    if not asked.text("case"):
+        return None
+    case_id, model, tier = asked.text("case"), asked.text("model"), asked.text("tier")
+    cases = [place for place, case in enumerate(opened.cases) if case.id == case_id]
+    seats = [place for place, seat in enumerate(opened.seats) if (seat.model, seat.tier) == (model, tier)]
+    if not cases or not seats:
+        raise ViewerRequestError(404, f'no attempts of "{line(model, 80)}" at "{line(case_id, 80)}" in this run')
+    cell = table.cells[cases[0]][seats[0]]
+    rows = [table.rows[place] for place in cell.places]
+    number = asked.whole("number", 0, least=1, most=1_000_000)
+    chosen = [row for row in rows if row.number == number] if number else _worth_reading(rows, table, query)
+    tried = opened.attempt(case_id, model, tier, chosen[0].number) if chosen else None
+    if tried is None:
+        raise ViewerRequestError(404, f'no such attempt at "{line(case_id, 80)}" in this run')
+    at = rows.index(chosen[0])
+    near = rows[max(0, min(at - MAX_NEARBY_ATTEMPTS // 2, len(rows) - MAX_NEARBY_ATTEMPTS)) :][:MAX_NEARBY_ATTEMPTS]
+    return ReadingPane(
+        case=tried.case,
+        name=reports.model_label(model, tier),
+        row=chosen[0],
+        tried=tried,
+        heard=opened.heard(tried),
+        cell=cell,
+        rate=share(cell.correct, cell.attempts),
+        attempts=tuple(near),
+        more=len(rows) - len(near),
+        siblings=tuple(
+            SiblingCell(reports.model_label(*seat), *seat, table.cells[cases[0]][place], place == seats[0])
+            for place, seat in enumerate(opened.seats)
+        ),
+        previous=rows[at - 1].number if at else None,
+        next=rows[at + 1].number if at + 1 < len(rows) else None,
+    )
+
+
+def _worth_reading(rows: Sequence[AttemptRow], table: CaseMatrix, query: MatrixQuery) -> list[AttemptRow]:
+    """The attempts of a cell, what was asked for and failed first."""
+    return sorted(rows, key=lambda row: (not table.is_shown(row, query), row.outcome == "correct", row.number))
+
+
+def run_page_context(shelf: RunCache, opened: RunView, where: str) -> dict[str, Any]:
+    """What the head of every page about a run needs."""
+    listing = shelf.listing()
+    listed = next((one for one in listing.runs if one.name == opened.name), None)
+    earlier = None
+    if listed is not None:
+        past = run_histories(listing.runs)
+        earlier = next((row.earlier for row in run_row(listed, past).models if row.earlier), None)
+    return {
+        "opened": opened,
+        "folder": displayed_path(opened.folder),
+        "info": opened.info,
+        "where": where,
+        "state": "growing" if opened.is_growing else listed.state if listed else "done",
+        "eval_sets": eval_sets(listed) if listed else (),
+        "earlier": earlier,
+        "has_suites": any(case.suite for case in opened.cases),
+        "has_tiers": bool(opened.info.experiment or opened.info.panel) or len(opened.seats) > 1,
+        "pulse": url_path(["runs", opened.name, "pulse"]),
+        "version": opened.version,
+    }
+
+
+class HeadlineRow(NamedTuple):
+    """One model above the matrix."""
+
+    name: str
+    model: ModelSummary
+    scale: sparklines.IntervalScale | None
+    first: tuple[int, Estimate] | None
+    """pass@k at the smallest k."""
+    others: tuple[tuple[int, Estimate], ...]
+
+
+def _headline_context(summary: Summary) -> dict[str, Any]:
+    rows = []
+    for model in summary.models:
+        sizes = sorted(model.pass_at.items())
+        first = sizes[0] if sizes else None
+        name = reports.model_label(model.model, model.tier)
+        rows.append(HeadlineRow(name, model, sparklines.scale(first[1]) if first else None, first, tuple(sizes[1:])))
+    every = reports.metric_rows(summary.models)
+    return {
+        "summary": summary,
+        "headline": rows,
+        "figures": every,
+        "footnotes": reports.footnotes(every),
+        "verified": reports.verification_text(summary.models),
+        "concerns": reports.flagged_attempts(summary.models),
+    }
+
+
+class ViewedRunProgress(NamedTuple):
+    """How far a run is."""
+
+    done: int
+    planned: int
+
+
+def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
+    """How many attempts are judged of those that were planned; None where nobody knows how many are."""
+    if opened.info.samples is None:
+        return None
+    planned = opened.info.samples * len(opened.cases) * len(opened.seats)
+    done = sum(cell.attempts for cells in table.cells for cell in cells)
+    return ViewedRunProgress(done, max(planned, done)) if planned else None
+
+
+def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> str:
+    """Everything about one attempt."""
+    opened = shelf.run(name)
+    table = shelf.table(opened)
+    reading = _reading_pane(opened, table, MatrixQuery(), asked)
+    if reading is None:
+        raise ViewerRequestError(404, "name an attempt: ?case=CASE&model=MODEL&number=1")
+    place = table.rows.index(reading.row, reading.cell.places.start)
+    return rendered(
+        "attempt_page.html.j2",
+        **run_page_context(shelf, opened, "attempt"),
+        reading=reading,
+        before=_attempt_link(opened, place, -1),
+        after=_attempt_link(opened, place, 1),
+        next_wrong=_next_wrong(opened, place),
+    )
+
+
+class AttemptLink(NamedTuple):
+    """Another attempt of the run."""
+
+    href: str
+    told: str
+
+
+def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
+    place += by
+    if not 0 <= place < len(opened.rows):
+        return None
+    row = opened.rows[place]
+    case, seat = opened.cases[row.case], opened.seats[row.seat]
+    values: dict[str, str | int] = {"case": case.id, "model": seat.model, "tier": seat.tier, "number": row.number}
+    told = f"{line(case.id, 60)}, {line(reports.model_label(*seat), 60)}, attempt {row.number}"
+    return AttemptLink(url_path(["runs", opened.name, "attempt"], values), told)
+
+
+def _next_wrong(opened: RunView, place: int) -> AttemptLink | None:
+    for further in range(place + 1, len(opened.rows)):
+        if opened.rows[further].outcome == "wrong":
+            return _attempt_link(opened, further, 0)
+    return None

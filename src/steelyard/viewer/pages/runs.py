@@ -1,0 +1,129 @@
+"""The list of runs, with how each eval set went over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.analysis.estimates import Estimate, difference
+from steelyard.reports import figures as reports
+from steelyard.viewer import sparklines
+from steelyard.viewer.matrix import page_slice
+from steelyard.viewer.pages.rendering import PageUrl, rendered
+from steelyard.viewer.query_params import QueryParameters
+from steelyard.viewer.run_cache import eval_sets, run_histories
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from steelyard.analysis.summary import ModelHeadline
+    from steelyard.viewer.run_cache import EarlierRun, RunCache
+    from steelyard.viewer.run_list import ListedRun
+
+RUNS_PER_PAGE = 50
+MAX_TREND_CARDS = 6
+"""Trends that are drawn; the list is for finding runs."""
+MAX_TREND_RUNS = 24
+"""Runs that a trend goes back."""
+
+
+class ModelRow(NamedTuple):
+    """One model of a run in the list."""
+
+    name: str
+    headline: ModelHeadline
+    scale: sparklines.IntervalScale | None
+    earlier: EarlierRun | None
+    change: Estimate | None
+    """Of pass@1 since the run before it of the same eval set."""
+
+
+class RunRow(NamedTuple):
+    """One run in the list."""
+
+    listed: ListedRun
+    eval_sets: tuple[str, ...]
+    models: tuple[ModelRow, ...]
+
+
+class TrendCard(NamedTuple):
+    """One eval set under one model over time."""
+
+    eval_set: str
+    model: str
+    drawing: sparklines.TrendLine
+    points: tuple[EarlierRun, ...]
+    change: Estimate | None
+    """Since the run before the last."""
+
+
+def runs(shelf: RunCache, asked: QueryParameters) -> str:
+    """The list of runs: filtered, with how the same eval set went over time."""
+    text, model = asked.text("q").strip(), asked.text("model")
+    eval_set, state = asked.text("eval_set"), asked.choice("state", ("done", "growing", "stopped", "broken"))
+    listing = shelf.listing()
+    past = run_histories(listing.runs)
+    wanted = [
+        run
+        for run in listing.runs
+        if (not state or run.state == state)
+        and (not eval_set or eval_set in eval_sets(run))
+        and (not model or any(model == reports.model_label(one.model, one.tier) for one in run.models))
+        and (not text or text.casefold() in _listed_words(run))
+    ]
+    here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=10_000), RUNS_PER_PAGE)
+    trends = [
+        TrendCard(
+            " + ".join(sets),
+            name,
+            sparklines.trend([_pass_at_1(point) for point in points]),
+            tuple(points),
+            _change(points[-2], points[-1].headline),
+        )
+        for (sets, name), whole in sorted(past.items(), key=lambda item: item[1][-1].run.started_at, reverse=True)
+        if len(points := whole[-MAX_TREND_RUNS:]) > 1
+        and (not eval_set or eval_set in sets)
+        and (not model or model == name)
+    ]
+    values = {"q": text, "model": model, "eval_set": eval_set, "state": state}
+    return rendered(
+        "runs.html.j2",
+        pulse="/pulse",
+        version=listing.version,
+        pending=listing.pending,
+        problem=listing.problem,
+        total=len(listing.runs),
+        rows=[run_row(wanted[place], past) for place in here.cases],
+        page=here,
+        here=PageUrl([], values),
+        values=values,
+        trends=trends[:MAX_TREND_CARDS],
+        models=sorted({reports.model_label(one.model, one.tier) for run in listing.runs for one in run.models}),
+        eval_sets=sorted({name for run in listing.runs for name in eval_sets(run)}),
+        states=sorted({run.state for run in listing.runs}),
+    )
+
+
+def _listed_words(run: ListedRun) -> str:
+    models = [reports.model_label(one.model, one.tier) for one in run.models]
+    return "\n".join([run.name, run.started_at, *eval_sets(run), *models]).casefold()
+
+
+def _pass_at_1(point: EarlierRun) -> Estimate:
+    return point.headline.pass_at_1 or Estimate(value=None)
+
+
+def run_row(run: ListedRun, past: Mapping[tuple[tuple[str, ...], str], Sequence[EarlierRun]]) -> RunRow:
+    """One run in the list, each model beside its result in the run before."""
+    rows = []
+    for headline in run.models:
+        name = reports.model_label(headline.model, headline.tier)
+        points = past.get((eval_sets(run), name), ())
+        places = [place for place, point in enumerate(points) if point.run.name == run.name]
+        earlier = points[places[0] - 1] if places and places[0] else None
+        rows.append(ModelRow(name, headline, sparklines.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
+    return RunRow(run, eval_sets(run), tuple(rows))
+
+
+def _change(earlier: EarlierRun | None, headline: ModelHeadline) -> Estimate | None:
+    before = earlier.headline.pass_at_1 if earlier else None
+    return difference(before, headline.pass_at_1) if before and headline.pass_at_1 else None
