@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[1]
 PATH = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 """What comes with our environment is found first, Terraform for example."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROSE = [*PAGES, *sorted(ROOT.glob("[A-Z]*.md")), ROOT / "examples" / "README.md"]
+"""Everything that people read, pages without examples included."""
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
 """Write what commands really print into the pages, instead of comparing."""
 
@@ -202,10 +204,24 @@ def test_every_field_and_part_is_documented(page: str, words: list[str]) -> None
     assert [word for word in words if word not in text] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PROSE, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text("utf-8")):
+        linked = page.parent / target if target else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that headings have in links."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PROSE, ids=name)
+def test_modules_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(r"\b(?:tests|benchmarks|examples|src)/[\w/]+\.py\b", page.read_text("utf-8"))
+    assert [file for file in named if not (ROOT / file).exists()] == []
 
 
 def test_the_pins_name_no_host() -> None:

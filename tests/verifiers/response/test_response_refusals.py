@@ -101,7 +101,7 @@ def test_the_page_shows_what_is_measured() -> None:
     assert f"{len(REFUSAL_RULES)} rules" in page
     assert f"{len(LABELLED)} replies" in page
     rows = [
-        row("looked at while the rules were made", measured(split="dev")),
+        row("seen while the rules were written", measured(split="dev")),
         row("held out", measured(split="held")),
         row("held out, written after the rules", measured(split="held", written="after")),
         *(row(f"held out, `{language}`", measured(split="held", language=language)) for language in LANGUAGES),
