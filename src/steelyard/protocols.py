@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Record, Reply, Verdict
@@ -46,6 +45,14 @@ class RateLimitHeadroom(NamedTuple):
     """Seconds until the count starts anew."""
 
 
+class Delivery:
+    """How far one request got; its provider says so."""
+
+    def __init__(self) -> None:
+        self.accepted = False
+        """Whether the model's side has the whole request and has not turned it down."""
+
+
 class Provider(Protocol):
     """Someone who can be asked."""
 
@@ -54,11 +61,11 @@ class Provider(Protocol):
     at_once: int
     """How many requests make sense at the same time, at the very most."""
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         """One answer; raises Unavailable or Rejected when there is none.
 
-        A provider says `accepted()` once whoever is asked has the whole request: where answering in time is part of the
-        task, not to answer is theirs from then on. One that never says so is only ever unavailable.
+        Where answering in time is part of the task, a timeout counts as a wrong answer only after `delivery.accepted`
+        was set; before that, or in a provider whose `ask` takes the attempt alone, it is an outage.
         """
         ...
 
@@ -75,35 +82,6 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-class Delivery:
-    """How far one request got."""
-
-    def __init__(self) -> None:
-        self.accepted = False
-        """Whether whoever is asked has the whole of it."""
-
-
-# many requests share a provider, but each has a context of its own, which the tasks and threads it starts inherit
-_under_way: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
-
-
-@contextmanager
-def delivering() -> Iterator[Delivery]:
-    """What a provider says of the request that is made within."""
-    delivery = Delivery()
-    before = _under_way.set(delivery)
-    try:
-        yield delivery
-    finally:
-        _under_way.reset(before)
-
-
-def accepted(is_so: bool = True) -> None:
-    """Said by a provider when whoever is asked has the whole request; or that they turned it down after all."""
-    if (delivery := _under_way.get()) is not None:
-        delivery.accepted = is_so
 
 
 class ProviderFactory(Protocol):

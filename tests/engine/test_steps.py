@@ -10,7 +10,7 @@ import pytest
 from steelyard.engine.pace import MAX_FAILURES_IN_A_ROW, CircuitBreaker, ConcurrencyLimiter
 from steelyard.engine.steps import RetryPolicy, ask, verify
 from steelyard.errors import RecordedFailure, Rejected, Unavailable
-from steelyard.protocols import OfferedModel, RateLimitHeadroom, accepted
+from steelyard.protocols import Delivery, OfferedModel, RateLimitHeadroom
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Price, Reply, Verdict
 from support.quick_loop import now, quickly
@@ -25,17 +25,17 @@ class Scripted:
     endpoint = "the endpoint"
     at_once = 8
 
-    def __init__(self, *script: Answer | Exception | Callable[[], Awaitable[Answer]]) -> None:
+    def __init__(self, *script: Answer | Exception | Callable[[Delivery], Awaitable[Answer]]) -> None:
         self._script = list(script)
         self.asked: list[float] = []
         self.left: RateLimitHeadroom | None = None
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         self.asked.append(now())
         said = self._script.pop(0) if len(self._script) > 1 else self._script[0]
         if isinstance(said, Exception):
             raise said
-        return said if isinstance(said, Answer) else await said()
+        return said if isinstance(said, Answer) else await said(delivery)
 
     def headroom(self) -> RateLimitHeadroom | None:
         return self.left
@@ -112,7 +112,7 @@ def test_a_server_that_asks_for_hours_is_not_asked_again() -> None:
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_deadline() -> None:
-    async def never() -> Answer:
+    async def never(delivery: Delivery) -> Answer:
         await asyncio.sleep(1e6)
         return HI
 
@@ -122,19 +122,21 @@ def test_an_answer_that_does_not_come_is_not_waited_for_beyond_the_deadline() ->
     assert isinstance(outcome(Scripted(never, HI), retries=1), Reply)
 
 
-async def hang() -> Answer:
-    """Whoever is asked has the request, and says nothing."""
-    accepted()
+async def hang(delivery: Delivery) -> Answer:
+    """The model's side has the request, and says nothing."""
+    delivery.accepted = True
     await asyncio.sleep(1e6)
     return HI
 
 
-async def replies(*asking: tuple[float, Callable[[], Awaitable[Answer]]], case: Case = ATTEMPT.case) -> list[str]:
+async def replies(
+    *asking: tuple[float, Callable[[Delivery], Awaitable[Answer]]], case: Case = ATTEMPT.case
+) -> list[str]:
     """What comes of attempts at one model that begin at these moments: the finish of each, or `failure`."""
     breaker, pace = CircuitBreaker(), ConcurrencyLimiter(64)
     persistence = RetryPolicy(retries=0, deadline=100.0)
 
-    async def one(number: int, begin: float, said: Callable[[], Awaitable[Answer]]) -> str:
+    async def one(number: int, begin: float, said: Callable[[Delivery], Awaitable[Answer]]) -> str:
         await asyncio.sleep(begin)
         attempt = Attempt(case=case, model="p/m", number=number)
         fact = await ask(attempt, Scripted(said), pace, breaker, persistence, Prices({}))
@@ -143,7 +145,19 @@ async def replies(*asking: tuple[float, Callable[[], Awaitable[Answer]]], case: 
     return list(await asyncio.gather(*(one(number, *each) for number, each in enumerate(asking, 1))))
 
 
-async def says() -> Answer:
+class OneArgument(Scripted):
+    """A provider as plug-ins once were: nothing says how far its requests got."""
+
+    async def ask(self, attempt: Attempt) -> Answer:  # type: ignore[override]
+        return await super().ask(attempt, Delivery())
+
+
+def test_a_provider_that_takes_the_attempt_alone_is_asked_and_its_timeouts_are_outages() -> None:
+    assert isinstance(outcome(OneArgument(HI)), Reply)
+    assert "no answer within 100 s" in failed(outcome(OneArgument(hang)))
+
+
+async def says(delivery: Delivery) -> Answer:
     return HI
 
 
@@ -237,7 +251,7 @@ def test_a_model_that_was_given_up_is_not_asked_and_what_was_not_asked_is_no_fai
 def test_retries_end_when_the_model_is_given_up_meanwhile() -> None:
     breaker = CircuitBreaker()
 
-    async def give_up() -> Answer:
+    async def give_up(delivery: Delivery) -> Answer:
         breaker.failed("401", for_good=True)
         raise Unavailable("500")
 

@@ -19,7 +19,7 @@ import pytest
 
 from steelyard import evalsets
 from steelyard.errors import InputError, ProviderError, Rejected
-from steelyard.protocols import OfferedModel, ProviderSettings
+from steelyard.protocols import Delivery, OfferedModel, ProviderSettings
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.provider import AgentProvider, connect, usage
 from steelyard.records import Answer, Attempt, Case, Cost, Verify
@@ -63,7 +63,7 @@ def attempt(workspace: Path | None, *, tier: str = "", number: int = 1, digest: 
 def ask(agent: AgentProvider, asked: Attempt, *, deadline: float = 60) -> Answer:
     async def within() -> Answer:
         async with asyncio.timeout(deadline):
-            return await agent.ask(asked)
+            return await agent.ask(asked, Delivery())
 
     return asyncio.run(within())
 
@@ -110,7 +110,7 @@ def test_every_attempt_has_a_copy_of_its_own(workspace: Path) -> None:
     agent = AgentProvider(["sh", "-c", "ls; pwd; touch new$STEELYARD_NUMBER"])
 
     async def both() -> list[Answer]:
-        return await asyncio.gather(*(agent.ask(attempt(workspace, number=number)) for number in (1, 2)))
+        return await asyncio.gather(*(agent.ask(attempt(workspace, number=number), Delivery()) for number in (1, 2)))
 
     first, second = asyncio.run(both())
     assert first.transcript != second.transcript
@@ -228,7 +228,7 @@ def test_an_agent_that_nobody_wants_any_more_is_ended_at_once(workspace: Path, t
     agent = AgentProvider([sys.executable, "-c", f"{DETACHED}\ntime.sleep(600)", str(pid)])
 
     async def give_up() -> None:
-        asking = asyncio.create_task(agent.ask(attempt(workspace)))
+        asking = asyncio.create_task(agent.ask(attempt(workspace), Delivery()))
         while not pid.exists() or not pid.read_text():  # noqa: ASYNC110  a file can be looked at, not watched
             await asyncio.sleep(0.01)
         asking.cancel()
@@ -244,9 +244,10 @@ def test_when_we_are_killed_the_agent_and_its_copy_go_too(workspace: Path, tempo
     code = (
         "import asyncio, sys\n"
         "from steelyard.providers.agent.provider import AgentProvider\n"
+        "from steelyard.protocols import Delivery\n"
         "from steelyard.records import Attempt, Case\n"
         "case = Case(id='a', prompt='p', workspace=sys.argv[1])\n"
-        "asyncio.run(AgentProvider(sys.argv[2:]).ask(Attempt(case=case, model='m')))\n"
+        "asyncio.run(AgentProvider(sys.argv[2:]).ask(Attempt(case=case, model='m'), Delivery()))\n"
     )
     agent = [sys.executable, "-c", f"{DETACHED}\ntime.sleep(600)", str(pid)]
     engine = subprocess.Popen(

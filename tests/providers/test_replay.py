@@ -14,7 +14,7 @@ import pytest
 import steelyard
 from steelyard import Case, Means, Message
 from steelyard.errors import InputError, RecordedFailure, Rejected
-from steelyard.protocols import Provider, ProviderSettings
+from steelyard.protocols import Delivery, Provider, ProviderSettings
 from steelyard.providers.replay import connect
 from steelyard.records import Answer, Attempt, Cost, Failure, Reply, Verdict, Verify
 from steelyard.store.journal import StoredRun
@@ -59,7 +59,7 @@ def texts(found: Mapping[str, Provider], model: str, case: Case = CASE) -> list[
 
     async def say() -> list[str]:
         numbers = range(1, (found[model].available(case.id) or 0) + 1)
-        return [(await found[model].ask(attempt(number, case))).text for number in numbers]
+        return [(await found[model].ask(attempt(number, case), Delivery())).text for number in numbers]
 
     try:
         return asyncio.run(say())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from steelyard.protocols import OfferedModel, Provider
+from steelyard.protocols import Delivery, OfferedModel, Provider
 from steelyard.records import Answer, Attempt, Case, Message
 
 KEY = "sk-very-secret-0123456789"
@@ -22,7 +22,7 @@ def answer(provider: Provider, asked: Attempt | None = None, *, deadline: float 
     async def ask() -> Answer:
         try:
             async with asyncio.timeout(deadline):
-                return await provider.ask(asked or attempt())
+                return await provider.ask(asked or attempt(), Delivery())
         finally:
             await provider.close()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from datetime import UTC, datetime
+from functools import cache
+from inspect import Parameter
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -21,11 +24,13 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
-from steelyard.protocols import delivering
+from steelyard.protocols import Delivery
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
 from steelyard.verifiers.function import verify_with_function
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
     from steelyard.protocols import Provider, Verifier
     from steelyard.providers.prices import Prices
@@ -98,10 +103,10 @@ async def _answer(
             if breaker.broken:
                 break
             heard = breaker.answers
-            with delivering() as delivery:
-                async with asyncio.timeout(persistence.deadline):
-                    with wrap_exceptions(ProviderError):
-                        answer = _round_tripped(await provider.ask(attempt))
+            delivery = Delivery()
+            async with asyncio.timeout(persistence.deadline):
+                with wrap_exceptions(ProviderError):
+                    answer = _round_tripped(await _asked(provider, attempt, delivery))
         except TimeoutError:
             error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
@@ -124,6 +129,21 @@ async def _answer(
     if error is not None:
         raise error
     return None
+
+
+def _asked(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
+    if _takes_delivery(type(provider)):
+        return provider.ask(attempt, delivery)
+    older: Any = provider  # a plug-in from before deliveries
+    return cast("Awaitable[Answer]", older.ask(attempt))
+
+
+@cache
+def _takes_delivery(kind: type[Provider]) -> bool:
+    """Whether a provider's `ask` takes a second argument, the delivery."""
+    kinds = [parameter.kind for parameter in inspect.signature(kind.ask).parameters.values()]
+    positional = [kind for kind in kinds if kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
+    return len(positional) > 2 or Parameter.VAR_POSITIONAL in kinds
 
 
 async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from steelyard.errors import InputError
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt
 
@@ -61,7 +61,7 @@ class AnthropicProvider:
         )
         self.endpoint = self._http.url
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         system = "\n\n".join(message.content for message in attempt.messages if message.role == "system")
         body = {
             "model": self._model,
@@ -72,7 +72,7 @@ class AnthropicProvider:
         }
         if system:
             body["system"] = system
-        exchange = await self._http.exchange("POST", "/v1/messages", body)
+        exchange = await self._http.exchange("POST", "/v1/messages", body, delivery)
         answer = self._http.decode(exchange, _AnthropicMessage)
         usage, finish = answer.usage, answer.stop_reason or "stop"
         cached = usage.cache_read_input_tokens or 0

@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 
 from steelyard.errors import InputError, Rejected
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings, accepted
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Cost
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
@@ -48,7 +48,7 @@ class CommandProvider:
                 f"command:{line}: no such program; give a name on PATH or a path, such as command:./ask.sh"
             )
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         started = time.monotonic()
         # files instead of pipes: nothing to drain, and a child left behind cannot keep us waiting at one
         with (
@@ -66,7 +66,7 @@ class CommandProvider:
                 start_new_session=True,
                 env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
             )
-            accepted()
+            delivery.accepted = True
             try:
                 await self._ended(process, output)
             finally:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import Rejected, Unavailable
-from steelyard.protocols import Provider, ProviderSettings
+from steelyard.protocols import Delivery, Provider, ProviderSettings
 from steelyard.providers.openai import OPENAI_FINISH_REASONS, OpenAIProvider, OpenAIUsage, answer_with_usage
 from steelyard.records import Answer, Attempt, Verify
 from steelyard.text import verbatim_reply
@@ -41,7 +41,7 @@ class _TextCompletion(msgspec.Struct):
 class OpenAICompletionsProvider(OpenAIProvider):
     """One model behind a completions endpoint."""
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         case = attempt.case
         if not case.verify.stub:
             raise Rejected(f'case "{case.id}" has no stub, and a base model only continues code; ask a chat model')
@@ -53,7 +53,7 @@ class OpenAICompletionsProvider(OpenAIProvider):
             **({"stop": stops[:MAX_STOP_SEQUENCES]} if stops else {}),
             **attempt.parameters,
         }
-        exchange = await self._http.exchange("POST", "/completions", body)
+        exchange = await self._http.exchange("POST", "/completions", body, delivery)
         completion = self._http.decode(exchange, _TextCompletion)
         if not completion.choices:
             said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""

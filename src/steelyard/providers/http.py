@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, Unavailable
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt
 
@@ -35,7 +35,7 @@ class HttpProvider:
         self._http = HttpEndpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
         self.endpoint = self._http.url
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         said = [message.content for message in attempt.messages if message.role != "system"]
         blanks = {
             **attempt.parameters,
@@ -44,7 +44,7 @@ class HttpProvider:
             "messages": attempt.messages,
             "model": self._model,
         }
-        exchange = await self._http.exchange("POST", "", filled_template(self._body, blanks))
+        exchange = await self._http.exchange("POST", "", filled_template(self._body, blanks), delivery)
         found: Any = self._http.decode(exchange, object)
         for step in self._path:
             try:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from steelyard.errors import InputError, Unavailable
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
 from steelyard.records import Answer, Attempt, Cost
 
@@ -74,12 +74,12 @@ class OpenAIProvider:
             "max_completion_tokens" if urlsplit(self.endpoint).hostname == "api.openai.com" else "max_tokens"
         )
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         parameters = dict(attempt.parameters)
         if "max_tokens" in parameters:
             parameters[self._longest] = parameters.pop("max_tokens")
         exchange = await self._http.exchange(
-            "POST", "/chat/completions", {"model": self._model, "messages": attempt.messages, **parameters}
+            "POST", "/chat/completions", {"model": self._model, "messages": attempt.messages, **parameters}, delivery
         )
         completion = self._http.decode(exchange, _ChatCompletion)
         if not completion.choices:

@@ -8,7 +8,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.plugins import UserFunction, load_function
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings, accepted
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt
 
 
@@ -21,10 +21,10 @@ class PythonProvider:
         self.endpoint = f"python:{path}"
         self._model = model
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
         prompt = "\n\n".join(message.content for message in attempt.messages)
         started = time.monotonic()
-        accepted()
+        delivery.accepted = True
         said = await self._model.call(prompt, attempt)
         if isinstance(said, Answer):
             return said

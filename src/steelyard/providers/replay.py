@@ -14,7 +14,7 @@ from typing import IO, Any
 import msgspec
 
 from steelyard.errors import InputError, Problem, RecordedFailure, Rejected
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Case, Reply
 from steelyard.text import JSON_ESCAPE_PATTERN, json_error_location, verbatim_reply
 
@@ -136,7 +136,7 @@ class ReplayProvider:
     def add(self, case: str, path: Path, start: int, length: int) -> None:
         self._places.setdefault(case, []).append((path, start, length))
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  nobody is kept waiting
         line = self._line(*self._places[attempt.case.id][attempt.number - 1])
         recorded = _decoded(line)
         if recorded.kind == "reply":

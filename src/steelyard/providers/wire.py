@@ -16,7 +16,7 @@ import httpx2
 import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
-from steelyard.protocols import RateLimitHeadroom, accepted
+from steelyard.protocols import Delivery, RateLimitHeadroom
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -62,8 +62,11 @@ class HttpEndpoint:
         self._client: httpx2.AsyncClient | None = None
         self.headroom: RateLimitHeadroom | None = None
 
-    async def exchange(self, method: str, path: str, body: Any = None) -> HttpExchange:
+    async def exchange(
+        self, method: str, path: str, body: Any = None, delivery: Delivery | None = None
+    ) -> HttpExchange:
         """Send one request; raises Unavailable or Rejected unless a 2xx response arrived whole."""
+        delivery = delivery or Delivery()
         if self._client is None:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
@@ -74,14 +77,14 @@ class HttpEndpoint:
         content, headers = None, self._headers
         if body is not None:
             encoded = msgspec.json.encode(body)
-            content = _request_body(encoded)
+            content = _request_body(encoded, delivery)
             headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
         started = time.monotonic()
         received = bytearray()
         try:
             async with self._client.stream(method, self.url + path, content=content, headers=headers) as response:
                 if not response.is_success:
-                    accepted(False)
+                    delivery.accepted = False
                 async for chunk in response.aiter_bytes():
                     received += chunk
                     if len(received) > MAX_RESPONSE_BYTES:
@@ -131,10 +134,10 @@ class HttpEndpoint:
             await self._client.aclose()
 
 
-async def _request_body(content: bytes) -> AsyncIterator[bytes]:
-    """The body of a request; whoever asks for more of it has sent it whole, to a server that holds the line."""
+async def _request_body(content: bytes, delivery: Delivery) -> AsyncIterator[bytes]:
+    """The body of a request; it is accepted when the client asks for more, because all of it is sent by then."""
     yield content
-    accepted()
+    delivery.accepted = True
 
 
 @cache

@@ -18,7 +18,7 @@ from steelyard import evalsets
 from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
 from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
-from steelyard.protocols import ProcessResult, Workspace
+from steelyard.protocols import Delivery, ProcessResult, Workspace
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.records import Answer, Attempt, Case, Diagnostic, Expectations, Finding, Verify
@@ -206,7 +206,7 @@ def test_before_and_after_are_compared_by_exit_codes_as_well(project: Path) -> N
 def test_from_a_task_to_its_verdict(work: str, right: bool, reason: str, project: Path) -> None:
     of = case(project, files={"run.sh": PROJECT["run.sh"], "tests/mul0.sh": ". ./sums.sh; [ $(mul 0 3) = 0 ]\n"})
     before = workspaces.workspace_files(str(project))
-    answer = RUNNER.run(AgentProvider(["sh", "-c", work], time_limit=2).ask(Attempt(case=of, model="m")))
+    answer = RUNNER.run(AgentProvider(["sh", "-c", work], time_limit=2).ask(Attempt(case=of, model="m"), Delivery()))
     finding = RUNNER.run(CommandVerifier(sandbox()).verify(of, answer))
     assert (is_correct(of, finding), reason in finding.reason) == (right, True), finding
     assert workspaces.workspace_files(str(project)) == before

@@ -27,7 +27,7 @@ import msgspec
 
 import steelyard
 from steelyard.errors import InputError, ProviderError, Rejected
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.keeper import remove_folder
 from steelyard.records import Answer, Attempt, Cost, is_secret
@@ -102,7 +102,7 @@ class AgentProvider:
             found[place] = os.path.abspath(folder / found[place])  # noqa: PTH100
         return found
 
-    async def ask(self, attempt: Attempt) -> Answer:
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  an agent has its own time limit
         case = attempt.case
         home = Path(tempfile.gettempdir(), f"steelyard-agent-{secrets.token_hex(8)}")
         inherited = {name: value for name, value in os.environ.items() if name not in GIT_REPOSITORY_VARIABLES}
