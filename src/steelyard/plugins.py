@@ -132,6 +132,11 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
         ) from error
 
 
+def settings_type(kind: PluginKind, name: str) -> Any:
+    """The msgspec struct that checks the settings of somebody else's part; None where it has no settings of its own."""
+    return getattr(load_plugin(kind, name), "settings", None) if name in foreign_plugins(kind) else None
+
+
 def plugin_for_suffix(kind: PluginKind, suffix: str) -> str:
     """The name of the part that reads or writes files with this suffix; empty when there is none.
 

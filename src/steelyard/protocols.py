@@ -7,7 +7,19 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
-from steelyard.records import Answer, Attempt, Case, Failure, Finding, Record, Reply, Verdict
+from steelyard.records import (
+    Answer,
+    AnyStruct,
+    Attempt,
+    Case,
+    Failure,
+    Finding,
+    Record,
+    Reply,
+    StructType,
+    Verdict,
+    settings_as,
+)
 
 
 class ProviderSettings(Record, frozen=True, kw_only=True):
@@ -27,6 +39,12 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     """For `agent`: what its program finds in its environment, besides ours."""
     time_limit_secs: float = 540
     """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked anew."""
+    settings: dict[str, Any] = {}
+    """The other keys of the table, which the provider's own struct knows."""
+
+    def settings_as(self, kind: StructType[AnyStruct]) -> AnyStruct:
+        """The settings as a provider's own struct."""
+        return settings_as(kind, self, self.settings)
 
 
 class OfferedModel(NamedTuple):
@@ -85,7 +103,10 @@ class Provider(Protocol):
 
 
 class ProviderFactory(Protocol):
-    """The entry point of a provider: the models a name stands for, and whom to ask for each."""
+    """The entry point of a provider: the models a name stands for, and whom to ask for each.
+
+    With an attribute `settings`, a msgspec struct, it owns further keys of its `[providers.NAME]` table.
+    """
 
     def __call__(self, model: str, settings: ProviderSettings) -> Mapping[str, Provider]: ...
 
@@ -229,7 +250,11 @@ class HasEnvironment(Protocol):
 
 
 class VerifierFactory(Protocol):
-    """The entry point of a verifier."""
+    """The entry point of a verifier.
+
+    With an attribute `settings`, a msgspec struct, it owns further keys of `[cases.verify]`: they are checked when the
+    eval set is read, stored with the case and part of the digest of its tests; `case.verify.settings_as` returns them.
+    """
 
     def __call__(self, sandbox: Sandbox) -> Verifier: ...
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
+StructType = type[AnyStruct]
 
 SECRET_NAME_PATTERN = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 MIN_SECRET_CHARACTERS = 8
@@ -22,6 +26,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def digest(*parts: Any) -> str:
     """A short content hash: equal for equal content, on any machine."""
     return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).hexdigest()
+
+
+def settings_as(kind: type[AnyStruct], known: Record, settings: Mapping[str, Any]) -> AnyStruct:
+    """Settings as the record of the part that owns them: its own keys, and those of ours that it has as well."""
+    given = {**msgspec.to_builtins(known), **settings}
+    return msgspec.convert({key: value for key, value in given.items() if key in kind.__struct_fields__}, kind)
 
 
 class Message(Record, frozen=True, kw_only=True):
@@ -83,7 +93,10 @@ class Target(Record, frozen=True, kw_only=True):
 
 
 class Verify(Record, frozen=True, kw_only=True):
-    """How an answer is verified; what is left out follows from the case."""
+    """How an answer is verified; what is left out follows from the case.
+
+    The keys of a new verifier need no field here: the verifier names a struct of its own, which checks them.
+    """
 
     kind: str = ""
     """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""
@@ -127,6 +140,12 @@ class Verify(Record, frozen=True, kw_only=True):
     """A digest of the workspace's files, filled in by the loader, so that a changed workspace is a changed test."""
     expect: dict[str, Any] = {}
     """For `response`: the check that a right answer meets, such as `{type = "json", schema = {...}}`."""
+    settings: dict[str, Any] = {}
+    """The other keys, which the verifier's own struct knows; the loader puts them here."""
+
+    def settings_as(self, kind: type[AnyStruct]) -> AnyStruct:
+        """What a verifier is to do, as its own struct."""
+        return settings_as(kind, self, self.settings)
 
 
 class Case(Record, frozen=True, kw_only=True, dict=True):

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.plugins import foreign_plugins, is_plugin, plugin_names
+from steelyard.plugins import foreign_plugins, is_plugin, plugin_names, settings_type
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Price, Record
 
+PROVIDER_KEYS = tuple(key for key in ProviderSettings.__struct_fields__ if key != "settings")
 DEFAULT_SETTINGS_PATH = Path("steelyard.toml")
 
 
@@ -111,7 +112,11 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise InputError(f"{where}: providers.{name} must be a table, [providers.{name}]")
-        for key in [key for key in section if key not in ProviderSettings.__struct_fields__]:
+        section.setdefault("type", name)
+        own_settings = settings_type("providers", str(section["type"]))
+        own_keys = () if own_settings is None else own_settings.__struct_fields__
+        own = {key: section.pop(key) for key in list(section) if key in own_keys and key not in PROVIDER_KEYS}
+        for key in [key for key in section if key not in PROVIDER_KEYS]:
             if key in known:
                 # a default_* key below a [providers.X] header is that table's to TOML, but not to its author
                 problems.append(
@@ -120,15 +125,18 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
                 table.setdefault(key, section.pop(key))
             else:
                 section.pop(key)
-                way_out = did_you_mean(key, ProviderSettings.__struct_fields__)
+                way_out = did_you_mean(key, [*PROVIDER_KEYS, *own_keys])
                 problems.append(Problem(where, 0, f'unknown key "{key}" in [providers.{name}] ({way_out})', False))
-        section.setdefault("type", name)
         if not is_plugin("providers", str(section["type"])):
             way_out = did_you_mean(str(section["type"]), plugin_names("providers"))
             raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
+        place = f"{where}: providers.{name}"
+        own = _expanded(own, where, environment)
         providers[name] = _converted(
-            _expanded(section, where, environment), ProviderSettings, f"{where}: providers.{name}"
+            {**_expanded(section, where, environment), "settings": own}, ProviderSettings, place
         )
+        if own_settings is not None:
+            _converted({**own, **{key: section[key] for key in own_keys if key in section}}, own_settings, place)
     suites = table.get("suites", {})
     if not isinstance(suites, dict):
         raise InputError(f"{where}: suites must be a table, [suites]")

@@ -19,7 +19,13 @@ from steelyard import plugins
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml
 from steelyard.evalsets.companions import CompanionFiles, system_error_reason
-from steelyard.evalsets.schema import Draft, ProblemCollector, TooManyProblemsError, record_from_draft
+from steelyard.evalsets.schema import (
+    Draft,
+    ProblemCollector,
+    TooManyProblemsError,
+    record_from_draft,
+    with_verifier_settings,
+)
 from steelyard.evalsets.shipped import suites
 from steelyard.evalsets.template import rendered_prompt
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Rule, digest
@@ -245,7 +251,7 @@ def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, prob
     before = len(problems.errors)
     line = draft.line(("id",))
     try:
-        case = record_from_draft(Case, draft, problems)
+        case = record_from_draft(Case, with_verifier_settings(draft, problems), problems)
         name = draft.table.get("id")
         if isinstance(name, str):
             if not name or len(name) > 200 or not name.isprintable():

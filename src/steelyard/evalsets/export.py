@@ -64,4 +64,5 @@ def _verification_fields(case: Case) -> dict[str, Any]:
         # a digest of what was read, made anew by whoever reads it again
         verify = replace(verify, source="")
     # said even where they are empty: a reader of the dialect would otherwise guess them from the rest
-    return {**target, "verify": {"kind": verify.kind, "style": verify.style, **msgspec.to_builtins(verify)}}
+    said = msgspec.to_builtins(replace(verify, settings={})) | verify.settings
+    return {**target, "verify": {"kind": verify.kind, "style": verify.style, **said}}

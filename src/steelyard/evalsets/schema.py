@@ -16,7 +16,8 @@ import msgspec
 
 from steelyard import records
 from steelyard.errors import Problem, did_you_mean
-from steelyard.records import Case, Record, Rule
+from steelyard.plugins import settings_type
+from steelyard.records import Case, Record, Rule, Verify
 from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ DEFAULT_CASE_LANGUAGE = "rust"
 """The language of sets that name none: the format comes from people who test Rust."""
 
 KeyPath = tuple[str | int, ...]
-AnyRecord = TypeVar("AnyRecord", bound=Record)
+AnyRecord = TypeVar("AnyRecord", bound=msgspec.Struct)
 
 
 class Header(Record, frozen=True, kw_only=True):
@@ -142,7 +143,7 @@ def _record(
 
 
 @cache
-def _fields(kind: type[Record]) -> dict[str, msgspec.structs.FieldInfo]:
+def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     return {info.name: info for info in msgspec.structs.fields(kind)}
 
 
@@ -158,6 +159,28 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
     except msgspec.ValidationError as error:
         key = draft.spelled.get(dotted_key_path(keys), dotted_key_path(keys))
         problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_plain_validation_message(str(error))}")
+
+
+def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
+    """The draft with the keys of `verify` that belong to a plug-in's own settings put there, checked by its struct."""
+    verify = draft.table.get("verify")
+    if not isinstance(verify, dict):
+        return draft
+    ours = {key: value for key, value in verify.items() if key in _fields(Verify) and key != "settings"}
+    further = {key: value for key, value in verify.items() if key not in ours}
+    kind = verify.get("kind") or draft.table.get("language")
+    shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
+    if shape is None:
+        for key in further:
+            keys = "verify", key
+            problems.unknown(draft.path, draft.line(keys), dotted_key_path(keys), _fields(Verify).keys() - {"settings"})
+        return draft._replace(table={**draft.table, "verify": ours})
+    fields = shape.__struct_fields__
+    _record(
+        shape, {**{key: value for key, value in ours.items() if key in fields}, **further}, ("verify",), draft, problems
+    )
+    settings = {key: value for key, value in further.items() if key in fields}
+    return draft._replace(table={**draft.table, "verify": {**ours, **({"settings": settings} if settings else {})}})
 
 
 def dotted_key_path(keys: KeyPath) -> str:
@@ -200,6 +223,7 @@ def schema() -> dict[str, Any]:
     for name, definition in result["$defs"].items():
         for key, what in told.get(name, {}).items():
             definition["properties"][key]["description"] = what
+    del result["$defs"]["Verify"]["properties"]["settings"]  # filled by the loader, not written by people
     # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have
     result["$defs"]["Case"]["required"] = ["id", "name", "prompt"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
