@@ -47,7 +47,7 @@ for kind, names in plugins.BUILT_IN_PLUGINS.items():
 for kind, suffixes in plugins.BUILT_IN_SUFFIXES.items():
     for suffix, name in suffixes.items():
         assert plugins.plugin_for_suffix(kind, suffix) == name
-reports.report_format("sarif"), reports.report_format_of("a.html")
+assert reports.report_format_of("a.html") == plugins.plugin_name("reports", "html")
 settings.resolve_provider("replay:x", settings.Settings(), {})
 """
 

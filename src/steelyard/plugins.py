@@ -109,6 +109,13 @@ def plugin_names(kind: PluginKind) -> frozenset[str]:
     return frozenset({*BUILT_IN_PLUGINS[kind], *foreign_plugins(kind)})
 
 
+def plugin_name(kind: PluginKind, name: str) -> str:
+    """The name, if a part has it; raises InputError with the known names otherwise."""
+    if is_plugin(kind, name):
+        return name
+    raise InputError(f'unknown {_SINGULAR[kind]} "{name}" ({did_you_mean(name, plugin_names(kind))})')
+
+
 def is_plugin(kind: PluginKind, name: str) -> bool:
     """Whether a part of this name exists."""
     return name in BUILT_IN_PLUGINS[kind] or name in foreign_plugins(kind)
@@ -120,9 +127,7 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
     if target := BUILT_IN_PLUGINS[kind].get(name):
         module, _, attribute = target.partition(":")
         return getattr(importlib.import_module(module), attribute)
-    if name not in foreign_plugins(kind):
-        raise InputError(f'unknown {_SINGULAR[kind]} "{name}" ({did_you_mean(name, plugin_names(kind))})')
-    point = foreign_plugins(kind)[name]
+    point = foreign_plugins(kind)[plugin_name(kind, name)]
     try:
         return point.load()
     except Exception as error:

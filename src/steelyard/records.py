@@ -93,10 +93,9 @@ class Target(Record, frozen=True, kw_only=True):
 
 
 class Verify(Record, frozen=True, kw_only=True):
-    """How an answer is verified; what is left out follows from the case.
+    """How an answer is verified; what is left out follows from the case."""
 
-    The keys of a new verifier need no field here: the verifier names a struct of its own, which checks them.
-    """
+    # the keys of a new verifier need no field here: it names a struct of its own, which checks them
 
     kind: str = ""
     """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""

@@ -136,7 +136,10 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
             {**_expanded(section, where, environment), "settings": own}, ProviderSettings, place
         )
         if own_settings is not None:
-            _converted({**own, **{key: section[key] for key in own_keys if key in section}}, own_settings, place)
+            try:
+                _converted({**own, **{key: section[key] for key in own_keys if key in section}}, own_settings, place)
+            except InputError as error:
+                raise InputError([*problems, *error.problems]) from None
     suites = table.get("suites", {})
     if not isinstance(suites, dict):
         raise InputError(f"{where}: suites must be a table, [suites]")

@@ -931,21 +931,17 @@ def _write_reports(
     from steelyard import reports
     from steelyard.analysis import summary
     from steelyard.engine.results.html_page import html_page
-    from steelyard.errors import InputError, did_you_mean
+    from steelyard.errors import InputError
     from steelyard.store.journal import StoredRun
 
-    for path in map(Path, paths):
-        if path.suffix not in reports.REPORT_FORMAT_BY_SUFFIX:
-            raise InputError(
-                f'{path}: no report format for "{path.suffix}" ({did_you_mean(path.suffix, reports.REPORT_FORMAT_BY_SUFFIX)})'
-            )
+    formats = {path: reports.report_format_of(path) for path in map(Path, paths)}
     stored = StoredRun(folder)
-    for path in map(Path, paths):
-        if path.suffix == ".html":
+    for path, name in formats.items():
+        if name == "html":
             text = html_page(stored, **by, held=held)
         else:
             results = results or summary.run_results(stored.info, stored.cases, stored.facts(), **by)
-            text = reports.render(reports.REPORT_FORMAT_BY_SUFFIX[path.suffix], results)
+            text = reports.render(name, results)
         try:
             path.write_text(text, "utf-8")
         except OSError as error:

@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from steelyard.plugins import PluginKind
 
 CommandFunction = Callable[[argparse.Namespace], int]
 
@@ -515,10 +518,13 @@ def _counting_options(sub: argparse.ArgumentParser) -> None:
 
 
 def _backend_options(group: Any, what: str) -> None:
+    here: dict[str, Any] = (
+        {"choices": ["local", "ray"]} if what == "count" else {"type": _pool_name, "metavar": "{local,ray,...}"}
+    )
     group.add_argument(
         "--backend",
         default="local",
-        choices=["local", "ray"],
+        **here,
         help=f"{what} on this machine, or on the nodes of a Ray cluster (default: local)",
     )
     group.add_argument(
@@ -605,6 +611,24 @@ def _view_options(sub: Any) -> None:
     )
 
 
+def _report_format(name: str) -> str:
+    return name if name == "text" else _plugin_name("reports", name)
+
+
+def _pool_name(name: str) -> str:
+    return _plugin_name("pools", name)
+
+
+def _plugin_name(kind: PluginKind, name: str) -> str:
+    from steelyard.errors import InputError
+    from steelyard.plugins import plugin_name
+
+    try:
+        return plugin_name(kind, name)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _result_options(sub: argparse.ArgumentParser) -> None:
     result = sub.add_argument_group("what is shown")
     result.add_argument(
@@ -616,8 +640,9 @@ def _result_options(sub: argparse.ArgumentParser) -> None:
     result.add_argument(
         "--format",
         default="text",
-        choices=["text", "json", "markdown", "csv", "human-eval", "results"],
-        help="what is printed (default: text)",
+        type=_report_format,
+        metavar="{text,json,markdown,csv,...}",
+        help="what is printed: text, or any report format, a plug-in's included (default: text)",
     )
     _view_options(result)
     _report_option(result)

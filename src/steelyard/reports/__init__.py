@@ -21,14 +21,6 @@ REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = plugins.BUILT_IN_SUFFIXES["reports"
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
 
 
-def report_format(name: str) -> str:
-    """The name of a report format, if there is such a format; raises InputError otherwise."""
-    if not plugins.is_plugin("reports", name):
-        known = {"text", *plugins.plugin_names("reports")}
-        raise InputError(f'unknown report format "{name}" ({did_you_mean(name, known)})')
-    return name
-
-
 def report_format_of(path: str | PurePath) -> str:
     """The format that a file's suffix asks for; raises InputError when no report has that suffix."""
     suffix = PurePath(path).suffix

@@ -38,6 +38,18 @@ class ToolStatus(Record, frozen=True, kw_only=True):
     """How to get it; empty when it is there."""
 
 
+class RegisteredPlugin(Record, frozen=True, kw_only=True):
+    """A part that another distribution registers."""
+
+    kind: str
+    """The seam, such as `verifiers`."""
+    name: str
+    distribution: str
+    """Its name and version."""
+    problem: str = ""
+    """Why it cannot be loaded; empty when it can."""
+
+
 class MachineHealth(Record, frozen=True, kw_only=True):
     """All that `steelyard doctor` finds out."""
 
@@ -51,3 +63,5 @@ class MachineHealth(Record, frozen=True, kw_only=True):
     tools: tuple[ToolStatus, ...]
     advice: tuple[str, ...]
     """What is worth knowing or doing about this machine."""
+    plugins: tuple[RegisteredPlugin, ...] = ()
+    """Other people's parts, by kind and name."""

@@ -397,6 +397,9 @@ def health_text(health: MachineHealth, *, width: int, color: bool) -> str:
     _put_grid(
         page, [(tool.name, tool.version or _missing_tool_status(tool), _tool_purpose(tool)) for tool in health.tools]
     )
+    if health.plugins:
+        page.head("Plug-ins")
+        _put_grid(page, [(part.kind, part.name, part.distribution, line(part.problem)) for part in health.plugins])
     if health.advice:
         page.head("Worth knowing")
     for advice in health.advice:

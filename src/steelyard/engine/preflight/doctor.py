@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.gateway import LOCAL
 from steelyard.errors import InputError
+from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
-from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
+from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -98,7 +99,21 @@ def examine_machine(path: str | None = None) -> MachineHealth:
         limits=tuple(_limits(levels[used] if used else None)),
         tools=(_python(), *(find_tool(one, path) for one in wanted), ray_tool()),
         advice=tuple(_advice(used)),
+        plugins=tuple(registered_plugins()),
     )
+
+
+def registered_plugins() -> Iterator[RegisteredPlugin]:
+    """What other distributions register, and whether it can be loaded."""
+    for kind in BUILT_IN_PLUGINS:
+        for name, point in foreign_plugins(kind).items():
+            problem = ""
+            try:
+                load_plugin(kind, name)
+            except InputError as error:
+                problem = str(error)
+            source = f"{point.dist.name} {point.dist.version}" if point.dist else ""
+            yield RegisteredPlugin(kind=kind, name=name, distribution=source, problem=problem)
 
 
 def find_tool(wanted: ToolRequirement, path: str | None = None) -> ToolStatus:

@@ -1,0 +1,171 @@
+"""The distribution that docs/extending.md shows is built, installed and used, part by part."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text("utf-8")
+FILES = dict(re.findall(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+COMMANDS: list[str] = re.findall(r"^steelyard (.*)$", PAGE, re.MULTILINE)
+MAX_LINES_PER_PART = 30
+
+
+def can_build_wheels() -> bool:
+    """Whether pip can build without fetching anything: setuptools does so by itself since 70.1."""
+    try:
+        importlib.metadata.version("wheel")
+    except importlib.metadata.PackageNotFoundError:
+        return tuple(map(int, importlib.metadata.version("setuptools").split(".")[:2])) >= (70, 1)
+    return True
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages that holds the page's distribution."""
+    source, target = tmp_path_factory.mktemp("haiku-parts"), tmp_path_factory.mktemp("site-packages")
+    (source / "haiku_parts").mkdir()
+    (source / "haiku_parts" / "__init__.py").touch()
+    for name, content in FILES.items():
+        if name == "pyproject.toml" or name.startswith("haiku_parts/"):
+            (source / name).write_text(content, "utf-8")
+    if can_build_wheels():
+        options = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--target", target]
+        command = ["-m", "pip", "install", "-q", *map(str, options), "."]
+    else:
+        # an older setuptools without the package wheel installs by itself
+        layout = [f"--install-{what}={target}" for what in ("purelib", "platlib", "scripts", "data")]
+        run = "import setuptools; setuptools.setup()"
+        command = ["-c", run, "-q", "install", "--single-version-externally-managed", "--record=files.txt", *layout]
+    built = subprocess.run([sys.executable, *command], cwd=source, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return target
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    for name in ("steelyard.toml", "haiku.toml"):
+        (tmp_path / name).write_text(FILES[name], "utf-8")
+    (tmp_path / "critics.marks").write_text(
+        "basho pond +\nbasho pond -\nbasho moon +\nissa pond +\nissa moon +\n", "utf-8"
+    )
+    (tmp_path / "more.topics").write_text("moon: Write a haiku about the moon.\nsnow: And one about snow.\n", "utf-8")
+    return tmp_path
+
+
+def steelyard(place: Path, installed: Path, line: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "PYTEST_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "steelyard.cli", *line.split()],
+        cwd=place,
+        env={**environment, "PYTHONPATH": str(installed), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def command(begin: str) -> str:
+    (line,) = [line for line in COMMANDS if line.startswith(begin)]
+    return line
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("haiku_parts/")])
+def test_a_part_takes_at_most_thirty_lines(name: str) -> None:
+    assert len(FILES[name].splitlines()) <= MAX_LINES_PER_PART
+
+
+def test_a_provider_a_verifier_with_settings_a_pool_and_a_report_make_a_run(place: Path, installed: Path) -> None:
+    ran = steelyard(place, installed, command("run"))
+    assert ran.returncode == 0, ran.stderr
+    assert "unknown key" not in ran.stderr
+    assert "verified eagerly" in ran.stderr
+    table = "\\begin{tabular}{lr}\npoet/basho & 1/2 \\\\\n\\end{tabular}\n"
+    assert ran.stdout == table == (place / "run.tex").read_text("utf-8")
+    (stored,) = place.glob("steelyard-runs/*/cases.jsonl")
+    case = json.loads(stored.read_text("utf-8"))
+    assert case["verify"] == {"kind": "haiku", "settings": {"syllables": [5, 7, 5]}}
+    assert "syllables, not (5, 7, 5)" in (place / "run.json").read_text("utf-8")
+
+
+def test_a_changed_setting_makes_new_verdicts_of_the_stored_replies(place: Path, installed: Path) -> None:
+    assert steelyard(place, installed, "run haiku.toml -m poet/basho -n 2").returncode == 0
+    (place / "haiku.toml").write_text(FILES["haiku.toml"].replace("[5, 7, 5]", "[2]"), "utf-8")
+    again = steelyard(place, installed, "verify latest --eval-set haiku.toml --format tex")
+    assert "poet/basho & 1/2" in again.stdout, again.stderr
+    facts = [path.read_text("utf-8") for path in place.glob("steelyard-runs/*/attempts*.jsonl")]
+    tests = {json.loads(line)["tests"] for line in "".join(facts).splitlines() if '"kind":"verdict"' in line}
+    assert len(tests) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "problem"),
+    [
+        (
+            "syllables = [5, 7, 5]",
+            'syllables = "5-7-5"',
+            'haiku.toml:11: case "pond": verify.syllables: expected a list',
+        ),
+        ("syllables =", "sylables =", 'haiku.toml:11: unknown key "verify.sylables" (known: syllables; did you mean'),
+    ],
+)
+def test_settings_that_the_verifier_does_not_know_are_named_with_their_line(
+    place: Path, installed: Path, said: str, instead: str, problem: str
+) -> None:
+    (place / "haiku.toml").write_text(FILES["haiku.toml"].replace(said, instead), "utf-8")
+    said_of_it = steelyard(place, installed, "validate haiku.toml")
+    assert problem in said_of_it.stdout + said_of_it.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "problem"),
+    [
+        ("verses = [", "verses = 7 # [", "steelyard.toml: providers.poet: Expected `array`, got `int` - at `$.verses`"),
+        ("verses = [", "verse = [", 'unknown key "verse" in [providers.poet]'),
+    ],
+)
+def test_settings_that_the_provider_does_not_know_are_named(
+    place: Path, installed: Path, said: str, instead: str, problem: str
+) -> None:
+    (place / "steelyard.toml").write_text(FILES["steelyard.toml"].replace(said, instead), "utf-8")
+    ran = steelyard(place, installed, command("run"))
+    assert ran.returncode == 2
+    assert problem in ran.stderr
+
+
+def test_a_reader_of_outcomes_counts_what_its_files_hold(place: Path, installed: Path) -> None:
+    ran = steelyard(place, installed, command("passk"))
+    assert ran.returncode == 0, ran.stderr
+    models = {model["model"]: model["pass_at"]["1"]["value"] for model in json.loads(ran.stdout)["models"]}
+    assert models == {"basho": 0.75, "issa": 1.0}
+
+
+def test_an_eval_set_format_is_read_by_its_suffix(place: Path, installed: Path) -> None:
+    ran = steelyard(place, installed, command("validate"))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("2 cases in 1 file")
+
+
+def test_the_doctor_lists_what_is_registered(place: Path, installed: Path) -> None:
+    said = steelyard(place, installed, command("doctor")).stdout
+    for part in ("poet", "haiku", "tex", "marks", "eager", "topics"):
+        assert re.search(rf"\b{part}\b.*haiku-parts 1\.0", said), said
+
+
+def test_a_part_that_cannot_be_loaded_is_named_with_its_distribution(tmp_path: Path) -> None:
+    folder = tmp_path / "broken" / "broken-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n", "utf-8")
+    (folder / "entry_points.txt").write_text("[steelyard.reports]\ntex = no_such_module:tex\n", "utf-8")
+    ran = steelyard(
+        tmp_path, folder.parent, f"report {Path(__file__).parent}/data/run-0.1.0/runs/experiment -o run.tex"
+    )
+    assert ran.returncode == 2
+    assert 'report format "tex" of broken cannot be loaded: ModuleNotFoundError' in ran.stderr
