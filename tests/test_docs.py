@@ -224,6 +224,61 @@ def test_modules_that_a_page_names_are_there(page: Path) -> None:
     assert [file for file in named if not (ROOT / file).exists()] == []
 
 
+def test_the_core_road_is_short_and_its_files_are_there() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## The core road")[1].split("\n## ")[0]
+    files = [ROOT / "src" / "steelyard" / file for file in re.findall(r"`([\w/]+\.py)`", section)]
+    assert len(files) > 20
+    assert len(set(files)) == len(files)
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 9_000
+
+
+def test_ten_files_are_read_first() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## Read these ten files first")[1].split("\n## ")[0]
+    assert len(re.findall(r"^\d+\. `src/steelyard/[\w/]+\.py`", section, re.MULTILINE)) == 10
+
+
+def test_files_of_the_walk_are_there() -> None:
+    named = re.findall(r"`([a-z_/]+\.py)`", (ROOT / "ARCHITECTURE.md").read_text("utf-8"))
+    homes = [ROOT / "src" / "steelyard", ROOT]
+    assert [file for file in named if not any((home / file).exists() for home in homes)] == []
+
+
+def test_every_room_has_a_promise_and_questions_for_a_reviewer() -> None:
+    promises = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## What each room promises")[1]
+    questions = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## What a reviewer checks")[1]
+    rooms = [path.name for path in (ROOT / "src" / "steelyard").iterdir() if (path / "__init__.py").exists()]
+    assert [room for room in rooms if f"`{room}/`" not in promises] == []
+    assert [room for room in rooms if f"`{room}`" not in questions] == []
+
+
+def test_the_glossary_has_at_most_forty_words_with_one_sentence_each() -> None:
+    page = (ROOT / "docs" / "design" / "glossary.md").read_text("utf-8")
+    entries = re.findall(r"^- \*\*(.+?)\*\*: (.+)$", page, re.MULTILINE)
+    assert 20 < len(entries) <= 40
+    assert len({word for word, _ in entries}) == len(entries)
+    assert [word for word, meaning in entries if not re.fullmatch(r"[^.]+\.", meaning)] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PROSE if page.name != "repairs.md"], ids=name)
+def test_pages_use_plain_words(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    odd = r"\b(is none|to be had|would else|make away with|whoever|so many|besides|anew|sitting)\b"
+    assert re.findall(odd, prose, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"^(make [\w-]+) ", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+)
+def test_commands_for_contributors_exist(command: str) -> None:
+    assert re.search(rf"^{command.removeprefix('make ')}:", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+
+def test_tests_of_make_check_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    (core,) = re.findall(r"^CORE_TESTS := (.*)$", makefile, re.MULTILINE)
+    assert [file for file in core.split() if not (ROOT / file).exists()] == []
+
+
 def test_the_pins_name_no_host() -> None:
     pins = (ROOT / "requirements.txt").read_text("utf-8")
     assert "://" not in pins

@@ -1,4 +1,8 @@
-"""Find out how good the things are that language models write, and whether a difference is real."""
+"""Measure how good the output of language models is, and whether a difference between two of them is real.
+
+In: cases, models and options, as Python values or as paths. Out: runs, summaries and gate decisions.
+The names below are the public ones; each is imported when it is first used. ARCHITECTURE.md shows the rooms behind them.
+"""
 
 from __future__ import annotations
 
