@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 
-from steelyard import records
 from steelyard.errors import Problem, did_you_mean
 from steelyard.plugins import settings_type
-from steelyard.records import Case, Record, Rule, Verify
+from steelyard.records import Case, Record, Rule, Verify, cases, runs
 from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
@@ -219,7 +218,8 @@ def _plain_validation_message(message: str) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
-    told = {**field_descriptions(records), **field_descriptions(sys.modules[__name__])}
+    described = cases, runs, sys.modules[__name__]
+    told = {name: fields for module in described for name, fields in field_descriptions(module).items()}
     for name, definition in result["$defs"].items():
         for key, what in told.get(name, {}).items():
             definition["properties"][key]["description"] = what

@@ -1,0 +1,335 @@
+"""Eval sets read from files and folders, every problem named with its line."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import math
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from steelyard import plugins
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.evalsets import toml
+from steelyard.evalsets.companions import CompanionFiles, system_error_reason
+from steelyard.evalsets.schema import (
+    Draft,
+    ProblemCollector,
+    TooManyProblemsError,
+    record_from_draft,
+    with_verifier_settings,
+)
+from steelyard.evalsets.shipped import suites
+from steelyard.evalsets.template import rendered_prompt
+from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Rule, digest
+from steelyard.text import printable, short_quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+SETTINGS_FILE_NAME = "steelyard.toml"
+"""The settings file, which often stands beside eval sets and is none."""
+MAX_CASE_NESTING_DEPTH = 100
+"""Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
+
+
+def is_eval_set_available(path: str) -> bool:
+    """Whether an eval set that a run was made from can be read again."""
+    return path.startswith(suites.SUITE_PREFIX) or Path(path).exists()
+
+
+class EvalSets(NamedTuple):
+    """The cases of some files, where they came from, and what looked odd."""
+
+    cases: tuple[Case, ...]
+    files: tuple[EvalSetFile, ...]
+    problems: tuple[Problem, ...]
+    """Warnings only; what is wrong is raised."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that the files bring."""
+    rule: str = ""
+    """The rule that the files want to be scored by, if they say so."""
+
+
+def load(paths: Sequence[str | Path]) -> EvalSets:
+    """The cases of files and folders, in order; raises one InputError with everything that is wrong with them."""
+    problems = ProblemCollector()
+    files: list[EvalSetFile] = []
+    cases: list[Case] = []
+    found: list[str] = []
+    scoring = ScoringRuleSet()
+    try:
+        found = list(_files([paths] if isinstance(paths, str | Path) else paths, problems))
+        places: dict[str, str] = {}
+        companions = CompanionFiles()
+        for path in found:
+            files += [_read(path, cases, places, companions, scoring, problems)]
+    except TooManyProblemsError:
+        *_, last = problems.errors
+        rest = f"what follows here, and {max(0, len(found) - len(files) - 1)} further files, were not read"
+        problems.errors.append(last._replace(what=f"stopped after {len(problems.errors)} problems; {rest}"))
+    if not found and not problems.errors:
+        raise InputError("no eval set was given; name a .toml or .jsonl file, a folder of them, or suite:all")
+    if problems.errors:
+        raise InputError([*problems.errors, *problems.warnings()])
+    rules = tuple(rule for rule, _ in scoring.rules.values())
+    return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
+
+
+EvalSetReader = Callable[["HashingFileReader", str, ProblemCollector], "Iterator[Draft]"]
+
+
+def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:
+    """Every file that is meant, once, in the order given and sorted within folders."""
+    seen = set()
+    for given in (os.fspath(path) for path in paths):
+        try:
+            if given.startswith(suites.SUITE_PREFIX):
+                inside = list(suites.matching_suites(given))
+            else:
+                inside = _files_in_folder(given, problems) if stat.S_ISDIR(Path(given).stat().st_mode) else [given]
+        except InputError as error:
+            problems.error(given, 0, str(error))
+            continue
+        except (OSError, ValueError) as error:
+            problems.error(given, 0, f"cannot be read: {system_error_reason(error)}; name a file or folder that exists")
+            continue
+        if not inside:
+            problems.error(given, 0, "no eval sets in this folder; it needs .toml or .jsonl files")
+        for path in inside:
+            if os.path.realpath(path) not in seen:
+                seen.add(os.path.realpath(path))
+                yield path
+
+
+def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
+    """The TOML files below a folder, or the JSONL files when there are none."""
+
+    def refused(error: OSError) -> None:
+        problems.error(str(error.filename), 0, f"cannot be read: {system_error_reason(error)}")
+
+    # links to folders are not followed, so a loop of links has an end
+    walked = ((root, name) for root, _, names in os.walk(folder, onerror=refused) for name in names)
+    below = sorted(Path(root, name) for root, name in walked if name != SETTINGS_FILE_NAME)
+    kinds = [".toml"], [".jsonl", ".jsonl.gz"]
+    toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
+    return [path for path in toml_files if not _holds_experiment(path)] or jsonl_files
+
+
+def _holds_experiment(path: str) -> bool:
+    try:
+        stream, _ = _open_with_reader(path)
+        with stream:
+            return toml.is_experiment(stream.read(toml.MAX_TOML_EVAL_SET_BYTES))
+    except (OSError, InputError):
+        return False  # whoever reads it tells what is wrong with it
+
+
+def _suffix(name: str) -> str:
+    name = name.lower()
+    return ".jsonl.gz" if name.endswith(".jsonl.gz") else Path(name).suffix
+
+
+@dataclass
+class HashingFileReader:
+    """A file being read: how much of it, and a digest of that."""
+
+    stream: BinaryIO | gzip.GzipFile
+    size: int = 0
+    hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        return self._noted(self.stream.read(limit))
+
+    def readline(self, limit: int) -> bytes:
+        """The next line, or as much of it as the limit allows."""
+        return self._noted(self.stream.readline(limit))
+
+    def _noted(self, data: bytes) -> bytes:
+        self.hash.update(data)
+        self.size += len(data)
+        return data
+
+
+@dataclass
+class ScoringRuleSet:
+    """What the files say about scoring, taken together."""
+
+    rules: dict[str, tuple[Rule, str]] = field(default_factory=dict)
+    """By name, with the file that brings it."""
+    rule: str = ""
+    _says: str = ""
+    """The file that says so."""
+
+    def add(self, draft: Draft, problems: ProblemCollector) -> None:
+        """Take over what one file says; it must not contradict another."""
+        for rule in draft.rules:
+            if rule.name in RESERVED_RULE_NAMES:
+                problems.error(draft.path, 0, f"rule {short_quote(rule.name)} is built in; give yours another name")
+            first, where = self.rules.setdefault(rule.name, (rule, draft.path))
+            if first != rule:
+                place = "this file" if where == draft.path else printable(where)
+                problems.error(
+                    draft.path, 0, f"rule {short_quote(rule.name)} is otherwise in {place}; rename one of them"
+                )
+        if not draft.rule:
+            return
+        known = [*RESERVED_RULE_NAMES, *self.rules]
+        if draft.rule not in known:
+            what = f"eval_set.rule: unknown rule {short_quote(draft.rule)} ({did_you_mean(draft.rule[:80], known)})"
+            problems.error(draft.path, 0, what)
+        if self.rule and self.rule != draft.rule:
+            other = f"{printable(self._says)} wants {short_quote(self.rule)}"
+            problems.error(draft.path, 0, f"wants rule {short_quote(draft.rule)}, but {other}; run them apart")
+        self.rule, self._says = draft.rule, draft.path
+
+
+RESERVED_RULE_NAMES = ("code", "code-structured")
+"""The names of rules that no file can take."""
+
+
+def _read(
+    path: str,
+    cases: list[Case],
+    places: dict[str, str],
+    companions: CompanionFiles,
+    scoring: ScoringRuleSet,
+    problems: ProblemCollector,
+) -> EvalSetFile:
+    """Add the cases of one file."""
+    before = len(problems.errors)
+    is_any, content_digest = False, ""
+    try:
+        opened, read = _open_with_reader(path)
+        with opened as stream:
+            content = HashingFileReader(stream)
+            for draft in read(content, path, problems):
+                if not is_any:
+                    scoring.add(draft, problems)
+                is_any = True
+                case = _case(draft, places, companions, problems)
+                if case:
+                    cases.append(case)
+        content_digest = content.hash.hexdigest()
+    except OSError as error:
+        problems.error(path, 0, f"cannot be read: {system_error_reason(error)}")
+    except InputError as error:
+        problems.error(path, 0, str(error))
+    if not is_any and len(problems.errors) == before:
+        problems.error(path, 0, "no cases in this file; write [[cases]] tables in TOML, or one JSON object per line")
+    return EvalSetFile(path=printable(path), digest=content_digest)
+
+
+def _open_with_reader(path: str) -> tuple[BinaryIO | gzip.GzipFile, EvalSetReader]:
+    """A file that can be read, and who reads its kind."""
+    if path.startswith(suites.SUITE_PREFIX):
+        stream, suffix = suites.open_suite(path)
+        return stream, plugins.load_plugin("evalsets", plugins.plugin_for_suffix("evalsets", suffix))
+    suffix = _suffix(path)
+    if not Path(path).is_file():
+        raise InputError("not a regular file; name a file or a folder")
+    name = plugins.plugin_for_suffix("evalsets", suffix)
+    if not name:
+        known = did_you_mean(suffix[:80], plugins.known_suffixes("evalsets"))
+        raise InputError(f"unknown kind of file {short_quote(suffix)} ({known})")
+    reader: EvalSetReader = plugins.load_plugin("evalsets", name)
+    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), reader
+
+
+def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, problems: ProblemCollector) -> Case | None:
+    """The draft as a case with everything it refers to; None after saying what is wrong with it."""
+    before = len(problems.errors)
+    line = draft.line(("id",))
+    try:
+        case = record_from_draft(Case, with_verifier_settings(draft, problems), problems)
+        name = draft.table.get("id")
+        if isinstance(name, str):
+            if not name or len(name) > 200 or not name.isprintable():
+                what = "an id must have 1 to 200 characters, and no control characters"
+                problems.error(draft.path, line, f"{draft.subject}: {what}")
+            elif name in places:
+                problems.error(draft.path, line, f"{draft.subject} is also in {places[name]}; ids must be unique")
+            places.setdefault(name, f"{printable(draft.path)}:{line}")
+        if case:
+            case = _complete(case, draft, companions, problems)
+            msgspec.json.encode(case)  # what cannot be stored would break a run later
+    except UnicodeEncodeError:
+        problems.error(draft.path, line, f"{draft.subject}: holds half of a surrogate pair, which is no text")
+    return case if len(problems.errors) == before else None
+
+
+def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: ProblemCollector) -> Case:
+    """The case with its prompt rendered and the functions it names looked up; says what is wrong with them."""
+
+    def wrong(what: str, *keys: str) -> None:
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {'.'.join(keys)}: {what}")
+
+    folder = Path(draft.path).absolute().parent
+    verify, expectations = case.verify, case.expectations
+    if verify.kind not in ("", JUDGE_ONLY_KIND) and not plugins.is_plugin("verifiers", verify.kind):
+        known = {*plugins.plugin_names("verifiers"), JUDGE_ONLY_KIND}
+        wrong(
+            f"unknown verifier {short_quote(verify.kind)} ({did_you_mean(verify.kind[:80], known)})", "verify", "kind"
+        )
+    if not (0 < case.timeout_secs < math.inf):
+        wrong("must be a number of seconds above 0", "timeout_secs")
+    if not (0 <= case.weight < math.inf):
+        wrong("must be a number from 0 up", "weight")
+    for keys, value in (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), verify.expect):
+        if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
+            wrong(f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply", *keys)
+    if case.expected_classification not in ("", "pass", "fail"):
+        wrong(f'{short_quote(case.expected_classification)} is neither "pass" nor "fail"', "expected_classification")
+    if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
+        wrong("must be a number of tokens from 1 up", "max_tokens")
+    sources = []
+    for where in ("verify", "python"), ("expectations", "custom_check"):
+        function = getattr(getattr(case, where[0]), where[1])
+        if function:
+            try:
+                full, source = companions.function(folder, function)
+            except InputError as error:
+                wrong(str(error), *where)
+                continue
+            sources.append(source)
+            if where[0] == "verify":
+                verify = replace(verify, python=full)
+            else:
+                expectations = replace(expectations, custom_check=full)
+    if sources:
+        verify = replace(verify, source=digest(*sources))
+    workspace = ""
+    if case.workspace:
+        try:
+            workspace, content = companions.workspace(folder, case.workspace)
+            verify = replace(verify, workspace_digest=content)
+        except InputError as error:
+            wrong(str(error), "workspace")
+        if not (verify.kind or verify.python or verify.expect):
+            verify = replace(verify, kind="command")
+    if verify.python_env:
+        verify = replace(verify, python_env=str(folder / verify.python_env))
+    if case.target and not (case.tests or verify.kind or verify.python):
+        verify = replace(verify, kind="response")
+    prompt = case.prompt
+    try:
+        if draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
+            prompt = companions.text(folder / prompt.removeprefix("file://"))
+        if case.vars:
+            prompt = rendered_prompt(prompt, case.vars)
+    except InputError as error:
+        wrong(str(error), "prompt")
+    return replace(case, verify=verify, expectations=expectations, prompt=prompt, workspace=workspace, vars={})
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(levels == 0 or _is_deeper(item, levels - 1) for item in inside)

@@ -1,0 +1,233 @@
+"""Cases and attempts: what is asked, and how an answer is verified."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from steelyard.records.record import AnyStruct, Record, digest, settings_as
+
+JUDGE_ONLY_KIND = "judge"
+"""The kind of a case without tests: judges alone decide whether an answer to it is right."""
+
+
+class Message(Record, frozen=True, kw_only=True):
+    """One turn of a conversation."""
+
+    role: str
+    """`system`, `user` or `assistant`."""
+    content: str
+
+
+class Dependency(Record, frozen=True, kw_only=True):
+    """A package that the code may use."""
+
+    name: str
+    version: str
+    features: tuple[str, ...] = ()
+
+
+class Expectations(Record, frozen=True, kw_only=True):
+    """What must be true of the code in a reply."""
+
+    should_compile: bool = True
+    """When false, a reply is correct exactly when it does not compile."""
+    should_pass_tests: bool = True
+    """When false, tests are not run and count as passed."""
+    test_file: str = ""
+    """The source of the tests, not a path."""
+    expected_functions: tuple[str, ...] = ()
+    expected_types: tuple[str, ...] = ()
+    max_clippy_warnings: int | None = None
+    """More lint warnings than this make a reply incorrect."""
+    custom_check: str = ""
+    """A function of yours, `checks.py:score`, that is asked as well."""
+
+
+class Pair(Record, frozen=True, kw_only=True):
+    """What goes in and what must come out."""
+
+    input: Any = ""
+    """The text on standard input; for a function the list of its arguments."""
+    output: Any = ""
+    """The text on standard output; for a function what it returns."""
+
+
+class Target(Record, frozen=True, kw_only=True):
+    """A diagnostic that a repair is to make away with."""
+
+    summary: str
+    """What it says, in the words of the validator."""
+    line_start: int
+    line_end: int
+    """The lines it speaks of, from 1; both are part of it."""
+    file: str | None = None
+    """The file it speaks of, empty where it speaks of none; the answer's own when left out."""
+    detail: str = ""
+    """More of what it says, where the summary alone does not tell it from others."""
+    severity: str = "error"
+    """`error` or `warning`."""
+
+
+class Verify(Record, frozen=True, kw_only=True):
+    """How an answer is verified; what is left out follows from the case."""
+
+    # the keys of a new verifier need no field here: it names a struct of its own, which checks them
+
+    kind: str = ""
+    """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""
+    style: str = ""
+    """How the tests are written, for example `asserts` or `check`."""
+    pairs: tuple[Pair, ...] = ()
+    """Inputs and outputs, for the style `io`."""
+    python_env: str = ""
+    """A virtual environment with the packages that answers and tests may import."""
+    answer: str = ""
+    """For `command` and `terraform`: the file that the answer is written to."""
+    files: dict[str, str] = {}
+    """For `command` and `terraform`: other files by name, tests for example; for a repair also the file to be repaired."""
+    lines: tuple[int, int] | None = None
+    """For `terraform`: the first and the last line of the file to be repaired that the answer replaces; all when left out."""
+    target: Target | None = None
+    """For `terraform`: the diagnostic that the answer is to make away with."""
+    syntax_only: bool = False
+    """For `terraform`: look at the syntax alone, by a library; that is less than validating."""
+    build: str = ""
+    """For `command`: the shell command that must succeed before anything is tested."""
+    test: str = ""
+    """For `command`: the shell command that runs the tests."""
+    lint: str = ""
+    """For `command`: the shell command whose lines are warnings."""
+    results: str = ""
+    """For `command`: how the tests' results are read: `exit code`, `junit`, `tap`, `libtest`, `go` or `jest`."""
+    tests: str = ""
+    """The source of the tests, where the expectations have no `test_file`."""
+    entry_point: str = ""
+    """The function under test, for the style `check`."""
+    stub: str | None = None
+    """The code that an answer continues, such as the head of a function; empty where a completion stands alone."""
+    python: str = ""
+    """A function of yours that judges the answer, `checks.py:score`."""
+    source: str = ""
+    """A digest of that function's file, filled in by the loader, so that a changed check is a changed test."""
+    fixes: tuple[str, ...] = ()
+    """For cases with a workspace: the tests that a right change makes pass; no other test that failed before has to."""
+    workspace_digest: str = ""
+    """A digest of the workspace's files, filled in by the loader, so that a changed workspace is a changed test."""
+    expect: dict[str, Any] = {}
+    """For `response`: the check that a right answer meets, such as `{type = "json", schema = {...}}`."""
+    settings: dict[str, Any] = {}
+    """The other keys, which the verifier's own struct knows; the loader puts them here."""
+
+    def settings_as(self, kind: type[AnyStruct]) -> AnyStruct:
+        """What a verifier is to do, as its own struct."""
+        return settings_as(kind, self, self.settings)
+
+
+class Case(Record, frozen=True, kw_only=True, dict=True):
+    """A question together with the way to verify its answer."""
+
+    id: str
+    prompt: str | tuple[Message, ...]
+    """One user message, or a conversation."""
+    name: str = ""
+    description: str = ""
+    language: str = ""
+    tags: tuple[str, ...] = ()
+    workspace: str = ""
+    """The files that an agent works on: a folder beside the eval set, or `FOLDER@COMMIT` of a git repository."""
+    timeout_secs: float = 60
+    """How long verifying one answer may take."""
+    max_tokens: int | None = None
+    dependencies: tuple[Dependency, ...] = ()
+    expectations: Expectations = Expectations()
+    verify: Verify = Verify()
+    target: str = ""
+    """The text a right answer holds, for cases without code."""
+    reference: str = ""
+    """An answer that must pass."""
+    counterexample: str = ""
+    """A plausible answer that must fail."""
+    vars: dict[str, Any] = {}
+    """Values for `{{name}}` in the prompt; empty once the prompt is rendered."""
+    weight: float = 1
+    group: str = ""
+    """Cases of one group are not independent: variants of one template, for example."""
+    suite: str = ""
+    """The suite that the case belongs to; each suite has a score of its own."""
+    expected_classification: str = ""
+    """How its author expects models to come out, `pass` or `fail`: what is reported beside the score, and never is part of it."""
+    critical: bool = False
+    metadata: dict[str, Any] = {}
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        if isinstance(self.prompt, str):
+            return (Message(role="user", content=self.prompt),)
+        return self.prompt
+
+    @property
+    def tests(self) -> str:
+        return self.verify.tests or self.expectations.test_file
+
+    @property
+    def kind(self) -> str:
+        """The verifier that judges this case."""
+        if self.verify.kind:
+            return self.verify.kind
+        if self.verify.python:
+            return "function"
+        if self.verify.expect:
+            return "response"
+        return self.language or ("response" if self.target else "")
+
+    @property
+    def by_judges(self) -> bool:
+        """Whether no verifier can tell if an answer is right, only judges."""
+        return self.kind == JUDGE_ONLY_KIND
+
+    @cached_property
+    def tests_digest(self) -> str:
+        """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
+        verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2], python_env="")
+        expectations = msgspec.structs.replace(
+            self.expectations, custom_check=self.expectations.custom_check.rpartition("/")[2]
+        )
+        return digest(self.kind, self.language, verify, expectations, self.dependencies, self.target, self.timeout_secs)
+
+
+class Attempt(Record, frozen=True, kw_only=True):
+    """One asking of one case: plain data, so any machine can carry it out."""
+
+    case: Case
+    model: str
+    """Provider and model, such as `openai/gpt-5`."""
+    parameters: dict[str, Any] = {}
+    """Sent with the request as they are; what is not given is not sent."""
+    system: str = ""
+    tier: str = ""
+    number: int = 1
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        if self.system:
+            return (Message(role="system", content=self.system), *self.case.messages)
+        return self.case.messages
+
+    @property
+    def asked(self) -> str:
+        """A digest of what is asked, whoever is asked."""
+        return digest(self.messages, *self._workspace)
+
+    @property
+    def key(self) -> str:
+        """The ask key: two attempts with the same key are the same asking."""
+        asked = self.case.id, self.messages, self.model, self.parameters, self.tier, self.number
+        return digest(*asked, *self._workspace)
+
+    @property
+    def _workspace(self) -> tuple[str, ...]:
+        """The files to work on are a part of the question."""
+        return (self.case.verify.workspace_digest,) if self.case.verify.workspace_digest else ()

@@ -1,0 +1,207 @@
+"""Answers, findings and the facts of a run's journal: what came back, and what was found out about it."""
+
+from __future__ import annotations
+
+from steelyard.records.record import Record
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """Money, and who says so."""
+
+    usd: float
+    source: str
+    """Who said so: a price list with its version, the provider, or the settings."""
+    date: str = ""
+    """The day of that price."""
+
+
+class Answer(Record, frozen=True, kw_only=True):
+    """What came back from a model."""
+
+    text: str
+    """What it said; of an agent a git patch, what it changed in its workspace."""
+    finish: str = "stop"
+    """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
+    of the task, and for agents, also `timeout`, and in recordings `crash` and `error`."""
+    error: str = ""
+    """What went wrong instead of an answer, where that counts as an outcome; what an answer lacks."""
+    reasoning: str = ""
+    """What a reasoning model thought aloud, where the provider tells."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Input tokens that were read from the provider's cache; they are part of the input tokens."""
+    reasoning_tokens: int | None = None
+    """Output tokens spent on reasoning; they are part of the output tokens."""
+    cost: Cost | None = None
+    """None when no price is known: unknown is not free."""
+    latency: float = 0
+    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end."""
+    request_id: str = ""
+    transcript: str = ""
+    """What an agent printed: the beginning and the end of it."""
+    exit_code: int | None = None
+    """How an agent ended; negative: the signal that ended it."""
+
+
+class Span(Record, frozen=True, kw_only=True):
+    """A place in a file; lines and columns count from 1."""
+
+    file: str
+    line_start: int
+    line_end: int
+    column_start: int
+    column_end: int
+    text: str | None = None
+
+
+class Diagnostic(Record, frozen=True, kw_only=True):
+    """What a compiler or linter said."""
+
+    level: str
+    """`error`, `warning`, `note` or `help`."""
+    message: str
+    code: str | None = None
+    spans: tuple[Span, ...] = ()
+
+
+class Test(Record, frozen=True, kw_only=True):
+    """One test and how it went."""
+
+    name: str
+    outcome: str
+    """`passed`, `failed` or `ignored`."""
+    message: str = ""
+    seconds: float = 0
+
+
+class Evidence(Record, frozen=True, kw_only=True):
+    """Why a response was classified as it was."""
+
+    rule: str
+    """The rule that decided: its path in the check, such as `expect.all[1]`."""
+    what: str
+    """What was found, in one sentence."""
+    matched: str = ""
+    """The text it was found in, cut to a bounded length and made harmless."""
+    position: int | None = None
+    """Where that text begins in the reply, in characters from 0."""
+    line: int | None = None
+    column: int | None = None
+    """The same place as a person counts, both from 1."""
+    schema_path: str = ""
+    """The keyword of the JSON Schema that is not met, as a pointer such as `/properties/status/enum`."""
+    value_path: str = ""
+    """The value that does not meet it, as a pointer into the reply."""
+    policy: str = ""
+    """The policy that was violated."""
+    form: str = ""
+    """The disguise in which a forbidden text was found, such as `base64`; `plain` when there was none."""
+    mended: tuple[str, ...] = ()
+    """What would have to be mended to make the format right; empty where nothing simple would do."""
+
+    @property
+    def mendable(self) -> bool:
+        """Whether the format is wrong in a way that a simple repair would mend."""
+        return bool(self.mended)
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """What a verifier found out about one answer: facts, no opinion."""
+
+    code: str | None = None
+    """The code that was judged; None when the answer held none."""
+    compiled: bool | None = None
+    """None where nothing is compiled."""
+    tests: tuple[Test, ...] = ()
+    warnings: int | None = None
+    """Lint warnings; None when no linter was asked."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    missing: tuple[str, ...] | None = None
+    """Expected functions and types that the code does not define; None when nobody looked."""
+    passed: bool | None = None
+    """The verifier's own yes or no, where it has one."""
+    score: float | None = None
+    """The verifier's own score in [0, 1], where it has one."""
+    levels: dict[str, bool] = {}
+    """What was reached, where a verifier knows more than one level of success, such as `plausible` and `fixed`."""
+    label: str = ""
+    """What kind of failure this is, such as `no code` or `time limit`; empty when nothing failed."""
+    reason: str = ""
+    """The failure in one line."""
+    evidence: tuple[Evidence, ...] = ()
+    """Why a response was classified as it was, what decided first."""
+    output: str = ""
+    """What the code printed, cut to a bounded length."""
+    compile_seconds: float = 0
+    test_seconds: float = 0
+    trust: str = ""
+    """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
+    isolation: str = ""
+    """The sandbox the code ran in."""
+    tampered: str = ""
+    """How the code tried to forge its result, if it was caught at it; such an attempt has failed."""
+    rechecked: int = 0
+    """How often the attempt was verified again."""
+    disagreed: int = 0
+    """How often it then came out otherwise."""
+
+
+class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
+    """One line of a run's journal."""
+
+    key: str
+    at: str
+    case: str
+    model: str
+    number: int
+    tier: str = ""
+
+
+class Reply(Fact, tag="reply", frozen=True, kw_only=True):
+    """What a model said to one attempt; `key` is the ask key."""
+
+    answer: Answer
+    asked: str
+    """The digest of the messages this answers."""
+
+
+class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):
+    """What a verifier found out about one reply; `key` is the verdict key."""
+
+    ask: str
+    """The ask key of the reply."""
+    tests: str
+    """The digest of the tests that were applied."""
+    verifier: str
+    """The verifier with its version and that of its toolchain."""
+    node: str = ""
+    """The node of a cluster that it was reached on; empty for the machine that asked."""
+    found: Finding
+
+
+class Failure(Fact, tag="failure", frozen=True, kw_only=True):
+    """A step of ours that broke; never the model's fault, and owed again. `key` is the ask key."""
+
+    stage: str
+    """`ask`, `verify` or `judge`."""
+    message: str
+
+
+class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
+    """What one judge said of one reply; `key` is the appraisal key."""
+
+    ask: str
+    """The ask key of the reply that was judged."""
+    judge: str
+    """Provider and model of the judge."""
+    repeat: int = 1
+    """Which asking of this judge about this reply it is."""
+    rubric: str
+    """The digest of the rubric."""
+    answer: Answer
+    """The judge's last reply, as it came; what it cost, all requests for it together."""
+    requests: int = 1
+    """How often the judge was asked for it."""
+    unusable: str = ""
+    """Why it is no judgment, if it is none: then it has no score, and is owed again."""

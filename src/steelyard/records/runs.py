@@ -1,0 +1,215 @@
+"""What a run was asked to do: the content of run.json, and of the records beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.records.record import Record
+
+
+class Price(Record, frozen=True, kw_only=True):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    """What cached input costs; the price of other input when None."""
+    source: str = ""
+    date: str = ""
+
+
+class GateLook(Record, frozen=True, kw_only=True):
+    """One asking of a gate about a run: each spends some of the error rate that all of them together may have."""
+
+    at: str
+    baseline: str
+    """A digest of what the run was held against, and how."""
+    data: str
+    """A digest of what the run had to show."""
+    alpha: float
+    """What all looks together may spend, on alarms and on all-clears alike."""
+    level: float
+    """At which level it could raise an alarm."""
+    spent: float
+    """What this adds to what alarms may have spent: nothing where an earlier look had the same attempts."""
+    cleared_level: float
+    """At which level it could give the all-clear."""
+    cleared_spent: float
+    """What this adds to what all-clears may have spent."""
+    final_level: float = 0.0
+    """What the last test of each case could spend; it is part of `spent`."""
+    attempts: int = 0
+    """At each case, where they are asked in rounds."""
+    verdict: str
+
+
+class Rule(Record, frozen=True, kw_only=True):
+    """How much each fact about code weighs in its score; code that does not compile scores 0 under every rule."""
+
+    name: str
+    """What `--rule` calls it."""
+    compile: float = 0
+    """Whether it compiles."""
+    tests: float = 0
+    """The share of tests that pass."""
+    lint: float = 0
+    """1 without warnings, a tenth less for each; 1 where no linter applies."""
+    structure: float = 0
+    """The share of the expected functions and types that it defines."""
+    correct: float = 0
+    """Whether it is correct, as pass@k counts it."""
+
+
+class SuiteRule(Record, frozen=True, kw_only=True):
+    """How suites are scored beside the plain rule, under which a pass is 1, all else 0, and every suite counts once."""
+
+    penalties: dict[str, float] = {}
+    """What a failure of each class costs, from 0 to 1; a class that is not named costs 1."""
+    weights: dict[str, float] = {}
+    """How much each suite counts, 0 or more; a suite that is not named counts 1."""
+    latency_target: float = 2.0
+    """Seconds within which a reply loses nothing."""
+    latency_limit: float = 30.0
+    """Seconds after which a reply is worth nothing."""
+
+
+class EvalSetFile(Record, frozen=True, kw_only=True):
+    """A file that cases came from, and a digest of what it held."""
+
+    path: str
+    digest: str
+
+
+class StoppingRule(Record, frozen=True, kw_only=True):
+    """When a run that asks in rounds has asked enough: as soon as a gate can decide."""
+
+    baseline: str
+    """What it is held against, as the user named it."""
+    most: int
+    """Attempts per case and model at the most."""
+    alpha: float = 0.05
+    margin: float = 0.05
+
+
+class Tier(Record, frozen=True, kw_only=True):
+    """One set-up that is compared with others: how a case is put, and to whom."""
+
+    name: str
+    """What tables call it, such as `T0`."""
+    title: str = ""
+    """What it is, in a few words."""
+    model: str = ""
+    """Provider and model; for an agent the name of the model it uses, if it is to be told."""
+    system: str = ""
+    prompt: str = ""
+    """A template around the case's own prompt, `{{prompt}}`; the prompt alone when left out."""
+    parameters: dict[str, Any] = {}
+    """Sent with each request, after those of the whole experiment."""
+    files: dict[str, str] = {}
+    """Put into an agent's workspace beside the case's own: skills, notes, tools."""
+    agent: str = ""
+    """The command line of a program that works in a copy of the case's workspace; a model is asked when left out."""
+    environment: dict[str, str] = {}
+    """For an agent: what it finds in its environment besides ours."""
+    timeout_secs: float = 600
+    """For an agent: how long one attempt may take."""
+
+
+class Panel(Record, frozen=True, kw_only=True):
+    """Who judges answers, by what, and how often."""
+
+    judges: tuple[str, ...]
+    """Provider and model of each."""
+    rubric: dict[str, Any]
+    """What they look for, whole, so that a judgment can be read without the file."""
+    digest: str
+    """Equal for rubrics that ask the same."""
+    repeats: int = 1
+    """How often each judge is asked about the same answer."""
+    parameters: dict[str, Any] = {}
+    """Sent with each request to a judge."""
+    allow_self: bool = False
+    """Whether a model may judge its own answers."""
+
+
+class Experiment(Record, frozen=True, kw_only=True):
+    """The same cases under several tiers."""
+
+    id: str
+    name: str = ""
+    tiers: tuple[Tier, ...]
+    """The first is what the others are held against."""
+    pass_weight: float = 0.5
+    impl_weight: float = 0.5
+    """How much passing, and the judges' score, weigh in the composite."""
+    budget_usd: float | None = None
+    """The most that may be spent on it, judges included, unless somebody says otherwise when it is carried on."""
+
+
+class Shard(Record, frozen=True, kw_only=True):
+    """Which part of a plan a run is: whole cases, dealt out in turn."""
+
+    numbers: tuple[int, ...]
+    """From 1, in order; several where shards were merged and others are missing."""
+    of: int
+    """How many shards there are in all."""
+    cases: int
+    """How many cases they have together."""
+    dealt: tuple[str, ...]
+    """For each of all shards a digest of its cases and their tests."""
+    plan: str
+    """A digest of all that was asked for: equal for shards that belong together."""
+
+
+class MergedRun(Record, frozen=True, kw_only=True):
+    """A run that was merged into another."""
+
+    id: str
+    numbers: tuple[int, ...]
+    """The shards that it brought."""
+    started_at: str
+    ended_at: str | None = None
+    versions: dict[str, str] = {}
+
+
+class RunInfo(Record, frozen=True, kw_only=True):
+    """What a run was asked to do: the content of run.json."""
+
+    id: str
+    started_at: str
+    ended_at: str | None = None
+    eval_sets: tuple[EvalSetFile, ...] = ()
+    models: tuple[str, ...] = ()
+    """As they were asked for, where tiers are compared one for each tier; a replay stands for the models it recorded."""
+    names: tuple[str, ...] = ()
+    """The same models by the names that facts carry."""
+    parameters: dict[str, Any] = {}
+    base_url: str = ""
+    """Where every provider was reached, if the user said so."""
+    system: str = ""
+    tiers: tuple[str, ...] = ()
+    experiment: Experiment | None = None
+    """Where tiers are compared: what each of them is."""
+    panel: Panel | None = None
+    """Who judges the answers besides their verifiers."""
+    samples: int | None = None
+    """Attempts per case and model; None takes all that a replay has."""
+    until: StoppingRule | None = None
+    """Where attempts are asked in rounds: when to stop."""
+    more: dict[str, dict[str, int]] = {}
+    """By model and case, where more attempts are planned than at others, because the case looked worse."""
+    k: tuple[int, ...] = (1,)
+    seed: int | None = None
+    rule: str = "code"
+    rules: tuple[Rule, ...] = ()
+    """The rules that the eval sets bring."""
+    suites: SuiteRule = SuiteRule()
+    """How suites are scored beside the plain rule."""
+    versions: dict[str, str] = {}
+    prices: dict[str, Price] = {}
+    unrecorded: dict[str, int] = {}
+    """Per model, how many cases a replay had no recording for."""
+    shard: Shard | None = None
+    """Where the run has only some of the cases that were asked for: which."""
+    merged: tuple[MergedRun, ...] = ()
+    """The runs that this one was put together from, if it was."""
