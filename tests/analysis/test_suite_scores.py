@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from steelyard import records
+from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suite_scores import SuiteCase, SuiteScore, SuiteScores, suite_scores
 from steelyard.analysis.suites import RESPONSE_CLASSES
-from steelyard.analysis.summary import ModelSummary, Summary, case_counts, run_results, summarise
+from steelyard.analysis.summary import ModelSummary, Summary, run_results, summarise
+from steelyard.comparison.sides import run_side
 from steelyard.errors import InputError
 from steelyard.records import Case, Fact, Finding, SuiteRule, Verdict, Verify
 from steelyard.stats.intervals import mean_interval
@@ -306,7 +308,8 @@ def test_suites_of_code_count_what_is_correct_as_a_pass_and_other_labels_as_they
 
 def test_the_trials_of_a_run_know_their_suite_and_classes() -> None:
     cases, facts = both(suite("a", "pass", "refusal"), suite("", "fail"))
-    found = {one.case.id: one.classes for one in case_counts(info(), cases, facts)}
+    side = run_side("a run", "code", info(), cases, attempt_table(info(), cases, facts))
+    found = {trials.case: trials.classes for every in side.models.values() for trials in every}
     assert found == {"a-0": (("pass", 1),), "a-1": (("refusal", 1),), "-0": ()}
 
 

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from steelyard.analysis import scoring
-from steelyard.analysis.summary import attempt_outcomes, summarise_outcomes
+from steelyard.analysis.attempts import attempt_table
+from steelyard.analysis.summary import summarise_attempts
 from steelyard.records import Answer, Case, Cost, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
 from steelyard.reports.charts.run import MAX_CHART_MODELS
 from steelyard.reports.charts.run import charts as drawn
 from steelyard.reports.charts.spec import Chart, vega_lite
 from steelyard.reports.charts.svg import DARK_COLOURS, svg_element
-from steelyard.reports.outlines import run_attempt_metrics
 from support.hostile_texts import TEXTS
 from support.suite_facts import attempt, both, info, suite
 
@@ -58,12 +57,8 @@ def facts(models: Sequence[str], samples: int = 4, *, priced: bool = True, tier:
 
 
 def charts_of(cases: Sequence[Case], said: Sequence[Fact], about: RunInfo) -> dict[str, Chart]:
-    ends = list(attempt_outcomes(cases, said))
-    found = drawn(
-        summarise_outcomes(about, cases, ends),
-        cases,
-        run_attempt_metrics(cases, ends, scoring.find_rule(about.rule, about.rules)),
-    )
+    table = attempt_table(about, cases, said)
+    found = drawn(summarise_attempts(about, cases, table), cases, table)
     return {chart.name: chart for chart in found}
 
 

@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 import steelyard
-from steelyard.analysis import summary
+from steelyard.analysis.headlines import ModelHeadline, headlines_from_summary
+from steelyard.analysis.summary import summarise
 from steelyard.errors import InputError
 from steelyard.records import Answer, Experiment, Reply, RunInfo, Tier
 from steelyard.store.journal import Journal, StoredRun, create_run
@@ -61,9 +62,9 @@ def worked_out(library: RunCatalog) -> RunListing:
     return listing
 
 
-def expected(folder: Path) -> tuple[summary.ModelHeadline, ...]:
+def expected(folder: Path) -> tuple[ModelHeadline, ...]:
     stored = StoredRun(folder)
-    return summary.headlines_from_summary(stored.cases, summary.summarise(stored.info, stored.cases, stored.facts()))
+    return headlines_from_summary(stored.cases, summarise(stored.info, stored.cases, stored.facts()))
 
 
 def test_what_a_run_says_at_its_end_is_what_the_list_says(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: o
         "output_tokens": None,
         "at": "",
     }
-    return AttemptRow(case=case, seat=seat, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
+    return AttemptRow(case=case, column=seat, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
 
 
 def drawn(seed: int) -> CaseMatrix:
@@ -80,10 +80,10 @@ def is_meant(table: CaseMatrix, place: int, query: MatrixQuery) -> bool:
     """The same question, answered plainly and without regard to speed."""
     case = table.cases[place]
     seats = query.seats or range(table.seats)
-    rows = [one for one in table.rows if one.case == place and one.seat in seats]
+    rows = [one for one in table.rows if one.case == place and one.column in seats]
     shares = []
     for seat in seats:
-        judged = [one.outcome == "correct" for one in rows if one.seat == seat and one.outcome != "missing"]
+        judged = [one.outcome == "correct" for one in rows if one.column == seat and one.outcome != "missing"]
         if judged:
             shares.append(sum(judged) / len(judged))
     if (query.tag and query.tag not in case.tags) or (query.suite and query.suite != case.suite):

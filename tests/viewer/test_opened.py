@@ -14,6 +14,8 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis import summary
+from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.headlines import headlines_from_summary
 from steelyard.engine.results.tier_runs import reply_judgments
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
@@ -59,18 +61,18 @@ def hold(opened: RunView) -> None:
     """Hold all that is known of a run against what its journals tell when they are read from their beginning."""
     stored = StoredRun(opened.folder)
     info, cases = stored.info, stored.cases
-    tried = summary.attempt_texts(info, cases, stored.facts())
+    tried = attempt_texts(info, cases, stored.facts())
     assert opened.info == info
     assert opened.cases == cases
     assert len(opened.problems) == len(stored.damaged)
     assert opened.summary() == summary.summarise(info, cases, stored.facts())
-    assert opened.headlines == summary.headlines_from_summary(cases, opened.summary())
+    assert opened.headlines == headlines_from_summary(cases, opened.summary())
     assert {Column(model.model, model.tier) for model in opened.summary().models} <= set(opened.seats)
     assert list(opened.seats) == sorted(opened.seats)
     assert len(opened.rows) == len(tried)
     told = reply_judgments(stored, {one.reply.key for one in tried if one.reply})
     for row, one in zip(opened.rows, tried, strict=True):
-        assert (cases[row.case], *opened.seats[row.seat], row.number) == one[:4]
+        assert (cases[row.case], *opened.seats[row.column], row.number) == one[:4]
         assert (row.outcome, row.score) == (outcome(one), one.score)
         answer = one.reply.answer if one.reply else Answer(text="", finish="")
         assert row.latency == (answer.latency if one.reply else None)
@@ -197,7 +199,7 @@ def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path)
         journal.append(reply(1, model="another"))
         second = opened.refreshed()
         assert second.seats == (Column("another", ""), Column("m", ""))
-        assert [(row.case, row.seat, row.number) for row in second.rows] == [(0, 0, 1), (0, 1, 1)]
+        assert [(row.case, row.column, row.number) for row in second.rows] == [(0, 0, 1), (0, 1, 1)]
         (folder / "attempts-1.jsonl").write_bytes(encoded(reply(2)))
         third = second.refreshed()
         assert len(third.rows) == 3
@@ -245,8 +247,8 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
     chance = random.Random(0)
     damages = [b"", b"\xc0", whole[:-1], whole[: len(whole) // 2], b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])]
     made_of, (seats, gists, rows, *rest), told = msgspec.msgpack.decode(whole)
-    nan = float("nan")
-    for field, value in ((0, -1), (0, 99), (1, 99), (13, 99), (13, -2), (8, nan), (9, nan), (4, float("inf"))):
+    nan, digest = float("nan"), AttemptRow._fields.index("digest")
+    for field, value in ((0, -1), (0, 99), (1, 99), (digest, 99), (digest, -2), (8, nan), (9, nan), (4, float("inf"))):
         spoiled = [list(row) for row in rows]
         spoiled[3][field] = value
         damages.append(msgspec.msgpack.encode([made_of, [seats, gists, spoiled, *rest], told]))
@@ -267,7 +269,7 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
         opened = RunView(folder)
         opened.summary()
         for row in opened.rows:
-            seat = opened.seats[row.seat]
+            seat = opened.seats[row.column]
             with suppress(StoreError):
                 opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
 

@@ -1,75 +1,78 @@
-"""A run without its texts: a row for every attempt, and where its facts lie."""
+"""One row for every attempt of a run, joined once from the facts of its journal."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import sys
 import zlib
 from bisect import bisect_left
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
 from steelyard.analysis import scoring
-from steelyard.analysis.summary import (
-    AttemptHistories,
-    AttemptOutcome,
-    AttemptPlace,
-    ModelHeadline,
-    ReplyDigest,
-    Summary,
-    VerdictDigest,
-    failure_reason,
-    headlines,
-    is_blank,
-    one_line,
-    planned_columns,
-    reply_digest_from,
-    summarise_outcomes,
-    verdict_digest,
-)
+from steelyard.analysis.scoring import FindingMeasures
+from steelyard.analysis.suites import classify_response
 from steelyard.records import Case, Fact, Failure, Judgment, Reply, Rule, RunInfo, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.errors import Problem
-
-ATTEMPT_TABLE_VERSION = 2
-"""Goes up when an outline is written otherwise, so that older ones are made anew."""
-MAX_NAMED_DAMAGED_LINES = 20
-"""Damaged lines that are named; the others are only counted."""
+MAX_REASON_CHARACTERS = 200
 REPLY_KEY_HASH_BYTES, FACT_PLACE_BYTES = 4, 8
-"""Bytes of a mark and of a place."""
 NO_PLACE = -1
-"""Where a fact lies that there is none of."""
+"""The sentinel for a fact that does not exist."""
 MAX_INCREMENTAL_ROWS = 2000
-"""Rows that are put in their places one at a time; with more it is quicker to begin anew."""
+"""Rows that are replaced one at a time; with more it is faster to make the table again."""
 
-
+AttemptOutcome = Literal["correct", "wrong", "missing"]
+"""`missing` where no verdict counts."""
 FiniteFloat = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 """What an index may hold for a number; journals know no others."""
 
 
 class Column(NamedTuple):
-    """One column of the matrix: a model under a tier."""
+    """A model under a tier: one column of the matrix."""
 
     model: str
     tier: str
 
+    @property
+    def label(self) -> str:
+        """What a comparison calls it."""
+        return f"{self.model} ({self.tier})" if self.tier else self.model
+
+
+class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
+    """All that figures need of a verdict, whatever the rule; a million attempts share a few of these."""
+
+    measured: FindingMeasures
+    primary: str
+    """The class of the response, or what else its verifier calls the failure."""
+    compiled: bool | None
+    lint: float | None
+    tampered: bool
+    rechecked: int
+    disagreed: int
+    trust: str
+    isolation: str
+    node: str
+    levels: tuple[tuple[str, bool], ...]
+
 
 class AttemptRow(NamedTuple):
-    """One attempt without its texts; what a model or a verifier wrote is as they wrote it, and not made harmless."""
+    """One attempt without its texts; names, labels and reasons are as models and verifiers wrote them, not escaped."""
 
     case: int
-    """The place of its case among the cases."""
-    seat: int
-    """The place of its model and tier among the seats."""
+    """The index of its case among the cases."""
+    column: int
+    """The index of its model and tier among the columns."""
     number: int
-    outcome: Literal["correct", "wrong", "missing"]
-    """`missing` when it is not known which of the others."""
+    outcome: AttemptOutcome
     score: FiniteFloat | None
-    """By the run's own rule."""
+    """By the rule of the table."""
     label: str
     """What kind of failure it is, the class of a response, or the stage that a missing verdict is owed at; else empty."""
     reason: str
@@ -82,235 +85,325 @@ class AttemptRow(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     at: str
-    """When the reply came, or else when something broke; empty where neither happened."""
-    gist: int = NO_PLACE
-    """The place of its verdict's gist among the gists."""
+    """When the reply came, or else when something failed; empty where neither happened."""
     is_empty: bool = False
     """Whether the reply has no text."""
-    reply: int = NO_PLACE
-    verdict: int = NO_PLACE
-    failure: int = NO_PLACE
-    """The places of the facts that count."""
+    reply_place: int = NO_PLACE
+    digest: int = NO_PLACE
+    """The index of its verdict's digest among the digests."""
+    verdict_place: int = NO_PLACE
+    failure_place: int = NO_PLACE
+    """Where the facts that count lie."""
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether it is correct; None where that is not known."""
+        return None if self.outcome == "missing" else self.outcome == "correct"
+
+    @property
+    def failure(self) -> str:
+        """The class of a wrong attempt; empty for all others."""
+        return (self.label or "fail") if self.outcome == "wrong" else ""
+
+    @property
+    def wait(self) -> float | None:
+        """Seconds until an answer, infinity where it timed out; None where the time is not known."""
+        if self.finish == "timeout":
+            return math.inf
+        # no answer takes no time at all: where a recording says so, it was not measured
+        return self.latency if self.latency and self.latency > 0 and self.finish not in ("crash", "error") else None
 
 
 class AttemptTable(msgspec.Struct, frozen=True, array_like=True):
     """All attempts of a run at one moment."""
 
-    seats: tuple[Column, ...]
+    columns: tuple[Column, ...]
     """Sorted, like the models of a summary."""
-    gists: tuple[VerdictDigest, ...]
+    digests: tuple[VerdictDigest, ...]
     rows: tuple[AttemptRow, ...]
-    """Cases in order, then seats, then numbers."""
+    """Cases in order, then columns, then numbers."""
     journals: tuple[str, ...] = ()
-    """The names of the journals, in the order that places go by."""
-    asks: bytes = b""
-    """For each appraisal a mark that the key of the reply it speaks of has in common with few others."""
-    appraisals: bytes = b""
-    """For each its place."""
+    """The names of the journals, in the order of the places."""
+    judged_key_hashes: bytes = b""
+    """For each judgment a short hash of the key of its reply."""
+    judgment_places: bytes = b""
+    """For each judgment its place."""
     problems: tuple[str, ...] = ()
     """What could not be read, in sentences."""
 
-    def ends(self) -> Iterator[AttemptOutcome]:
-        """The attempts as a summary wants them."""
-        for row in self.rows:
-            is_judged = row.gist != NO_PLACE
-            yield AttemptOutcome(
-                AttemptPlace(row.case, *self.seats[row.seat], row.number),
-                _row_reply_digest(row),
-                self.gists[row.gist] if is_judged else None,
-                row.reason if is_judged or row.failure != NO_PLACE else None,
-            )
-
-    def summary(
-        self, info: RunInfo, cases: Sequence[Case], *, k: Sequence[int] | None = None, rule: str | None = None
-    ) -> Summary:
-        """What the run adds up to, by its own k and rule or by others."""
-        return summarise_outcomes(info, cases, self.ends(), k=k, rule=rule)
-
-    def headlines(self, info: RunInfo, cases: Sequence[Case]) -> tuple[ModelHeadline, ...]:
-        """What a list of runs says of each model."""
-        return headlines(info, cases, self.ends())
-
-    def row(self, case: int, seat: int, number: int) -> AttemptRow | None:
+    def row(self, case: int, column: int, number: int) -> AttemptRow | None:
         """One attempt; None where the run has no such attempt."""
-        place = bisect_left(self.rows, (case, seat, number))
-        if place == len(self.rows) or self.rows[place][:3] != (case, seat, number):
+        index = bisect_left(self.rows, (case, column, number))
+        if index == len(self.rows) or self.rows[index][:3] != (case, column, number):
             return None
-        return self.rows[place]
+        return self.rows[index]
 
-    def appraised(self, ask: str) -> list[int]:
-        """The places of the appraisals of a reply by its key, in order, and perhaps of some others."""
-        mark = _reply_key_hash(ask)
-        found = []
-        at = self.asks.find(mark)
+    def by_column(self) -> dict[Column, list[AttemptRow]]:
+        """The rows of each column, in order."""
+        rows: dict[Column, list[AttemptRow]] = {column: [] for column in self.columns}
+        for row in self.rows:
+            rows[self.columns[row.column]].append(row)
+        return rows
+
+    def judgments_of(self, reply_key: str) -> list[int]:
+        """The places of the judgments of a reply, in order; a hash collision may add those of another reply."""
+        key_hash = _reply_key_hash(reply_key)
+        places = []
+        at = self.judged_key_hashes.find(key_hash)
         while at >= 0:
             if at % REPLY_KEY_HASH_BYTES == 0:
                 begin = at // REPLY_KEY_HASH_BYTES * FACT_PLACE_BYTES
-                found.append(int.from_bytes(self.appraisals[begin : begin + FACT_PLACE_BYTES], "little"))
-            at = self.asks.find(mark, at + 1)
-        return found
+                places.append(int.from_bytes(self.judgment_places[begin : begin + FACT_PLACE_BYTES], "little"))
+            at = self.judged_key_hashes.find(key_hash, at + 1)
+        return places
 
 
-def _row_reply_digest(row: AttemptRow) -> ReplyDigest | None:
-    if row.latency is None:
-        return None
-    return reply_digest_from(row.input_tokens, row.output_tokens, row.cost_usd, row.latency, row.finish, row.is_empty)
+class AttemptText(NamedTuple):
+    """One attempt with its texts."""
+
+    case: Case
+    model: str
+    tier: str
+    number: int
+    reply: Reply | None
+    verdict: Verdict | None
+    """None also when the stored verdict is of other tests than the case has now."""
+    failure: Failure | None
+    """What stands between this attempt and its verdict."""
+    correct: bool | None
+    score: float | None
+
+
+def attempt_table(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None
+) -> AttemptTable:
+    """The attempts of a run, scored by its own rule or by another; places count the facts from 0."""
+    return placed_attempt_table(info, cases, enumerate(facts), rule=rule)
+
+
+def placed_attempt_table(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[tuple[int, Fact]], *, rule: str | None = None
+) -> AttemptTable:
+    """The attempts of a run, from facts with their places."""
+    builder = AttemptTableBuilder(info, cases, rule=rule)
+    for place, fact in facts:
+        builder.add(place, fact)
+    return builder.table(is_last=True)
+
+
+def attempt_texts(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None
+) -> tuple[AttemptText, ...]:
+    """Every attempt with its texts: cases in order, then models, then numbers."""
+    return attempts_with_texts(info, cases, facts, rule=rule)[1]
+
+
+def attempts_with_texts(
+    info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact], *, rule: str | None = None
+) -> tuple[AttemptTable, tuple[AttemptText, ...]]:
+    """The attempts of a run, and the same with their texts."""
+    by_place: dict[int, Fact] = {}
+
+    def placed() -> Iterator[tuple[int, Fact]]:
+        for place, fact in enumerate(facts):
+            if not isinstance(fact, Judgment):
+                by_place[place] = fact
+            yield place, fact
+
+    table = placed_attempt_table(info, cases, placed(), rule=rule)
+    return table, tuple(attempt_text(cases, table.columns, row, by_place) for row in table.rows)
+
+
+def attempt_text(
+    cases: Sequence[Case], columns: Sequence[Column], row: AttemptRow, facts: Mapping[int, Fact]
+) -> AttemptText:
+    """An attempt with its texts, from the facts by their places."""
+    reply, verdict = facts.get(row.reply_place), facts.get(row.verdict_place)
+    failure = facts.get(row.failure_place)
+    return AttemptText(
+        case=cases[row.case],
+        model=columns[row.column].model,
+        tier=columns[row.column].tier,
+        number=row.number,
+        reply=reply if isinstance(reply, Reply) else None,
+        verdict=verdict if isinstance(verdict, Verdict) else None,
+        failure=failure if isinstance(failure, Failure) else None,
+        correct=row.correct,
+        score=row.score,
+    )
+
+
+def table_of_texts(info: RunInfo, cases: Sequence[Case], attempts: Sequence[AttemptText]) -> AttemptTable:
+    """The table of attempts that are there with their texts; places count the attempts."""
+    columns = tuple(sorted({Column(one.model, one.tier) for one in attempts}))
+    indexes = {column: index for index, column in enumerate(columns)}
+    orders = {case.id: order for order, case in enumerate(cases)}
+    notes = _FactNotes(scoring.find_rule(info.rule, info.rules))
+    rows = []
+    for notes.place, one in enumerate(attempts):
+        row = notes.row(
+            orders[one.case.id],
+            indexes[Column(one.model, one.tier)],
+            one.number,
+            one.case,
+            notes.reply(one.reply) if one.reply else None,
+            notes.verdict(one.case, one.verdict) if one.verdict else None,
+            notes.failure(one.failure) if one.failure else None,
+        )
+        outcome: AttemptOutcome = "missing" if one.correct is None else "correct" if one.correct else "wrong"
+        rows.append(row._replace(outcome=outcome, score=one.score))
+    return AttemptTable(columns=columns, digests=tuple(notes.digests), rows=tuple(sorted(rows, key=row_index)))
+
+
+def planned_columns(info: RunInfo) -> list[Column]:
+    """Which models a run asks, each with its tier."""
+    if info.experiment and info.experiment.tiers:
+        return [Column(tier.model, tier.name) for tier in info.experiment.tiers]
+    return [Column(*pair) for pair in itertools.product(info.names, info.tiers or ("",))]
+
+
+AttemptKey = tuple[int, str, str, int]
+"""The index of the case, model, tier and number of an attempt: they sort as rows do."""
 
 
 class AttemptTableBuilder:
-    """The outline of a run that is told fact by fact."""
+    """The table of a run whose facts are added one by one, in the order of the journal."""
 
-    def __init__(self, info: RunInfo, cases: Sequence[Case]) -> None:
+    def __init__(self, info: RunInfo, cases: Sequence[Case], *, rule: str | None = None) -> None:
         self._cases = cases
-        # apart from this, because what refers to itself stays in memory until somebody looks for it
-        self._notes = notes = _FactNotes(scoring.find_rule(info.rule, info.rules))
-        self._trails: AttemptHistories[_ReplyNote, _VerdictNote, _FailureNote] = AttemptHistories(
-            cases, notes.reply, notes.verdict, notes.failure
-        )
-        self._seats = {Column(*pair) for pair in planned_columns(info)}
-        self._asks, self._appraisals = bytearray(), bytearray()
-        self._touched: set[AttemptPlace] = set()
+        self._orders = {case.id: order for order, case in enumerate(cases)}
+        self._tests = [case.tests_digest for case in cases]
+        self._notes = _FactNotes(scoring.find_rule(rule or info.rule, info.rules))
+        self._histories: dict[AttemptKey, _AttemptHistory] = {}
+        self._columns = set(planned_columns(info))
+        self._judged_key_hashes, self._judgment_places = bytearray(), bytearray()
+        self._touched: set[AttemptKey] = set()
         self._last: AttemptTable | None = None
 
     def __len__(self) -> int:
-        """How many attempts the facts told of."""
-        return len(self._trails)
+        """How many attempts there are so far."""
+        return len(self._histories)
 
-    def add(self, place: int, fact: Fact) -> None:
-        """Take a fact into account that lies at a place."""
-        self._notes.place = place
-        touched = self._trails.add(fact)
-        if touched is not None and self._last is not None:
-            self._touched.add(touched)
+    def add(self, place: int, fact: Fact) -> tuple[bool, float | None] | None:
+        """Take a fact into account that lies at a place; one about a case that the run does not have is ignored.
+
+        Returns whether a verdict of the present tests is correct, and its score; None for any other fact.
+        """
         if isinstance(fact, Judgment):
-            self._asks += _reply_key_hash(fact.ask)
-            self._appraisals += place.to_bytes(FACT_PLACE_BYTES, "little")
+            self._judged_key_hashes += _reply_key_hash(fact.ask)
+            self._judgment_places += place.to_bytes(FACT_PLACE_BYTES, "little")
+        order = self._orders.get(fact.case)
+        if order is None:
+            return None
+        key = order, sys.intern(fact.model), sys.intern(fact.tier), fact.number
+        history = self._histories.get(key)
+        if history is None:
+            history = self._histories[key] = _AttemptHistory()
+        if self._last is not None:
+            self._touched.add(key)
+        self._notes.place = place
+        if isinstance(fact, Reply):
+            history.add_reply(fact.key, self._notes.reply(fact))
+        elif isinstance(fact, Verdict):
+            if fact.tests == self._tests[order]:
+                verdict = self._notes.verdict(self._cases[order], fact)
+                history.add_verdict(fact.ask, verdict)
+                return self._notes.scored(verdict.digest)
+            history.add_verdict(fact.ask, None)
+        elif isinstance(fact, Failure) and fact.stage != "judge":
+            history.failure = self._notes.failure(fact)
+        return None
 
-    def outline(self, journals: Iterable[str] = (), problems: Iterable[str] = ()) -> AttemptTable:
-        """The run as far as it was told."""
+    def counting_places(self) -> Iterator[int]:
+        """Where the facts that count lie."""
+        for history in self._histories.values():
+            yield from (part[-1] for part in history.parts() if part is not None)
+
+    def table(
+        self, journals: Iterable[str] = (), problems: Iterable[str] = (), *, is_last: bool = False
+    ) -> AttemptTable:
+        """The run as far as its facts were added; after the last table the builder is empty, which saves memory."""
         last = self._last
-        told = self._trails if last is None else self._touched
-        seats = tuple(sorted(self._seats.union(Column(model, tier) for _, model, tier, _ in told)))
-        numbers = {seat: number for number, seat in enumerate(seats)}
-        if last is None or seats != last.seats or len(self._touched) > MAX_INCREMENTAL_ROWS:
-            rows = [self._row(numbers, *end) for end in self._trails.ends()]
+        changed = self._histories if last is None else self._touched
+        columns = tuple(sorted(self._columns.union({Column(key[1], key[2]) for key in changed})))
+        indexes = {tuple(column): index for index, column in enumerate(columns)}
+        if last is None or columns != last.columns or len(self._touched) > MAX_INCREMENTAL_ROWS:
+            history = self._histories.pop if is_last else self._histories.__getitem__
+            rows = [self._row(indexes, key, history(key)) for key in sorted(self._histories)]
         else:
             rows = list(last.rows)
-            for place in self._touched:
-                row = self._row(numbers, place, *self._trails.end(place))
+            for key in self._touched:
+                row = self._row(indexes, key, self._histories[key])
                 at = bisect_left(rows, row[:3])
-                known = at < len(rows) and rows[at][:3] == row[:3]
-                rows[at : at + known] = [row]
-        self._seats, self._touched = set(seats), set()
+                is_known = at < len(rows) and rows[at][:3] == row[:3]
+                rows[at : at + is_known] = [row]
+        self._columns, self._touched = set(columns), set()
         self._last = AttemptTable(
-            seats=seats,
-            gists=tuple(self._notes.gists),
+            columns=columns,
+            digests=tuple(self._notes.digests),
             rows=tuple(rows),
             journals=tuple(journals),
-            asks=bytes(self._asks),
-            appraisals=bytes(self._appraisals),
+            judged_key_hashes=bytes(self._judged_key_hashes),
+            judgment_places=bytes(self._judgment_places),
             problems=tuple(problems),
         )
         return self._last
 
-    def _row(
-        self,
-        seats: dict[Column, int],
-        place: AttemptPlace,
-        said: _ReplyNote | None,
-        found: _VerdictNote | None,
-        broken: _FailureNote | None,
-    ) -> AttemptRow:
-        case = self._cases[place.order]
-        outcome, score, label, reason = self._outcome(case, said, found, broken)
-        return AttemptRow(
-            place.order,
-            seats[Column(place.model, place.tier)],
-            place.number,
-            outcome,
-            score,
-            label,
-            reason,
-            said.finish if said else "",
-            said.latency if said else None,
-            said.usd if said else None,
-            said.input_tokens if said else None,
-            said.output_tokens if said else None,
-            said.at if said else broken.at if broken else "",
-            found.number if found else NO_PLACE,
-            said is not None and said.is_empty,
-            said.place if said else NO_PLACE,
-            found.place if found else NO_PLACE,
-            broken.place if broken else NO_PLACE,
-        )
-
-    def _outcome(
-        self, case: Case, said: _ReplyNote | None, found: _VerdictNote | None, broken: _FailureNote | None
-    ) -> tuple[Literal["correct", "wrong", "missing"], float | None, str, str]:
-        """How an attempt came out, with its score, its label and the reason."""
-        if found is None:
-            if broken is not None:
-                return "missing", None, broken.stage, broken.message
-            if said is None:
-                return "missing", None, "ask", "not asked yet"
-            if case.by_judges:
-                return "missing", None, "judge", "only judges can tell"
-            return "missing", None, "verify", "not verified yet"
-        gist, score = self._notes.kept[found.number]
-        label = gist.primary
-        # what has no name of its own is no kind of failure, except among responses, where every class has a name
-        if case.kind != "response" and label in ("pass", "fail"):
-            label = ""
-        return "correct" if gist.measured.correct else "wrong", score, label, found.why
+    def _row(self, columns: Mapping[tuple[str, ...], int], key: AttemptKey, history: _AttemptHistory) -> AttemptRow:
+        order, model, tier, number = key
+        return self._notes.row(order, columns[model, tier], number, self._cases[order], *history.parts())
 
 
-class _FactNotes:
-    """What is kept of each fact."""
+@dataclass(slots=True)
+class _AttemptHistory:
+    """What the facts say of one attempt so far."""
 
-    def __init__(self, rule: Rule) -> None:
-        self.place = NO_PLACE
-        """Where the fact lies that is told now."""
-        self.gists: dict[VerdictDigest, int] = {}
-        self.kept: list[tuple[VerdictDigest, float | None]] = []
-        """The gists by their numbers, with their scores."""
-        self._rule = rule
+    key: str = ""
+    """The key of the last reply."""
+    reply: _ReplyNote | None = None
+    ask: str = ""
+    """The key of the reply that was verified."""
+    verdict: _VerdictNote | None = None
+    failure: _FailureNote | None = None
 
-    def reply(self, reply: Reply) -> _ReplyNote:
-        answer = reply.answer
-        usd = answer.cost.usd if answer.cost else None
-        tokens = answer.input_tokens, answer.output_tokens
-        return _ReplyNote(answer.finish, answer.latency, usd, *tokens, reply.at, is_blank(answer.text), self.place)
+    def add_reply(self, key: str, reply: _ReplyNote) -> None:
+        self.key, self.reply, self.failure = key, reply, None
 
-    def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
-        said = verdict_digest(case, verdict)
-        number = self.gists.setdefault(said, len(self.gists))
-        if number == len(self.kept):
-            self.kept.append((said, said.measured.score(self._rule)))
-        return _VerdictNote(number, failure_reason(case, verdict, said), self.place)
+    def add_verdict(self, ask: str, verdict: _VerdictNote | None) -> None:
+        if self.failure is not None and self.failure.stage == "verify":
+            self.failure = None
+        # a late verdict on an older reply must not hide the one on the reply that counts
+        if verdict is not None and (self.verdict is None or ask == self.key or self.ask != self.key):
+            self.ask, self.verdict = self.key if ask == self.key else ask, verdict
 
-    def failure(self, failure: Failure) -> _FailureNote:
-        return _FailureNote(failure.stage, failure.key, one_line(failure.message), failure.at, self.place)
+    def parts(self) -> tuple[_ReplyNote | None, _VerdictNote | None, _FailureNote | None]:
+        """The reply that counts, its verdict, and what stands between them where there is no verdict."""
+        if self.reply is None or self.ask != self.key:
+            return self.reply, None, self.failure
+        # an answer to an older question must not pass as one to the question that failed to be asked
+        if self.failure is not None and self.failure.stage == "ask" and self.failure.key != self.key:
+            return self.reply, None, self.failure
+        return self.reply, self.verdict, None
 
 
-class _ReplyNote(NamedTuple):
-    """What is kept of a reply."""
-
-    finish: str
-    latency: float
-    usd: float | None
-    input_tokens: int | None
-    output_tokens: int | None
-    at: str
-    is_empty: bool
-    place: int
+_ReplyNote = tuple[str, float | None, float | None, int | None, int | None, str, bool, int]
+"""What is kept of a reply: the fields of its row from `finish` to `reply_place`."""
 
 
 class _VerdictNote(NamedTuple):
     """What is kept of a verdict."""
 
-    number: int
-    why: str
+    digest: int
+    reason: str
     place: int
+
+
+class _ScoredDigest(NamedTuple):
+    """What a digest is worth by a rule."""
+
+    outcome: AttemptOutcome
+    score: float | None
+    label: str
 
 
 class _FailureNote(NamedTuple):
@@ -323,58 +416,105 @@ class _FailureNote(NamedTuple):
     place: int
 
 
-def problem_sentences(problems: Sequence[Problem], more: int = 0) -> tuple[str, ...]:
-    """What could not be read, for people who know the folder; `more` are known only by their number."""
-    told = [
-        str(problem._replace(where=problem.where.rpartition("/")[2])) for problem in problems[:MAX_NAMED_DAMAGED_LINES]
-    ]
-    more += len(problems) - len(told)
-    return (*told, *([f"and {more:,} more such lines"] if more else []))
+class _FactNotes:
+    """What is kept of each fact, and the row that it makes."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.place = NO_PLACE
+        """Where the fact that is read now lies."""
+        self.digests: dict[VerdictDigest, int] = {}
+        self._scored: list[_ScoredDigest] = []
+        """By the indexes of the digests."""
+        self._rule = rule
+
+    def scored(self, digest: int) -> tuple[bool, float | None]:
+        """Whether a digest is that of a correct attempt, and its score."""
+        scored = self._scored[digest]
+        return scored.outcome == "correct", scored.score
+
+    def reply(self, reply: Reply) -> _ReplyNote:
+        answer = reply.answer
+        usd = answer.cost.usd if answer.cost else None
+        tokens = answer.input_tokens, answer.output_tokens
+        is_empty = not answer.text or answer.text.isspace()
+        return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, self.place
+
+    def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
+        digest = _verdict_digest(case, verdict)
+        index = self.digests.setdefault(digest, len(self.digests))
+        is_correct = digest.measured.correct
+        if index == len(self._scored):
+            score = digest.measured.score(self._rule)
+            self._scored.append(_ScoredDigest("correct" if is_correct else "wrong", score, digest.primary))
+        reason = "" if is_correct else one_line(scoring.finding_failure_reason(case, verdict.found))
+        return _VerdictNote(index, reason, self.place)
+
+    def failure(self, failure: Failure) -> _FailureNote:
+        return _FailureNote(failure.stage, failure.key, one_line(failure.message), failure.at, self.place)
+
+    def row(
+        self,
+        order: int,
+        column: int,
+        number: int,
+        case: Case,
+        reply: _ReplyNote | None,
+        verdict: _VerdictNote | None,
+        failure: _FailureNote | None,
+    ) -> AttemptRow:
+        """The row of an attempt from the facts that count."""
+        if reply is not None and verdict is not None:
+            digest, index, reason, at = self._scored[verdict.digest], *verdict
+            # only among responses is every class a label; elsewhere a plain pass or failure needs none
+            label = "" if digest.label in ("pass", "fail") and case.kind != "response" else digest.label
+            return AttemptRow(
+                order, column, number, digest.outcome, digest.score, label, reason, *reply, index, at, NO_PLACE
+            )
+        replied = reply or ("", None, None, None, None, failure.at if failure else "", False, NO_PLACE)
+        if failure is not None:
+            stage, reason = failure.stage, failure.message
+        elif reply is None:
+            stage, reason = "ask", "not asked yet"
+        elif case.by_judges:
+            stage, reason = "judge", "only judges can tell"
+        else:
+            stage, reason = "verify", "not verified yet"
+        failure_place = failure.place if failure else NO_PLACE
+        return AttemptRow(
+            order, column, number, "missing", None, stage, reason, *replied, NO_PLACE, NO_PLACE, failure_place
+        )
 
 
-def _reply_key_hash(ask: str) -> bytes:
-    return zlib.crc32(ask.encode()).to_bytes(REPLY_KEY_HASH_BYTES, "little")
+def _verdict_digest(case: Case, verdict: Verdict) -> VerdictDigest:
+    finding = verdict.found
+    measured = scoring.finding_measures(case, finding)
+    return VerdictDigest(
+        measured,
+        classify_response(measured.correct, one_line(finding.label)),
+        scoring.code_compiled(finding),
+        scoring.lint_score(finding),
+        bool(finding.tampered),
+        finding.rechecked,
+        finding.disagreed,
+        finding.trust,
+        finding.isolation,
+        verdict.node,
+        tuple(finding.levels.items()),
+    )
 
 
-def pack_attempt_table(made_of: str, outline: AttemptTable, summary: Summary) -> bytes:
-    """An outline as bytes, with the state of the files it was made of and the summary by the run's own k and rule."""
-    return msgspec.msgpack.encode((made_of, outline, msgspec.msgpack.encode(summary)))
+def one_line(text: str) -> str:
+    """At most 200 characters on one line."""
+    if not text:
+        return ""
+    line = " ".join(text[:1000].split())
+    return line if len(line) <= MAX_REASON_CHARACTERS else f"{line[: MAX_REASON_CHARACTERS - 1]}…"
 
 
-_attempt_table_decoder = msgspec.msgpack.Decoder(tuple[str, AttemptTable, bytes])
-_summary_decoder = msgspec.msgpack.Decoder(Summary)
+def row_index(row: AttemptRow) -> tuple[int, int, int]:
+    """By which rows are sorted."""
+    return row.case, row.column, row.number
 
 
-def unpack_attempt_table(content: bytes, made_of: str, cases: int) -> tuple[AttemptTable, bytes]:
-    """The outline of a run of so many cases, and its summary still packed; raises a ValueError where it is of another state."""
-    try:
-        state, outline, summary = _attempt_table_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    for most, numbers in (
-        (cases, set(map(attrgetter("case"), outline.rows))),
-        (len(outline.seats), set(map(attrgetter("seat"), outline.rows))),
-        (len(outline.gists), set(map(attrgetter("gist"), outline.rows)) - {NO_PLACE}),
-    ):
-        if numbers and not 0 <= min(numbers) <= max(numbers) < most:
-            raise ValueError("rows of cases, seats or gists that are not there")
-    if not all(map(_is_valid_digest, outline.gists)):
-        raise ValueError("gists that no finding has")
-    if state != made_of:
-        raise ValueError("of another state of the run")
-    return outline, summary
-
-
-def _is_valid_digest(gist: VerdictDigest) -> bool:
-    measured = gist.measured
-    shares = (gist.lint, measured.passing, measured.settled, *measured.facts)
-    told = len(measured.facts) == len(scoring.SCORED_FACTS) or measured.settled is not None
-    return told and all(share is None or 0 <= share <= 1 for share in shares)
-
-
-def unpack_summary(content: bytes) -> Summary:
-    """The summary of a packed outline; raises a ValueError where it is none."""
-    try:
-        return _summary_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(str(error)) from None
+def _reply_key_hash(key: str) -> bytes:
+    return zlib.crc32(key.encode()).to_bytes(REPLY_KEY_HASH_BYTES, "little")

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from typing import TYPE_CHECKING
 
+from steelyard.analysis.case_attempts import attempts_by_case
+from steelyard.analysis.suites import ordered_class_counts
 from steelyard.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from steelyard.analysis.attempts import AttemptRow, AttemptTable
+    from steelyard.analysis.case_attempts import CaseAttempts
+    from steelyard.records import Case, RunInfo
 
 
 class Trials(Record, frozen=True, kw_only=True):
@@ -52,3 +63,50 @@ class Side(Record, frozen=True, kw_only=True):
     models: dict[str, tuple[Trials, ...]]
     runs: tuple[str, ...] = ()
     """The ids of the runs it was made of, where it is a baseline."""
+
+
+def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:
+    """The attempts of a run, scored by a rule, as a side of a comparison."""
+    samples = info.samples or 0
+    # further attempts were made because of what the others brought: they count in no mean
+    fair = [row for row in table.rows if not info.more or row.number <= samples]
+    further: dict[tuple[int, int], list[AttemptRow]] = {}
+    if info.more:
+        for row in table.rows:
+            if row.number > samples and row.outcome != "missing":
+                further.setdefault((row.column, row.case), []).append(row)
+    indexes = {column: index for index, column in enumerate(table.columns)}
+    models: dict[str, tuple[Trials, ...]] = {}
+    for column, asked in attempts_by_case(info, cases, table, rows=fair).items():
+        models[column.label] = tuple(
+            _trials(
+                attempts,
+                further.get((indexes[column], order), []),
+                is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0) > samples,
+            )
+            for order, attempts in asked.items()
+        )
+    runs = (info.id, *(part.id for part in info.merged))
+    return Side(name=name, rule=rule, models=models, runs=runs)
+
+
+def _trials(attempts: CaseAttempts, further: Sequence[AttemptRow], *, is_planned: bool) -> Trials:
+    case = attempts.case
+    return Trials(
+        case=case.id,
+        tests=case.tests_digest,
+        attempts=len(attempts.judged),
+        passes=attempts.correct,
+        scores=score_counts(row.score for row in attempts.judged),
+        suite=case.suite,
+        classes=tuple(ordered_class_counts(attempts.classes).items()) if case.suite else (),
+        critical=case.critical,
+        cost_usd=attempts.cost,
+        further_attempts=len(further) if is_planned else None,
+        further_passes=sum(row.outcome == "correct" for row in further),
+    )
+
+
+def score_counts(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:
+    """Each score with how often it occurs, in ascending order; what has no score is left out."""
+    return tuple(sorted(Counter(score for score in scores if score is not None).items()))

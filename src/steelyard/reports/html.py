@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from steelyard.analysis.attempts import AttemptRow, AttemptTable, table_of_texts
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
 from steelyard.reports import comparison, figures, gate, tiers
@@ -14,9 +15,7 @@ from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
 from steelyard.reports.outlines import (
     MAX_SMALL_RUN_ATTEMPTS,
-    AttemptMetrics,
     ShownAttempts,
-    attempt_metrics,
     shown_attempts,
 )
 from steelyard.reports.page.templates import environment, style
@@ -58,7 +57,7 @@ class HtmlReportData(NamedTuple):
     info: RunInfo
     cases: Sequence[Case]
     summary: Summary
-    attempts: Sequence[AttemptMetrics]
+    attempts: AttemptTable
     """All of them, in order."""
     chosen: ShownAttempts
     shown: Sequence[AttemptText]
@@ -140,10 +139,11 @@ def report(results: RunResults) -> str:
 
 def html_report_data(results: RunResults) -> HtmlReportData:
     """What the page of such a run is made of."""
-    attempts = [attempt_metrics(tried) for tried in results.attempts]
-    picked = shown_attempts(attempts)
-    shown = [tried for tried, each in zip(results.attempts, attempts, strict=True) if each.place in picked.places]
-    return HtmlReportData(results.info, results.cases, results.summary, attempts, picked, shown)
+    table = table_of_texts(results.info, results.cases, results.attempts)
+    picked = shown_attempts(table.rows)
+    keys = {(results.cases[row.case].id, *table.columns[row.column], row.number) for row in picked.rows}
+    shown = [tried for tried in results.attempts if (tried.case.id, *tried[1:4]) in keys]
+    return HtmlReportData(results.info, results.cases, results.summary, table, picked, shown)
 
 
 def page(material: HtmlReportData) -> str:
@@ -310,10 +310,10 @@ def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:
 
 def _shown_texts_note(material: HtmlReportData) -> str:
     """Which texts are on the page, where not all are."""
-    total = len(material.attempts)
-    failed = sum(not attempt.correct for attempt in material.attempts)
+    total = len(material.attempts.rows)
+    failed = sum(not attempt.correct for attempt in material.attempts.rows)
     of = material.chosen
-    if len(material.chosen.places) >= total:
+    if len(of.rows) >= total:
         return ""
     failures = f"all {counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
     return (
@@ -382,10 +382,11 @@ def _rows(material: HtmlReportData, fitted: FittedTexts | None = None) -> list[R
     shown: dict[tuple[str, str, str], list[AttemptText]] = {}
     for tried in material.shown:
         shown.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    hidden: dict[tuple[str, str, str], list[AttemptMetrics]] = {}
-    for attempt in material.attempts:
-        if attempt.place not in material.chosen.places:
-            hidden.setdefault(attempt[:3], []).append(attempt)
+    hidden: dict[tuple[str, str, str], list[AttemptRow]] = {}
+    chosen = {row[:3] for row in material.chosen.rows}
+    for row in material.attempts.rows:
+        if row[:3] not in chosen:
+            hidden.setdefault((material.cases[row.case].id, *material.attempts.columns[row.column]), []).append(row)
     counts = {(case.case, case.model, case.tier): case for case in material.summary.cases}
     changes = _changes(material.against)
     rows = []
@@ -420,7 +421,7 @@ def _changes(against: BaselineReport | None) -> dict[tuple[str, str], str]:
     return {(change.case_id, names[change.model]): f"{change.delta:+.2f}" for change in changes}
 
 
-def _hidden_attempts_note(hidden: Sequence[AttemptMetrics]) -> str:
+def _hidden_attempts_note(hidden: Sequence[AttemptRow]) -> str:
     if not hidden:
         return ""
     states = [

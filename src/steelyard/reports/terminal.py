@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.summary import AttemptText, ModelHeadline, ModelSummary, Summary, hardest_cases
+from steelyard.analysis.headlines import ModelHeadline
+from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
 from steelyard.reports.figures import (
     SuiteTable,
     attempt_failure_reason,

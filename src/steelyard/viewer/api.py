@@ -23,7 +23,8 @@ from steelyard.viewer.run_cache import eval_sets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from steelyard.analysis.summary import AttemptText, ModelHeadline
+    from steelyard.analysis.attempts import AttemptText
+    from steelyard.analysis.headlines import ModelHeadline
     from steelyard.viewer.run_cache import RunCache
     from steelyard.viewer.run_list import ListedRun
     from steelyard.viewer.run_view import AttemptRow, RunView
@@ -167,7 +168,7 @@ def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
     for row in opened.rows:
         suite = opened.cases[row.case].suite
         if suite:
-            counts.setdefault((suite, row.seat), Counter())[row.outcome] += 1
+            counts.setdefault((suite, row.column), Counter())[row.outcome] += 1
     for (suite, seat), count in sorted(counts.items()):
         yield api_records.SuiteStats(
             suite_id=suite,
@@ -362,7 +363,7 @@ def _given_cursor(asked: QueryParameters, pattern: str) -> str:
 
 
 def _cursor(row: AttemptRow) -> str:
-    return f"{row.case}.{row.seat}.{row.number}"
+    return f"{row.case}.{row.column}.{row.number}"
 
 
 def _rows(opened: RunView, asked: QueryParameters) -> Sequence[AttemptRow]:
@@ -375,12 +376,12 @@ def _rows(opened: RunView, asked: QueryParameters) -> Sequence[AttemptRow]:
         rows = [row for row in rows if row.case in places]
     if asked.is_given("model_id"):
         seats = {place for place, seat in enumerate(opened.seats) if model_label(*seat) == asked.text("model_id")}
-        rows = [row for row in rows if row.seat in seats]
+        rows = [row for row in rows if row.column in seats]
     return rows
 
 
 def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
-    seat = opened.seats[row.seat]
+    seat = opened.seats[row.column]
     tried = opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
     if tried is None:
         raise ViewerRequestError(409, "an attempt of this run can no longer be read; ask again")
@@ -390,7 +391,7 @@ def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
 def _attempt_fields(opened: RunView, row: AttemptRow) -> dict[str, Any]:
     return {
         "case_id": opened.cases[row.case].id,
-        "model_id": model_label(*opened.seats[row.seat]),
+        "model_id": model_label(*opened.seats[row.column]),
         "attempt": row.number,
         "outcome": row.outcome,
         "score": row.score,

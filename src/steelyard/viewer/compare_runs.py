@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.analysis.suites import classify_response, ordered_class_counts
-from steelyard.comparison.sides import Side, Trials
+from msgspec.structs import replace
+
+from steelyard.comparison.sides import Side, Trials, run_side
 from steelyard.engine.gate.gate import gate_sides
-from steelyard.reports.figures import model_label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from steelyard.engine.gate.gate import GateResult
-    from steelyard.records import Case
-    from steelyard.viewer.run_view import AttemptRow, Column, RunView
+    from steelyard.viewer.run_view import RunView
 
 WORSE, SUSPECT, DROPPED, IMPROVED, SAME = "got worse", "suspect", "lower", "higher", "same"
 CASE_CHANGE_STATES = (WORSE, SUSPECT, DROPPED, IMPROVED, SAME)
@@ -51,15 +46,11 @@ class SideComparison(NamedTuple):
 
 def comparison_side(opened: RunView, model: str = "") -> Side:
     """A run, or one model of it, as comparisons take it; a run that has no such model gives a side without any."""
-    models: dict[str, list[Trials]] = {}
-    for row_of in _grouped(opened.rows):
-        case, seat = opened.cases[row_of[0].case], opened.seats[row_of[0].seat]
-        name = model_label(seat.model, seat.tier)
-        if not model or model == name:
-            models.setdefault(name, []).append(_trials(opened, case, seat, row_of))
-    name = f"{opened.name}@{model}" if model else opened.name
-    every = {one: tuple(trials) for one, trials in models.items()}
-    return Side(name=name, rule=opened.info.rule, models=every, runs=(opened.info.id,))
+    side = run_side(opened.name, opened.info.rule, opened.info, opened.cases, opened.table)
+    if not model:
+        return side
+    models = {name: trials for name, trials in side.models.items() if name == model}
+    return replace(side, name=f"{opened.name}@{model}", models=models)
 
 
 def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margin: float = 0.05) -> SideComparison:
@@ -91,38 +82,3 @@ def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
     # of what got better the most comes first, of all else the worst
     order = -change.delta if change.state == IMPROVED else change.delta
     return CASE_CHANGE_STATES.index(change.state), order, change.case, change.model
-
-
-def _grouped(rows: Sequence[AttemptRow]) -> list[list[AttemptRow]]:
-    """The rows of each case and seat; they stand together."""
-    groups: list[list[AttemptRow]] = []
-    for row in rows:
-        if groups and groups[-1][0][:2] == row[:2]:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
-    return groups
-
-
-def _trials(opened: RunView, case: Case, seat: Column, rows: Sequence[AttemptRow]) -> Trials:
-    samples = opened.info.samples or 0
-    judged = [row for row in rows if row.outcome != "missing"]
-    # further attempts were asked because of what the others brought: they count in no mean
-    further = [row for row in judged if opened.info.more and row.number > samples]
-    planned = opened.info.more.get(seat.model, {}).get(case.id, 0) > samples
-    fair = [row for row in judged if not (opened.info.more and row.number > samples)]
-    costs = [row.cost_usd for row in fair]
-    classes = Counter(classify_response(row.outcome == "correct", row.label) for row in fair)
-    return Trials(
-        case=case.id,
-        tests=case.tests_digest,
-        attempts=len(fair),
-        passes=sum(row.outcome == "correct" for row in fair),
-        scores=tuple(sorted(Counter(row.score for row in fair if row.score is not None).items())),
-        suite=case.suite,
-        classes=tuple(ordered_class_counts(classes).items()) if case.suite else (),
-        critical=case.critical,
-        cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-        further_attempts=len(further) if planned else None,
-        further_passes=sum(row.outcome == "correct" for row in further),
-    )

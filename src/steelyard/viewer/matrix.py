@@ -196,7 +196,7 @@ def _cells(cases: int, seats: int, rows: Sequence[AttemptRow]) -> tuple[tuple[Ma
     nothing = MatrixCell(0, 0, 0, None, None, range(0))
     found = [[nothing] * seats for _ in range(cases)]
     start = 0
-    for (case, seat), group in groupby(rows, key=attrgetter("case", "seat")):
+    for (case, seat), group in groupby(rows, key=attrgetter("case", "column")):
         own = list(group)
         found[case][seat] = _cell(own, range(start, start + len(own)))
         start += len(own)

@@ -22,7 +22,8 @@ from steelyard.viewer.run_view import garbage_collection_paused
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from steelyard.analysis.summary import ModelHeadline, Summary
+    from steelyard.analysis.headlines import ModelHeadline
+    from steelyard.analysis.summary import Summary
     from steelyard.reports.charts.spec import Chart
     from steelyard.tiers.analysis import ExperimentAnalysis
     from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing

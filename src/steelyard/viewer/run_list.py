@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.analysis.attempts import ATTEMPT_TABLE_VERSION
-from steelyard.analysis.summary import ModelHeadline, RunHeadlines
+from steelyard.analysis.attempt_index import ATTEMPT_TABLE_VERSION
+from steelyard.analysis.headlines import ModelHeadline, RunHeadlines, headlines
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import RunInfo
 from steelyard.store.fingerprints import run_size_fingerprint
@@ -289,7 +289,8 @@ class _CatalogEntry:
             with garbage_collection_paused():
                 self.is_behind = not reading.go_on(before + most)
                 if is_due and not self.is_behind:
-                    self._count(reading.outline().headlines(self._stored.info, reading.cases), reading.cases, size)
+                    models = headlines(self._stored.info, reading.cases, reading.table())
+                    self._count(models, reading.cases, size)
             return reading.byte - before
         except SteelyardError as error:
             self._fail(str(error))

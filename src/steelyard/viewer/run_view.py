@@ -13,23 +13,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.analysis import scoring
-from steelyard.analysis.attempts import (
+from steelyard.analysis.attempt_index import (
     ATTEMPT_TABLE_VERSION,
     MAX_NAMED_DAMAGED_LINES,
-    NO_PLACE,
-    AttemptRow,
-    AttemptTable,
-    AttemptTableBuilder,
-    Column,
     problem_sentences,
     unpack_attempt_table,
     unpack_summary,
 )
-from steelyard.analysis.summary import AttemptText, ModelHeadline, Summary
+from steelyard.analysis.attempts import (
+    NO_PLACE,
+    AttemptRow,
+    AttemptTable,
+    AttemptTableBuilder,
+    AttemptText,
+    Column,
+    attempt_text,
+)
+from steelyard.analysis.headlines import ModelHeadline, headlines
+from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
-from steelyard.records import Failure, Judgment, Reply, Verdict
+from steelyard.records import Judgment
 from steelyard.store.fingerprints import run_fingerprint
 from steelyard.store.journal import JournalReader, fact_offset
 from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_folder_snapshot
@@ -59,7 +63,7 @@ class RunViewState(NamedTuple):
     """As it looked before anything was read: what is written meanwhile belongs to a later moment."""
     info: RunInfo
     cases: tuple[Case, ...]
-    outline: AttemptTable
+    table: AttemptTable
     summary: bytes | None = None
     """The summary by the run's own k and rule, packed, where somebody has written it down."""
     reading: IncrementalRunReader | None = None
@@ -72,21 +76,21 @@ class RunView:
     def __init__(self, folder: Path, moment: RunViewState | None = None) -> None:
         """Raises an InputError or a StoreError where the folder holds no run that can be read."""
         self._moment = moment = moment or _current_state(folder)
-        self._outline = moment.outline
+        self.table: AttemptTable = moment.table
         self.name: str = folder.name
         self.folder: Path = folder
         self.info: RunInfo = moment.info
         self.cases: tuple[Case, ...] = moment.cases
-        self.seats: tuple[Column, ...] = moment.outline.seats
+        self.seats: tuple[Column, ...] = moment.table.columns
         """The columns of the matrix, in the order of a summary's models."""
-        self.rows: tuple[AttemptRow, ...] = moment.outline.rows
+        self.rows: tuple[AttemptRow, ...] = moment.table.rows
         """One per attempt: cases in order, then seats, then numbers."""
         self.is_growing: bool = moment.glimpse.is_locked
         """Whether somebody is writing it."""
         self.version: str = version(moment.glimpse)
         """Another one as soon as the run has grown or changed."""
         links = (f"{name}: a link, or else no plain file, and so not read" for name in moment.glimpse.links)
-        self.problems: tuple[str, ...] = (*moment.outline.problems, *links)
+        self.problems: tuple[str, ...] = (*moment.table.problems, *links)
         """What could not be read, in sentences."""
         self._summaries: OrderedDict[tuple[tuple[int, ...], str], Summary] = OrderedDict()
 
@@ -98,7 +102,7 @@ class RunView:
             is_own = asked == (tuple(sorted(set(self.info.k))), self.info.rule)
             with garbage_collection_paused():
                 known = self._own_summary() if is_own else None
-                known = known or self._outline.summary(self.info, self.cases, k=asked[0], rule=asked[1])
+                known = known or summarise_attempts(self.info, self.cases, self.table, k=asked[0], rule=asked[1])
             self._summaries[asked] = known
             while len(self._summaries) > MAX_CACHED_SUMMARIES:
                 self._summaries.popitem(last=False)
@@ -114,32 +118,20 @@ class RunView:
     def headlines(self) -> tuple[ModelHeadline, ...]:
         """What a list of runs says of each model; much less work than a summary."""
         with garbage_collection_paused():
-            return self._outline.headlines(self.info, self.cases)
+            return headlines(self.info, self.cases, self.table)
 
     def attempt(self, case_id: str, model: str, tier: str, number: int) -> AttemptText | None:
         """One attempt with all its texts; None where the run has no such attempt.
 
         Raises a StoreError where the journal is not what it was.
         """
-        order, seat = self._orders.get(case_id), self._places.get(Column(model, tier))
-        row = None if order is None or seat is None else self._outline.row(order, seat, number)
-        if order is None or row is None:
+        order, column = self._orders.get(case_id), self._places.get(Column(model, tier))
+        row = None if order is None or column is None else self.table.row(order, column, number)
+        if row is None:
             return None
-        where = case_id, model, tier, number
-        case, reply, verdict = self.cases[order], self._fact(row.reply, where), self._fact(row.verdict, where)
-        found = verdict.found if isinstance(verdict, Verdict) else None
-        rule = scoring.find_rule(self.info.rule, self.info.rules)
-        return AttemptText(
-            case=case,
-            model=model,
-            tier=tier,
-            number=number,
-            reply=reply if isinstance(reply, Reply) else None,
-            verdict=verdict if isinstance(verdict, Verdict) else None,
-            failure=failure if isinstance(failure := self._fact(row.failure, where), Failure) else None,
-            correct=scoring.is_correct(case, found) if found else None,
-            score=scoring.score(case, found, rule) if found else None,
-        )
+        places = {row.reply_place, row.verdict_place, row.failure_place} - {NO_PLACE}
+        facts = {place: self._fact(place, (case_id, model, tier, number)) for place in places}
+        return attempt_text(self.cases, self.seats, row, facts)
 
     @cached_property
     def _orders(self) -> dict[str, int]:
@@ -149,10 +141,8 @@ class RunView:
     def _places(self) -> dict[Column, int]:
         return {seat: place for place, seat in enumerate(self.seats)}
 
-    def _fact(self, place: int, where: tuple[str, str, str, int]) -> JournalFact | None:
-        if place == NO_PLACE:
-            return None
-        fact = UntrustedRun(self.folder).at(place, self._outline.journals)
+    def _fact(self, place: int, where: tuple[str, str, str, int]) -> JournalFact:
+        fact = UntrustedRun(self.folder).at(place, self.table.journals)
         if (fact.case, fact.model, fact.tier, fact.number) != where:
             raise StoreError(
                 f"{self.folder}: another attempt lies where this one was; it has changed, so read it again"
@@ -164,7 +154,7 @@ class RunView:
         if tried.reply is None or self.info.panel is None:
             return []
         key, stored = tried.reply.key, UntrustedRun(self.folder)
-        facts = (stored.at(place, self._outline.journals) for place in self._outline.appraised(key))
+        facts = (stored.at(place, self.table.journals) for place in self.table.judgments_of(key))
         return judgments_by_reply(self.info.panel, [fact for fact in facts if isinstance(fact, Judgment)]).get(key, [])
 
     @property
@@ -199,16 +189,16 @@ def _current_state(folder: Path) -> RunViewState:
     with garbage_collection_paused():
         try:
             content = stored.content(folder / ATTEMPT_INDEX_FILE)
-            outline, summary = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases))
-            if outline.journals != tuple(file.name for file in glimpse.journals):
+            table, summary = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases))
+            if table.journals != tuple(file.name for file in glimpse.journals):
                 raise ValueError("of other journals")
-            return RunViewState(glimpse, info, cases, outline, summary)
+            return RunViewState(glimpse, info, cases, table, summary)
         except (OSError, ValueError):
             # not there, or of another state, or no index at all
             reading = IncrementalRunReader(stored, info, cases, glimpse)
             reading.go_on()
             # whoever grows no more needs not to be read on, and that takes more memory than all rows
-            return RunViewState(glimpse, info, cases, reading.outline(), None, reading if glimpse.is_locked else None)
+            return RunViewState(glimpse, info, cases, reading.table(), None, reading if glimpse.is_locked else None)
 
 
 def _later_state(folder: Path, before: RunViewState, glimpse: RunFolderSnapshot) -> RunViewState:
@@ -218,8 +208,8 @@ def _later_state(folder: Path, before: RunViewState, glimpse: RunFolderSnapshot)
         return _current_state(folder)
     with garbage_collection_paused():
         reading.go_on()
-        outline = reading.outline()
-    return RunViewState(glimpse, info, before.cases, outline, None, reading if glimpse.is_locked else None)
+        table = reading.table()
+    return RunViewState(glimpse, info, before.cases, table, None, reading if glimpse.is_locked else None)
 
 
 class IncrementalRunReader:
@@ -231,7 +221,7 @@ class IncrementalRunReader:
         self.cases = cases
         self._info, self._glimpse = info, glimpse
         self._stored = stored
-        self._outlining, self._damages = AttemptTableBuilder(info, cases), BoundedProblemList(MAX_NAMED_DAMAGED_LINES)
+        self._builder, self._damages = AttemptTableBuilder(info, cases), BoundedProblemList(MAX_NAMED_DAMAGED_LINES)
         self._tails = [JournalReader(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals]
         self._before = b""
         # two requests may want the same run refreshed
@@ -247,8 +237,8 @@ class IncrementalRunReader:
         with self._lock:
             for number, tail in enumerate(self._tails):
                 for byte, fact in tail.facts():
-                    self._outlining.add(fact_offset(number, byte), fact)
-                    if len(self._outlining) > MAX_VIEWED_ATTEMPTS:
+                    self._builder.add(fact_offset(number, byte), fact)
+                    if len(self._builder) > MAX_VIEWED_ATTEMPTS:
                         raise InputError(
                             f"{self._stored.folder}: more than {MAX_VIEWED_ATTEMPTS:,} attempts, too many to show"
                         )
@@ -282,11 +272,11 @@ class IncrementalRunReader:
         except OSError:
             return b"\n\n"
 
-    def outline(self) -> AttemptTable:
+    def table(self) -> AttemptTable:
         """The run as far as it was read."""
         with self._lock:
             names = [tail.path.name for tail in self._tails]
-            return self._outlining.outline(names, problem_sentences(self._damages.first, self._damages.more))
+            return self._builder.table(names, problem_sentences(self._damages.first, self._damages.more))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.analysis import summary
+from steelyard.analysis.attempts import AttemptText, attempt_texts
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
@@ -131,7 +131,7 @@ def random_facts(chance: random.Random) -> list[Fact]:
     return facts
 
 
-def row(run: str, tried: summary.AttemptText) -> tuple[Any, ...]:
+def row(run: str, tried: AttemptText) -> tuple[Any, ...]:
     return (
         *(run, tried.case.id, tried.model, tried.tier, tried.number),
         tried.reply.answer.text if tried.reply else None,
@@ -150,7 +150,7 @@ def test_an_attempt_is_what_the_summary_says_it_is_whatever_happened_to_it(tmp_p
     expected = []
     for name in names:
         stored = StoredRun(tmp_path / name)
-        expected += [row(name, tried) for tried in summary.attempt_texts(stored.info, stored.cases, stored.facts())]
+        expected += [row(name, tried) for tried in attempt_texts(stored.info, stored.cases, stored.facts())]
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
     assert {row[6] for row in rows} == {True, False, None}
     assert sum(row[8] is not None for row in rows) > 100
@@ -256,9 +256,7 @@ def test_a_copy_that_is_not_of_the_present_run_is_written_anew(tmp_path: Path) -
     def rows() -> list[tuple[Any, ...]]:
         found = asked(score, tmp_path)
         stored = StoredRun(folder)
-        assert found == [
-            (one.correct, one.score) for one in summary.attempt_texts(stored.info, stored.cases, stored.facts())
-        ]
+        assert found == [(one.correct, one.score) for one in attempt_texts(stored.info, stored.cases, stored.facts())]
         return found
 
     first = rows()
@@ -493,10 +491,10 @@ def test_a_file_is_written_whole_or_left_as_it_was(tmp_path: Path, kind: str) ->
 
 ENDLESS = """
 import sys
-from steelyard.engine import query
+from steelyard.engine.results import query
 print("asking", flush=True)
 try:
-    query.write("SELECT i FROM range(1_000_000_000_000) AS t(i) WHERE hash(i) = 1", sys.argv[2], sys.argv[1])
+    query.write_query_result("SELECT i FROM range(1_000_000_000_000) AS t(i) WHERE hash(i) = 1", sys.argv[2], sys.argv[1])
 except KeyboardInterrupt:
     print("stopped")
 """

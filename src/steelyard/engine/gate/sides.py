@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.analysis import scoring
+from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
-from steelyard.analysis.summary import case_counts
-from steelyard.comparison.sides import Side, Trials
+from steelyard.comparison.sides import Side, Trials, run_side, score_counts
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.outcomes.json_report import REPORTED_CASE_STUB, reported_run
 from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
@@ -20,7 +20,7 @@ from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 BASELINES_FOLDER = Path("steelyard-baselines")
 """Where baselines are kept; small files, fit for committing."""
@@ -160,26 +160,9 @@ def split_run_and_model(name: str) -> tuple[str, str, str]:
 
 def _side_of_run(folder: Path, rule: str | None) -> Side:
     stored = StoredRun(folder)
-    info = stored.info
-    models: dict[str, list[Trials]] = {}
-    for one in case_counts(info, stored.cases, stored.facts(), rule=rule):
-        trials = Trials(
-            case=one.case.id,
-            tests=one.case.tests_digest,
-            attempts=len(one.scores),
-            passes=one.passes,
-            scores=_score_counts(one.scores),
-            suite=one.case.suite,
-            classes=one.classes,
-            critical=one.case.critical,
-            cost_usd=one.cost_usd,
-            further_attempts=one.further_attempts,
-            further_passes=one.further_passes,
-        )
-        models.setdefault(f"{one.model} ({one.tier})" if one.tier else one.model, []).append(trials)
-    every = {name: tuple(each) for name, each in models.items()}
-    runs = (info.id, *(part.id for part in info.merged))
-    return Side(name=str(folder), rule=rule or info.rule, models=every, runs=runs)
+    info, cases = stored.info, stored.cases
+    table = attempt_table(info, cases, stored.facts(), rule=rule)
+    return run_side(str(folder), rule or info.rule, info, cases, table)
 
 
 def _side_of_report(path: Path, rule: str | None) -> Side:
@@ -199,7 +182,7 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
                 case=case,
                 attempts=len(attempts),
                 passes=sum(correct for correct, _ in attempts),
-                scores=_score_counts(score for _, score in attempts),
+                scores=score_counts(score for _, score in attempts),
                 suite=suites[model, case].suite if (model, case) in suites else "",
                 classes=tuple(ordered_class_counts(suites[model, case].classes).items())
                 if (model, case) in suites
@@ -244,7 +227,3 @@ def _suites(path: Path) -> dict[tuple[str, str], _SuiteFailureClasses]:
             suite = found.setdefault((one.model, one.case_id), _SuiteFailureClasses(one.suite, Counter()))
             suite.classes[classify_response(one.correct, one.failure)] += 1
     return found
-
-
-def _score_counts(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:
-    return tuple(sorted(Counter(score for score in scores if score is not None).items()))

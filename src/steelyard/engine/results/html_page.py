@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
-from steelyard.analysis import scoring
-from steelyard.analysis.summary import attempt_outcomes, attempt_texts, summarise_outcomes
+from steelyard.analysis.attempts import attempt_text, placed_attempt_table
+from steelyard.analysis.summary import summarise_attempts
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
-from steelyard.reports.outlines import run_attempt_metrics, shown_attempts
+from steelyard.reports.outlines import shown_attempts
 from steelyard.reports.page.templates import truncated_text
 
 if TYPE_CHECKING:
@@ -76,19 +76,18 @@ def html_page(
     The journal is read once for the numbers of all attempts, and again for the texts of those that are chosen.
     """
     info, cases = stored.info, stored.cases
-    ends = list(attempt_outcomes(cases, stored.facts()))
-    summary = summarise_outcomes(info, cases, ends, k=k, rule=rule, suites=suites)
-    attempts = run_attempt_metrics(cases, ends, scoring.find_rule(rule or info.rule, info.rules))
-    del ends
-    picked = shown_attempts(attempts)
+    table = placed_attempt_table(info, cases, stored.placed(), rule=rule)
+    summary = summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites)
+    picked = shown_attempts(table.rows)
     most = max(
         MIN_PAGE_TEXT_CHARACTERS,
-        min(MAX_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS // max(1, len(picked.places))),
+        min(MAX_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS // max(1, len(picked.rows))),
     )
-    facts = (fact for fact in stored.facts() if (fact.case, fact.model, fact.tier, fact.number) in picked.places)
-    shown = attempt_texts(info, cases, (shortened(fact, most) for fact in facts), rule=rule)
+    wanted = {place for row in picked.rows for place in (row.reply_place, row.verdict_place, row.failure_place)}
+    facts = {place: shortened(fact, most) for place, fact in stored.placed() if place in wanted}
+    shown = [attempt_text(cases, table.columns, row, facts) for row in picked.rows]
     heard: dict[str, Any] = tier_runs.reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
-    return page(HtmlReportData(info, cases, summary, attempts, picked, shown, heard, _analysis(stored), held))
+    return page(HtmlReportData(info, cases, summary, table, picked, shown, heard, _analysis(stored), held))
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:

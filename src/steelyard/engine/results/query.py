@@ -18,12 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from msgspec import structs
-
-from steelyard.analysis import scoring, summary
+from steelyard.analysis.attempts import AttemptTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
-from steelyard.records import Answer as Said
-from steelyard.records import Case, Fact, Failure, Finding, Judgment, Reply, Rule, RunInfo, Verdict
+from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.csv import cell
 from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.journal import DISK_FULL_ERRNOS
@@ -110,77 +107,24 @@ def stream_query_result(
 
 
 def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> list[FactScore]:
-    """For every fact of a run whether it counts, and for every verdict of the present tests what its rule makes of it."""
-    rule = scoring.find_rule(info.rule, info.rules)
-    known = {case.id: case for case in cases}
-    made: list[FactScore] = []
-    simple: dict[tuple[str, str, str, int], _SimpleAttempt | None] = {}
-    others: list[Fact] = []
+    """For every fact of a run whether it counts, and for every verdict of the present tests its score by the run's rule."""
+    known = {case.id for case in cases}
+    builder = AttemptTableBuilder(info, cases)
+    shared: dict[tuple[bool, float | None], FactScore] = {}
+    scores: list[FactScore] = []
     for place, fact in enumerate(facts):
-        case = known.get(fact.case)
-        if case is None:
-            made.append(_NO_CASE_SCORE)
-            continue
-        if isinstance(fact, Judgment) or (isinstance(fact, Failure) and fact.stage == "judge"):
-            # what judges say, or fail to say, is not what came of the attempt
-            made.append(_SUPERSEDED_SCORE)
-            continue
-        verdict = fact if isinstance(fact, Verdict) and fact.tests == case.tests_digest else None
-        made.append(_fact_score(case, verdict, rule) if verdict else _SUPERSEDED_SCORE)
-        attempt = (fact.case, fact.model, fact.tier, fact.number)
-        before = simple.get(attempt)
-        # nearly every attempt is a reply with its verdict; only what happened to the others needs to be thought about
-        if isinstance(fact, Reply) and attempt not in simple:
-            simple[attempt] = _SimpleAttempt(fact.key, place)
-        elif before is not None and before.verdict is None and verdict and verdict.ask == before.key:
-            simple[attempt] = _SimpleAttempt(before.key, before.reply, place)
+        judged = builder.add(place, fact)
+        if judged is None:
+            scores.append(_SUPERSEDED_SCORE if fact.case in known else _NO_CASE_SCORE)
         else:
-            if before is not None:
-                others.extend(before.outlines(fact, case.tests_digest))
-            others.append(_without_texts(fact, place))
-            simple[attempt] = None
-    tried = summary.attempt_texts(info, cases, others)
-    counting = [int(fact.at) for one in tried for fact in (one.reply, one.verdict, one.failure) if fact is not None]
-    counting += [place for one in simple.values() if one is not None for place in one[1:] if place is not None]
-    shared: dict[FactScore, FactScore] = {}
-    for place in counting:
-        opinion = FactScore(True, *made[place][1:])
-        made[place] = shared.setdefault(opinion, opinion)
-    return made
-
-
-class _SimpleAttempt(NamedTuple):
-    """An attempt of which only a reply and its verdict are told."""
-
-    key: str
-    reply: int
-    verdict: int | None = None
-
-    def outlines(self, other: Fact, tests: str) -> Iterator[Fact]:
-        """These two facts, of the same attempt as another."""
-        where: dict[str, Any] = {"case": other.case, "model": other.model, "number": other.number, "tier": other.tier}
-        yield Reply(**where, key=self.key, at=str(self.reply), answer=_EMPTY_ANSWER, asked="")
-        if self.verdict is not None:
-            at = str(self.verdict)
-            yield Verdict(**where, key="", at=at, ask=self.key, tests=tests, verifier="", found=_EMPTY_FINDING)
+            scores.append(shared.get(judged) or shared.setdefault(judged, FactScore(False, *judged)))
+    counting = {id(score): score._replace(counts=True) for score in (*shared.values(), _SUPERSEDED_SCORE)}
+    for place in builder.counting_places():
+        scores[place] = counting[id(scores[place])]
+    return scores
 
 
 _NO_CASE_SCORE, _SUPERSEDED_SCORE = FactScore(), FactScore(counts=False)
-_EMPTY_ANSWER, _EMPTY_FINDING = Said(text=""), Finding()
-
-
-def _fact_score(case: Case, verdict: Verdict, rule: Rule) -> FactScore:
-    return FactScore(False, scoring.is_correct(case, verdict.found), scoring.score(case, verdict.found, rule))
-
-
-def _without_texts(fact: Fact, place: int) -> Fact:
-    """All that decides whether a fact counts, without its texts; the moment is its place among the facts instead."""
-    at = str(place)
-    if isinstance(fact, Verdict):
-        return structs.replace(fact, at=at, found=_EMPTY_FINDING)
-    if isinstance(fact, Reply):
-        return structs.replace(fact, at=at, answer=_EMPTY_ANSWER)
-    return structs.replace(fact, at=at)
 
 
 def _query_result(archive: RunDatabase, sql: str) -> QueryResult:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.analysis.summary import attempt_texts
+from steelyard.analysis.attempts import attempt_texts
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
@@ -22,7 +22,7 @@ from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from steelyard.analysis.summary import AttemptText
+    from steelyard.analysis.attempts import AttemptText
     from steelyard.errors import Problem
     from steelyard.records import Case, Panel, RunInfo
     from steelyard.store.journal import StoredRun

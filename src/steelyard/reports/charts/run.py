@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from steelyard.analysis.attempts import Column
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.reports.charts.panels import (
@@ -39,9 +40,9 @@ from steelyard.text import line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from steelyard.analysis.attempts import AttemptRow, AttemptTable
     from steelyard.analysis.summary import CaseSummary, ModelSummary, Summary
     from steelyard.records import Case
-    from steelyard.reports.outlines import AttemptMetrics
 
 MAX_BAND_MODELS = 2
 """Models whose intervals are bands; more of them would cover each other."""
@@ -66,7 +67,7 @@ class _ChartedModel(NamedTuple):
 
     label: str
     summary: ModelSummary
-    attempts: Sequence[AttemptMetrics]
+    attempts: Sequence[AttemptRow]
     judged: Sequence[CaseSummary]
     """Its cases that have a verdict."""
 
@@ -83,7 +84,7 @@ class _ChartedRun(NamedTuple):
         return tuple(model.label for model in self.models)
 
 
-def charts(summary: Summary, cases: Sequence[Case], attempts: Sequence[AttemptMetrics]) -> list[Chart]:
+def charts(summary: Summary, cases: Sequence[Case], attempts: AttemptTable) -> list[Chart]:
     """All charts that have something to show."""
     run = _charted_run(summary, cases, attempts)
     makers: tuple[Callable[[_ChartedRun], Chart | None], ...] = (
@@ -97,7 +98,7 @@ def charts(summary: Summary, cases: Sequence[Case], attempts: Sequence[AttemptMe
     return [chart for make in makers if run.models and (chart := make(run)) is not None]
 
 
-def _charted_run(summary: Summary, cases: Sequence[Case], attempts: Sequence[AttemptMetrics]) -> _ChartedRun:
+def _charted_run(summary: Summary, cases: Sequence[Case], attempts: AttemptTable) -> _ChartedRun:
     judged = [model for model in summary.models if model.attempts]
     best = sorted(judged, key=lambda model: -(model.correct / model.attempts))[:MAX_CHART_MODELS]
     shown = [model for model in judged if model in best]
@@ -105,14 +106,12 @@ def _charted_run(summary: Summary, cases: Sequence[Case], attempts: Sequence[Att
     for case in summary.cases:
         if case.attempts:
             counts.setdefault((case.model, case.tier), []).append(case)
-    by_model: dict[tuple[str, str], list[AttemptMetrics]] = {}
-    for attempt in attempts:
-        by_model.setdefault((attempt.model, attempt.tier), []).append(attempt)
+    rows = attempts.by_column()
     labels = distinct_names(line(short_name(model, shown), MAX_RUN_CHART_NAME_CHARACTERS) for model in shown)
     models = tuple(
-        _ChartedModel(label, model, by_model.get(place, []), counts.get(place, []))
+        _ChartedModel(label, model, rows.get(place, []), counts.get(place, []))
         for label, model in zip(labels, shown, strict=True)
-        for place in [(model.model, model.tier)]
+        for place in [Column(model.model, model.tier)]
     )
     left_out = f"the {len(shown)} best of {len(judged)} models" if len(judged) > len(shown) else ""
     return _ChartedRun(models, {case.id: case.group or f"case {case.id}" for case in cases}, left_out)
@@ -273,7 +272,7 @@ def _mean_cost(model: _ChartedModel) -> float | None:
 
 
 def _mean_tokens(model: _ChartedModel) -> float | None:
-    known = [attempt.tokens for attempt in model.attempts if attempt.tokens is not None]
+    known = [attempt.output_tokens for attempt in model.attempts if attempt.output_tokens]
     return sum(known) / len(known) if known else None
 
 

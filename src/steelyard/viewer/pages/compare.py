@@ -182,7 +182,7 @@ def _chosen_attempt(opened: RunView, rows: Sequence[AttemptRow], number: int, ou
     ranked = sorted(rows, key=lambda row: (row.number != number, row.outcome != outcome, row.number))
     if not ranked:
         return None
-    seat = opened.seats[ranked[0].seat]
+    seat = opened.seats[ranked[0].column]
     return opened.attempt(opened.cases[ranked[0].case].id, seat.model, seat.tier, ranked[0].number)
 
 

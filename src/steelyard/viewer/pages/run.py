@@ -300,7 +300,7 @@ def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
     if not 0 <= place < len(opened.rows):
         return None
     row = opened.rows[place]
-    case, seat = opened.cases[row.case], opened.seats[row.seat]
+    case, seat = opened.cases[row.case], opened.seats[row.column]
     values: dict[str, str | int] = {"case": case.id, "model": seat.model, "tier": seat.tier, "number": row.number}
     told = f"{line(case.id, 60)}, {line(reports.model_label(*seat), 60)}, attempt {row.number}"
     return AttemptLink(url_path(["runs", opened.name, "attempt"], values), told)

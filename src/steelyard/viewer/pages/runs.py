@@ -15,7 +15,7 @@ from steelyard.viewer.run_cache import eval_sets, run_histories
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.analysis.summary import ModelHeadline
+    from steelyard.analysis.headlines import ModelHeadline
     from steelyard.viewer.run_cache import EarlierRun, RunCache
     from steelyard.viewer.run_list import ListedRun
 
