@@ -23,8 +23,8 @@ def test_ties_for_the_mode_go_to_the_smallest() -> None:
     for values in ([0.2, 0.4, 0.4, 0.9, 0.9, 0.1], [0.9, 0.4, 0.4, 0.1, 0.2, 0.9]):
         found = describe(values)
         assert (found.median, found.mode, found.min, found.max) == (0.4, 0.4, 0.1, 0.9)
-        assert found.mean == 0.48333333333333334
-        assert found.std_dev == 0.3131382371342656
+        assert found.mean == pytest.approx(0.48333333333333334, rel=1e-14)
+        assert found.std_dev == pytest.approx(0.3131382371342656, rel=1e-14)
     assert describe([3, 1, 2]).mode == 1
 
 
