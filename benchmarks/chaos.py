@@ -2,7 +2,7 @@
 
     python benchmarks/chaos.py [--minutes 60] [--attempts 50000] [--nodes 3] [--seed 1]
 
-A real Ray cluster runs on this machine. A run of cheap attempts is verified on it, while actors, sandboxes, raylets, the gateway and
+A real Ray cluster runs on this machine. A run of cheap attempts is verified on it, while workers, sandboxes, raylets, the gateway and
 the driver are killed at random; the driver is resumed and raylets are started again, until the time is over. Then the run
 may end in peace. It must have every reply once, every verdict once, and the verdicts that this machine alone reaches.
 """
@@ -114,7 +114,7 @@ class Storm:
                     return
                 continue
             self._revive()
-            deeds = [self._actor, self._sandbox, self._raylet, self._gateway, self._lose_driver, self._interrupt]
+            deeds = [self._worker, self._sandbox, self._raylet, self._gateway, self._lose_driver, self._interrupt]
             self._chance.choices(deeds, [8, 6, 2, 2, 2, 1])[0]()
 
     def calm(self) -> None:
@@ -140,13 +140,13 @@ class Storm:
     def _up(self) -> list[int]:
         return [number for number in range(self._nodes) if number not in self._down]
 
-    def _actor(self) -> None:
-        for pid in self._cluster.actors(self._chance.choice(self._up())):
-            self._kill(pid, "actor")
+    def _worker(self) -> None:
+        for pid in self._cluster.workers(self._chance.choice(self._up()), idle=True):
+            self._kill(pid, "worker")
 
     def _sandbox(self) -> None:
-        for actor in self._cluster.actors(self._chance.choice(self._up())):
-            started = sorted(below(actor) - {actor})
+        for worker in self._cluster.workers(self._chance.choice(self._up()), idle=True):
+            started = sorted(below(worker) - {worker})
             if started:
                 self._kill(self._chance.choice(started), "sandbox")
 
@@ -162,7 +162,7 @@ class Storm:
     def _gateway(self) -> None:
         for pid in below(self._driver.pid) if self._driver else ():
             with contextlib.suppress(OSError):
-                if b"ray_gateway" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"engine.ray.gateway" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     self._kill(pid, "gateway")
 
     def _interrupt(self) -> None:

@@ -3,7 +3,7 @@
     python benchmarks/scale.py [overhead] [speedup] [memory] [--attempts 1000] [--repeat 3] [--memory 100000,1000000]
 
 Every cluster is a real one of raylets on this machine. CPU time is that of a run's processes: the driver, its gateway, the
-actors and all that they start; what Ray's own daemons use meanwhile is told beside it. What does not depend on the number
+workers and all that they start; what Ray's own daemons use meanwhile is printed beside it. What does not depend on the number
 of attempts, such as the start of Python and Ray, is taken out by running three times as many attempts as well; of several
 rounds the cheapest counts, because a busy machine can only add to it.
 """
@@ -80,7 +80,9 @@ class Meter(threading.Thread):
         super().__init__(daemon=True)
         self._cluster, self._driver, self._journal, self._attempts = cluster, driver, journal, attempts
         self._ended = threading.Event()
-        self.actors = self.peak = self.whole = 0.0
+        self.workers = self.peak = self.whole = 0.0
+        self._seen: set[int] = set()
+        """Workers that were in a task of ours: between two tasks they look like any other."""
         self._before = self._daemons()
         self.daemons = 0.0
 
@@ -96,8 +98,8 @@ class Meter(threading.Thread):
                     self.peak = max(self.peak, memory)
                     verified = _verdicts(self._journal) if self._journal.exists() else 0
             if self._cluster is not None:
-                trees = [below(actor) for number in self._cluster.numbers for actor in self._cluster.actors(number)]
-                self.actors = max(self.actors, sum(map(_cpu, set().union(*trees))))
+                self._seen.update(pid for number in self._cluster.numbers for pid in self._cluster.workers(number))
+                self.workers = max(self.workers, sum(map(_cpu, set().union(*map(below, self._seen)))))
                 self.daemons = max(self.daemons, self._daemons() - self._before)
 
     def end(self) -> None:
@@ -108,8 +110,7 @@ class Meter(threading.Thread):
         if self._cluster is None:
             return 0.0
         own = {pid for number in self._cluster.numbers for pid in self._cluster.processes(number)}
-        actors = {pid for number in self._cluster.numbers for pid in self._cluster.actors(number)}
-        return sum(_cpu(pid, with_children=False) for pid in own - actors)
+        return sum(_cpu(pid, with_children=False) for pid in own - self._seen)
 
 
 def _cpu(pid: int, *, with_children: bool = True) -> float:
@@ -172,7 +173,7 @@ def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None)
     assert code == 0, (folder / "said").read_text()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     own = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Spent(own + meter.actors, meter.daemons, _span(folder / name), meter.peak, meter.whole)
+    return Spent(own + meter.workers, meter.daemons, _span(folder / name), meter.peak, meter.whole)
 
 
 def _span(run: Path) -> float:

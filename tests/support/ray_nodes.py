@@ -133,9 +133,10 @@ class RayCluster:
         """The processes of a node, with their names."""
         return dict(_of_session(self._sessions[number]))
 
-    def actors(self, number: int) -> list[int]:
-        """The processes of a node that verify."""
-        return [pid for pid, name in self.processes(number).items() if name.startswith("ray::Node")]
+    def workers(self, number: int, *, idle: bool = False) -> list[int]:
+        """The processes of a node that are in a task of ours, which Ray puts into their names; with `idle` the others, too."""
+        prefix = "ray::" if idle else "ray::steelyard"
+        return [pid for pid, name in self.processes(number).items() if name.startswith(prefix)]
 
     def kill_raylet(self, number: int) -> None:
         """End a node as a power cut would: its raylet goes, and takes the rest along."""

@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import sys
 from collections.abc import Coroutine, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 import pytest
 
-from steelyard.engine.ray.backlog import Backlog, Piece
-from steelyard.engine.ray.bundles import KEPT, TOGETHER, Bundles
-from steelyard.engine.ray.cluster import Found, address
-from steelyard.engine.ray.gateway import reason
-from steelyard.engine.ray.node import Disk, Node, surroundings
-from steelyard.engine.ray.pool import MOST, MOST_BYTES, RayPool, Worker
-from steelyard.engine.ray.wire import Bundle, Done, Introduction, Item, Terms, needs
+from steelyard.engine.ray.bundles import MAX_BUNDLE_CASES, Bundles
+from steelyard.engine.ray.cluster import address
+from steelyard.engine.ray.gateway import (
+    DISPATCH_SECONDS,
+    MAX_BATCH_BYTES,
+    MAX_BATCH_ITEMS,
+    Backlog,
+    Gateway,
+    QueuedItem,
+    exception_line,
+)
+from steelyard.engine.ray.node import NodeFiles, NodeWorker, surroundings
+from steelyard.engine.ray.wire import (
+    Bundle,
+    Capability,
+    CodeVersion,
+    Phase,
+    Settled,
+    State,
+    StoreBundle,
+    Terms,
+    WorkItem,
+    WorkResult,
+    receive,
+    send,
+)
 from steelyard.engine.session import RunOptions
 from steelyard.engine.steps import verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
@@ -92,62 +110,257 @@ def test_without_an_address_the_cluster_that_runs_here_is_taken_and_else_one_of_
     assert address("", environment) == "local"
 
 
-# ---- what waits
+# ---- what waits, and how Ray is given it
 
 
-def piece(number: int, case: str = "a", kind: str = "python") -> Piece:
-    made = Case(id=case, prompt="?", verify=Verify(kind=kind))
-    return Piece(number, reply(made, "x", number), made, needs(made), 10)
+def item(number: int, case: str = "a", kind: str = "python", group: int = 0, size: int = 10) -> WorkItem:
+    return WorkItem(number=number, group=group, kind=kind, case=case, bundle=0, place=0, reply=b"x" * size)
 
 
-def taken(backlog: Backlog, kinds: Sequence[str] = ("python", "rust"), node: str = "") -> list[int]:
-    order = []
-    while (waiting := backlog.next(lambda it: it.case.kind in kinds and node not in it.failed)) is not None:
-        backlog.take(waiting)
-        order.append(waiting.number)
-    return order
+def numbers(queued: Sequence[QueuedItem]) -> list[int]:
+    return [each.item.number for each in queued]
 
 
-def test_pieces_are_taken_in_order_but_those_of_one_case_together_and_by_whoever_can() -> None:
+def test_replies_are_taken_in_order_but_those_of_one_case_together_and_only_with_equal_needs() -> None:
     backlog = Backlog()
-    for each in (piece(1, "a"), piece(2, "b"), piece(3, "a"), piece(4, "r", "rust"), piece(5, "b")):
-        backlog.add(each)
-    assert (backlog.count, backlog.size) == (5, 50)
-    assert taken(backlog, ["python"]) == [1, 3, 2, 5]
-    assert backlog.next(lambda it: it.case.kind == "python") is None
-    assert taken(backlog) == [4]
-    assert (backlog.count, backlog.size) == (0, 0)
+    for each in (item(1, "a"), item(2, "b"), item(3, "a"), item(4, "r", "rust", 1), item(5, "b"), item(6, "a")):
+        backlog.add(QueuedItem(each))
+    python, rust = backlog.waiting()
+    assert (backlog.count(python), backlog.count(rust)) == (5, 1)
+    assert numbers(backlog.take(python, 2)) == [1, 3]
+    assert backlog.waiting() == [rust, python], "the other is next"
+    assert numbers(backlog.take(python, 99)) == [6, 2, 5]
+    assert numbers(backlog.take(rust, 99)) == [4]
+    assert backlog.waiting() == []
 
 
-def test_what_a_lost_node_had_is_taken_next_in_the_order_it_had_it() -> None:
-    backlog = Backlog()
-    first, second, third = piece(1, "a"), piece(2, "b"), piece(3, "b")
-    for each in (first, second, third, piece(4, "c")):
-        backlog.add(each)
-    for each in (first, second, third):
-        assert backlog.next(lambda _: True) is each
-        backlog.take(each)
-    for each in (third, second, first):
-        backlog.give_back(each)
-    assert taken(backlog) == [1, 2, 3, 4]
+class Submitted(NamedTuple):
+    nodes: tuple[str, ...]
+    cpus: int
+    retries: int
+    items: list[WorkItem]
+    future: asyncio.Future[Any]
 
 
-def test_what_failed_on_a_node_waits_for_another_and_does_not_hold_up_the_rest() -> None:
-    backlog = Backlog()
-    broken = piece(1)
-    broken.failed["node"] = Failure(key="", at="", case="a", model="", number=1, stage="verify", message="?")
-    backlog.add(broken)
-    backlog.add(piece(2))
-    assert taken(backlog, node="node") == [2]
-    assert taken(backlog, node="other") == [1]
+class ScriptedRay:
+    """Takes tasks and leaves it to the test what becomes of them."""
+
+    NoNodeError = LookupError
+
+    def __init__(self, *cpus: int) -> None:
+        self.listed = {f"n{place}": count for place, count in enumerate(cpus)}
+        self.unable: dict[str, dict[int, str]] = {}
+        self.tasks: list[Submitted] = []
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [
+            {"Alive": True, "NodeName": f"node-{name[1:]}", "NodeID": name, "Resources": {"CPU": float(cpus)}}
+            for name, cpus in self.listed.items()
+        ]
+
+    def put(self, content: bytes) -> bytes:
+        return content
+
+    def cancel(self, reference: asyncio.Future[Any], *, force: bool) -> None:
+        assert force
+        reference.set_exception(RuntimeError("cancelled"))
+
+    def submit(self, nodes: Sequence[str], cpus: int, retries: int, function: str, *arguments: Any) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if function == "probe_node":
+            at_once = {"python": 1, "response": 1, "rust": 50}
+            capability = Capability(at_once=at_once, unable=self.unable.get(nodes[0], {}))
+            future.set_result(msgspec.msgpack.encode(capability))
+        elif function == "verify_items":
+            items = msgspec.msgpack.decode(arguments[1], type=list[WorkItem])
+            self.tasks.append(Submitted(tuple(nodes), cpus, retries, items, future))
+        else:
+            future.set_result(None)
+        return future
+
+    def finish(self, task: Submitted, node: str, *, failure: str = "", seconds: float = 0.1) -> None:
+        results = [WorkResult(number=it.number, fact=b"fact", failure=failure, seconds=seconds) for it in task.items]
+        self.tasks.remove(task)
+        task.future.set_result((node, msgspec.msgpack.encode(results)))
 
 
-def test_what_nobody_is_left_for_is_taken_out_and_nothing_else() -> None:
-    backlog = Backlog()
-    for each in (piece(1), piece(2, "r", "rust"), piece(3, "s", "rust"), piece(4, "b")):
-        backlog.add(each)
-    assert [each.number for each in backlog.hopeless(lambda it: it.case.kind != "rust")] == [2, 3]
-    assert taken(backlog) == [1, 4]
+class Driver:
+    """The run's end of a gateway that has a scripted Ray."""
+
+    def __init__(self, ray: ScriptedRay, *, wait_seconds: float = 60) -> None:
+        self.ray = ray
+        groups = Bundle(cases=(PYTHON, TEXT), surroundings=((), ()))
+        self._terms = Terms(run="r", kinds={}, groups=groups, wait_seconds=wait_seconds)
+        self.settled: list[Settled] = []
+        self.notes: list[str] = []
+
+    async def __aenter__(self) -> Driver:
+        ours, theirs = socket.socketpair()
+        reader, self.writer = await asyncio.open_unix_connection(sock=ours)
+        other, self._theirs = await asyncio.open_unix_connection(sock=theirs)
+        self.gateway = gateway = Gateway(cast("Any", self.ray), self._terms, self._theirs)
+        self.joined = await gateway.connect()
+        self._tasks = [asyncio.create_task(gateway.serve(other)), asyncio.create_task(self._listen(reader))]
+        send(self.writer, StoreBundle(bundle=0, content=b""))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.close()
+        await self._tasks[0]
+        self._theirs.close()
+        await self._tasks[1]
+        for closed in (self.writer, self._theirs):
+            await closed.wait_closed()
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        while (message := await receive(reader)) is not None:
+            if isinstance(message, Settled):
+                self.settled.append(message)
+            elif isinstance(message, State):
+                self.notes += message.notes
+
+    def put(self, *items: WorkItem) -> None:
+        for each in items:
+            send(self.writer, each)
+
+    async def tasks(self, count: int) -> list[Submitted]:
+        """What Ray has once it has this many tasks."""
+        while len(self.ray.tasks) < count:  # noqa: ASYNC110  what is waited for happens in the gateway
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(3 * DISPATCH_SECONDS)
+        assert len(self.ray.tasks) == count
+        return list(self.ray.tasks)
+
+    async def facts(self, count: int) -> list[Settled]:
+        while len(self.settled) < count:  # noqa: ASYNC110  what is waited for happens in the gateway
+            await asyncio.sleep(0.01)
+        return self.settled
+
+
+def test_ray_gets_two_tasks_per_processor_and_each_is_bounded_however_quickly_it_is_done() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(1, 2)) as driver:
+            driver.put(*(item(number, kind="response", group=1) for number in range(20_000)))
+            first = await driver.tasks(6)
+            assert {task.nodes for task in first} == {("n0", "n1")}
+            assert {(task.cpus, task.retries, len(task.items)) for task in first} == {(1, 4, 1)}, "nothing is known yet"
+            (key,) = driver.gateway._backlog.waiting()
+            while driver.gateway._backlog.count(key) < 20_000 - 6:  # noqa: ASYNC110  until all have arrived
+                await asyncio.sleep(0.01)
+            for task in first:
+                driver.ray.finish(task, "n0", seconds=1e-6)
+            assert {len(task.items) for task in await driver.tasks(6)} == {MAX_BATCH_ITEMS}
+        async with Driver(ScriptedRay(1)) as driver:
+            long = MAX_BATCH_BYTES // 4
+            driver.put(*(item(number, kind="rust", group=1, size=long) for number in range(60)))
+            assert max(len(task.items) for task in await driver.tasks(2)) <= 4
+
+    run(check())
+
+
+def test_what_fails_on_a_node_is_tried_on_another_and_three_in_a_row_end_its_work_of_the_kind() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(1, 1)) as driver:
+            for number in range(3):
+                driver.put(item(number))
+                (task,) = await driver.tasks(1)
+                assert task.nodes == ("n0", "n1")
+                driver.ray.finish(task, "n0", failure="broken disk")
+                (task,) = await driver.tasks(1)
+                assert task.nodes == ("n1",)
+                driver.ray.finish(task, "n1")
+            assert [(it.number, it.node) for it in await driver.facts(3)] == [
+                (0, "node-1"),
+                (1, "node-1"),
+                (2, "node-1"),
+            ]
+            driver.put(item(3), item(4, kind="response", group=1))
+            for task in await driver.tasks(2):
+                assert task.nodes == (("n1",) if task.items[0].kind == "python" else ("n0", "n1"))
+            assert driver.notes == ["node-0 takes no more python work: broken disk"]
+
+    run(check())
+
+
+def test_what_fails_on_every_node_is_a_failure_and_no_node_is_blamed() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(1, 1)) as driver:
+            driver.put(item(1))
+            for node in ("n1", "n0"):
+                (task,) = await driver.tasks(1)
+                driver.ray.finish(task, node, failure="no verdict on this")
+            assert [it.fact for it in await driver.facts(1)] == [b"fact"]
+            assert driver.notes == []
+
+    run(check())
+
+
+def test_what_no_node_can_verify_waits_for_one_and_then_says_why() -> None:
+    async def check() -> None:
+        ray = ScriptedRay(1)
+        ray.unable["n0"] = {0: "no compiler"}
+        async with Driver(ray, wait_seconds=0.3) as driver:
+            assert driver.joined.nodes[0].capability.unable == {0: "no compiler"}
+            driver.put(item(1), item(2, kind="response", group=1))
+            (task,) = await driver.tasks(1)
+            assert numbers([QueuedItem(it) for it in task.items]) == [2]
+            (settled,) = await driver.facts(1)
+            assert (settled.number, settled.problem) == (1, "no node of the cluster can verify it: node-0: no compiler")
+
+    run(check())
+
+
+def test_what_lost_all_its_nodes_is_given_to_a_new_one() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(1)) as driver:
+            driver.put(item(1), item(2))
+            await driver.tasks(2)
+            driver.ray.tasks.clear()
+            driver.ray.listed = {"n1": 1}
+            again = await driver.tasks(2)
+            assert sorted(it.number for task in again for it in task.items) == [1, 2]
+            assert {task.nodes for task in again} == {("n1",)}
+            assert driver.notes == ["node-0 was lost; what it had in hand was verified elsewhere, or by it later"]
+
+    run(check())
+
+
+def test_a_reply_that_workers_die_of_is_missing_and_those_beside_it_are_not() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(1)) as driver:
+            driver.put(*(item(number, kind="rust", group=1) for number in range(3)))
+            (task,) = await driver.tasks(1)
+            assert len(task.items) == 3
+            driver.ray.tasks.clear()
+            task.future.set_exception(RuntimeError("worker died"))
+            for task in await driver.tasks(2):
+                (own,) = task.items
+                if own.number == 1:
+                    driver.ray.tasks.remove(task)
+                    task.future.set_exception(RuntimeError("worker died"))
+                else:
+                    driver.ray.finish(task, "n0")
+            for task in await driver.tasks(1):
+                driver.ray.finish(task, "n0")
+            found = {it.number: it.problem for it in await driver.facts(3)}
+            assert found == {
+                0: "",
+                1: "5 workers died while they verified it, the last: RuntimeError: worker died",
+                2: "",
+            }
+
+    run(check())
+
+
+def test_a_reply_that_needs_a_machine_to_itself_gets_all_its_processors() -> None:
+    async def check() -> None:
+        async with Driver(ScriptedRay(4, 2)) as driver:
+            send(driver.writer, Phase(alone=True))
+            driver.put(*(item(number) for number in range(5)))
+            found = await driver.tasks(2)
+            assert {(task.nodes, task.cpus, len(task.items)) for task in found} == {(("n0",), 4, 1), (("n1",), 2, 1)}
+
+    run(check())
 
 
 # ---- what travels
@@ -171,12 +384,11 @@ def test_every_case_is_found_in_the_bundle_that_it_travels_in(tmp_path: Path) ->
         if case.by_judges:
             continue
         place = bundles.place(case)
-        bundle = msgspec.json.decode(bundles.packed(place.bundle).content, type=Bundle)
-        assert bundle.cases[place.within] == case
+        bundle = msgspec.msgpack.decode(bundles.packed(place.bundle), type=Bundle)
+        assert bundle.cases[place.place] == case
         assert not case.workspace or len(bundle.cases) == 1
         sizes.add(len(bundle.cases))
-    assert max(sizes) == TOGETHER
-    assert KEPT > 2
+    assert max(sizes) == MAX_BUNDLE_CASES
 
 
 def test_long_cases_travel_few_at_a_time() -> None:
@@ -186,27 +398,11 @@ def test_long_cases_travel_few_at_a_time() -> None:
     assert [bundles.place(case).bundle for case in cases] == [0, 0, 0, 1, 1, 1, 2, 3, 4, 4]
 
 
-def test_what_a_node_has_in_hand_is_bounded_however_quickly_it_verifies_and_however_long_replies_are() -> None:
-    async def in_hand(text: str) -> int:
-        pool = RayPool([TEXT], verifying([TEXT]), RunOptions(backend="ray"))
-        pool._alone = False
-        pool._seconds["response"] = 1e-6
-        worker = Worker(Found("a", "a", 64), actor=1, at_once={"response": 64})
-        for number in range(3 * MOST):
-            pool._backlog.add(Piece(number, reply(TEXT, "", number), TEXT, needs(TEXT), len(text)))
-        while pool._batch(worker):
-            pass
-        return len(worker.in_hand)
-
-    assert run(in_hand("short")) == 2 * MOST
-    assert run(in_hand("long" * (1 << 18))) == 2 * MOST_BYTES >> 20
-
-
 def test_what_ray_tells_in_a_traceback_is_told_in_a_line() -> None:
     trace = "\x1b[36mray::Node.__init__()\x1b[39m (pid=1)\n  File \"x.py\", line 3, in y\nModuleNotFoundError: No module named 'z'\n"
-    assert reason(RuntimeError(trace)) == "ModuleNotFoundError: No module named 'z'"
+    assert exception_line(RuntimeError(trace)) == "ModuleNotFoundError: No module named 'z'"
     assert (
-        reason(RuntimeError("The actor died.\n\tclass_name: Node\n"))
+        exception_line(RuntimeError("The actor died.\n\tclass_name: Node\n"))
         == "RuntimeError: The actor died. class_name: Node"
     )
 
@@ -231,9 +427,9 @@ def test_a_check_and_a_workspace_come_along_and_the_tests_stay_the_same(tmp_path
     )
     bundle = Bundles([case], verifying([case])).bundle([case])
     driver.rename(tmp_path / "elsewhere")
-    disk = Disk()
+    files = NodeFiles("r")
     try:
-        settled = disk.settled(case, msgspec.json.decode(msgspec.json.encode(bundle), type=Bundle))
+        settled = files.settled(case, msgspec.msgpack.decode(msgspec.msgpack.encode(bundle), type=Bundle))
         assert settled.tests_digest == case.tests_digest
         assert (
             workspaces.workspace_digest(workspaces.workspace_files(settled.workspace)) == case.verify.workspace_digest
@@ -243,7 +439,7 @@ def test_a_check_and_a_workspace_come_along_and_the_tests_stay_the_same(tmp_path
         assert settled.expectations.custom_check == settled.verify.python
         folder = check.parents[2]
     finally:
-        disk.remove()
+        files.remove()
     assert not folder.exists()
 
 
@@ -253,17 +449,20 @@ def test_a_node_removes_what_a_killed_one_left_and_nothing_of_one_that_lives(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     case = Case(id="a", prompt="?", verify=Verify(python="/nowhere/checks.py:score"))
     bundle = Bundle(cases=(case,), surroundings=((),), checks={"/nowhere/checks.py": b"x"})
-    first, second = Disk(), Disk()
+    first, second, beside = NodeFiles("one"), NodeFiles("two"), NodeFiles("two")
     mine = Path(first.settled(case, bundle).verify.python.rpartition(":")[0])
-    second.settled(case, bundle)
+    theirs = Path(second.settled(case, bundle).verify.python.rpartition(":")[0])
+    assert beside.settled(case, bundle) == second.settled(case, bundle), "workers of one node share its files"
     assert mine.exists()
-    assert first._lock is not None
-    first._lock.close()  # as the system does when a process is killed
-    third = Disk()
+    for killed in (first, beside):
+        assert killed._lock is not None
+        killed._lock.close()  # as the system does when a process is killed
+    third = NodeFiles("three")
     third.settled(case, bundle)
     assert not mine.exists()
-    for disk in (second, third):
-        disk.remove()
+    assert theirs.exists()
+    for files in (second, third):
+        files.remove()
     assert list(tmp_path.glob("*")) == []
 
 
@@ -285,41 +484,41 @@ SHELL = Case(
 )
 
 
-class Driven:
-    """A node without Ray around it."""
+class Worked:
+    """A worker without Ray around it."""
 
-    def __init__(self, cases: Sequence[Case], *, cpus: float = 2, **terms: Any) -> None:
+    def __init__(self, cases: Sequence[Case], **terms: Any) -> None:
         self._cases = cases
         there = verifying(cases)
         self._bundle = Bundles(cases, there).bundle(cases)
         kinds = {case.kind: there.of(case).version for case in cases}
-        self._terms = Terms(**{"kinds": kinds, "representatives": self._bundle, "cpus": cpus, **terms})
-        self.node = Node()
+        own = {"run": "r", "wait_seconds": 1.0, "kinds": kinds, "groups": self._bundle, **terms}
+        self.worker = NodeWorker(Terms(**own))
 
-    async def introduced(self) -> Introduction:
-        return msgspec.json.decode(await self.node.introduce(msgspec.json.encode(self._terms)), type=Introduction)
-
-    async def give(self, replies: Sequence[Reply]) -> None:
+    async def verify(self, replies: Sequence[Reply]) -> list[WorkResult]:
         places = {case.id: place for place, case in enumerate(self._cases)}
         items = [
-            Item(number=number, bundle="b", place=places[each.case], reply=each) for number, each in enumerate(replies)
+            WorkItem(
+                number=number,
+                group=0,
+                kind="",
+                case=each.case,
+                bundle=7,
+                place=places[each.case],
+                reply=msgspec.msgpack.encode(each),
+            )
+            for number, each in enumerate(replies)
         ]
+        assert self.worker.missing([7]) == [7]
+        return await self.worker.verify(items, {7: msgspec.msgpack.encode(self._bundle)})
 
-        async def fetched() -> bytes:
-            return msgspec.json.encode(self._bundle)
 
-        bundles = {"b": fetched()}
-        await self.node.give(msgspec.json.encode(items), bundles)
-        for unused in bundles.values():
-            unused.close()
-
-    async def collected(self, count: int) -> dict[int, Done]:
-        found: dict[int, Done] = {}
-        while len(found) < count:
-            for done in msgspec.json.decode(await self.node.collect(0, 0.2), type=list[Done]):
-                assert done.number not in found
-                found[done.number] = done
-        return found
+async def capability(cases: Sequence[Case], **terms: Any) -> Capability:
+    worked = Worked(cases, **terms)
+    try:
+        return await worked.worker.capability()
+    finally:
+        await worked.worker.close()
 
 
 def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> None:
@@ -331,16 +530,13 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
         reply(TEXT, "it is red"),
     ]
 
-    async def there() -> dict[int, Done]:
-        driven = Driven([PYTHON, TEXT])
-        introduced = await driven.introduced()
-        assert introduced.unable == {}
-        assert introduced.level
+    async def there() -> list[WorkResult]:
+        worked = Worked([PYTHON, TEXT])
         try:
-            await driven.give(replies)
-            return await driven.collected(len(replies))
+            assert (await worked.worker.capability()).unable == {}
+            return await worked.verify(replies)
         finally:
-            await driven.node.close()
+            await worked.worker.close()
 
     async def here() -> list[Verdict | Failure]:
         own = VerifierSet([PYTHON, TEXT], RunOptions())
@@ -351,58 +547,45 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
             await own.close()
 
     found, wanted = run(there()), run(here())
-    for number, fact in enumerate(wanted):
-        told = found[number].fact
+    assert [result.number for result in found] == list(range(len(replies)))
+    for result, fact in zip(found, wanted, strict=True):
         assert isinstance(fact, Verdict)
-        assert isinstance(told, Verdict)
-        assert bare(told) == bare(fact)
+        assert result.failure == ""
+        assert bare(msgspec.msgpack.decode(result.fact, type=Verdict)) == bare(fact)
 
 
 def test_a_node_takes_nothing_for_which_it_has_another_verifier_tools_or_surroundings() -> None:
-    async def unable(cases: Sequence[Case], **terms: Any) -> dict[int, str]:
-        driven = Driven(cases, **terms)
-        try:
-            return (await driven.introduced()).unable
-        finally:
-            await driven.node.close()
-
     kinds = {"python": "python 1, CPython 2.7", "response": verifying([TEXT]).of(TEXT).version}
-    other = run(unable([PYTHON, TEXT], kinds=kinds))
+    other = run(capability([PYTHON, TEXT], kinds=kinds)).unable
     assert list(other) == [0]
     assert "and the driver python 1, CPython 2.7" in other[0]
-    (missing,) = run(unable([SHELL])).values()
+    (missing,) = run(capability([SHELL])).unable.values()
     assert "not found in the sandbox: no-such-tool" in missing
     bundle = Bundles([PYTHON], verifying([PYTHON])).bundle([PYTHON])
     more = msgspec.structs.replace(bundle, surroundings=(("numpy-2.0.0", "pandas-2.2.0"),))
-    (lacking,) = run(unable([PYTHON], representatives=more)).values()
+    (lacking,) = run(capability([PYTHON], groups=more)).unable.values()
     assert lacking == "it lacks what the driver has: numpy-2.0.0, pandas-2.2.0"
 
 
 def test_a_node_whose_sandbox_is_too_weak_still_reads_texts() -> None:
-    async def introduced() -> Introduction:
-        driven = Driven([PYTHON, TEXT], require_isolation="full" if sys.platform == "darwin" else "seatbelt")
-        driven._terms = msgspec.structs.replace(driven._terms, require_isolation="unheard of")
-        try:
-            return await driven.introduced()
-        finally:
-            await driven.node.close()
-
-    found = run(introduced())
+    found = run(capability([PYTHON, TEXT], require_isolation="unheard of"))
     assert list(found.unable) == [0]
-    assert found.level == ""
-    assert list(found.at_once) == ["response"]
+    assert found.at_once == {"response": 1}
 
 
-def test_a_node_uses_as_many_processors_as_ray_says_it_has() -> None:
-    async def rooms(cpus: float) -> dict[str, int]:
-        driven = Driven([PYTHON, TEXT], cpus=cpus)
-        try:
-            return (await driven.introduced()).at_once
-        finally:
-            await driven.node.close()
+def test_one_worker_takes_as_many_answers_at_once_as_suit_one_processor() -> None:
+    assert run(capability([PYTHON, TEXT])).at_once == {"python": 1, "response": 1}
 
-    assert run(rooms(1)) == {"python": 1, "response": 1}
-    assert run(rooms(6)) == {"python": 6, "response": 6}
+
+def test_a_node_with_other_code_is_refused_with_what_to_install() -> None:
+    here = CodeVersion(steelyard="1", python="3.11.7", code="a")
+    for there, wanted in (
+        ({"python": "3.12.0"}, "it has Python 3.12.0, and the driver 3.11.7; install the same on both"),
+        ({"steelyard": "2"}, "it has steelyard 2, and the driver 1; install the same on both"),
+        ({"code": "b"}, "its steelyard 1 is another state of the code than the driver's; install the same on both"),
+        ({}, ""),
+    ):
+        assert here.difference(msgspec.structs.replace(here, **there)) == wanted
 
 
 def test_the_packages_of_an_environment_are_a_part_of_what_nodes_must_share(tmp_path: Path) -> None:

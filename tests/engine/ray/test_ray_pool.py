@@ -100,6 +100,13 @@ def wait_for(evals: Evals, run: str, count: int, process: subprocess.Popen[str])
         time.sleep(0.05)
 
 
+def workers_and_sandboxes(cluster: RayCluster, *numbers: int) -> set[int]:
+    """The processes that verify on some nodes, as soon as there are any: between two tasks there are none."""
+    while not (found := [worker for number in numbers for worker in cluster.workers(number)]):
+        time.sleep(0.01)
+    return set().union(*map(below, found))
+
+
 def all_there(evals: Evals, run: str, samples: int) -> None:
     """Every attempt was asked for once and has one verdict, or was never to have one."""
     found = facts(evals.folder / run)
@@ -122,11 +129,10 @@ def survives(evals: Evals, cluster: RayCluster, samples: int) -> None:
     wait_for(evals, "there", evals.cases * samples + 20, driver)
     cluster.kill_raylet(1)
     wait_for(evals, "there", lines(evals, "there") + samples, driver)
-    started = set().union(*(below(actor) for actor in cluster.actors(0)))
-    assert started
+    started = workers_and_sandboxes(cluster, 0)
     driver.kill()
     driver.communicate()
-    assert gone(started) == set(), "actors and sandboxes outlive their driver"
+    assert gone(started) == set(), "workers and sandboxes outlive their driver"
     said = evals.finish("there", samples, *on(cluster), environment=environment)
     all_there(evals, "there", samples)
     assert set(evals.nodes("there")) == {"node-0", "node-1"}
@@ -166,16 +172,20 @@ def test_all_replies_are_verified_again_on_the_nodes(tmp_path: Path, cluster: Ra
 
 
 @pytest.mark.slow
-def test_a_killed_actor_and_a_killed_gateway_cost_no_attempt(tmp_path: Path, cluster: RayCluster) -> None:
+def test_a_killed_worker_and_a_killed_gateway_cost_no_attempt(tmp_path: Path, cluster: RayCluster) -> None:
     evals = Evals(tmp_path, forever=False)
     samples = 60
     environment = {**cluster.environment, "ASKS": str(tmp_path / "asks")}
     driver = evals.start("there", samples, *on(cluster), environment=environment)
     wait_for(evals, "there", evals.cases * samples + 20, driver)
-    for actor in cluster.actors(1):
-        os.kill(actor, signal.SIGKILL)
+    while not (workers := cluster.workers(1)):
+        time.sleep(0.01)
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
     wait_for(evals, "there", lines(evals, "there") + 60, driver)
-    (gateway,) = [pid for pid in below(driver.pid) if b"ray_gateway" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    (gateway,) = [
+        pid for pid in below(driver.pid) if b"engine.ray.gateway" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
     os.kill(gateway, signal.SIGKILL)
     _, said = driver.communicate(timeout=1000)
     assert driver.returncode == 0, said
@@ -184,7 +194,7 @@ def test_a_killed_actor_and_a_killed_gateway_cost_no_attempt(tmp_path: Path, clu
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_ends_its_actors_and_sandboxes_and_goes_on_later(
+def test_an_interrupted_run_ends_its_workers_and_sandboxes_and_goes_on_later(
     tmp_path: Path, cluster: RayCluster
 ) -> None:
     evals = Evals(tmp_path, forever=False)
@@ -192,7 +202,7 @@ def test_an_interrupted_run_ends_its_actors_and_sandboxes_and_goes_on_later(
     environment = {**cluster.environment, "ASKS": str(tmp_path / "asks")}
     driver = evals.start("there", samples, *on(cluster), environment=environment)
     wait_for(evals, "there", evals.cases * samples + 20, driver)
-    started = set().union(*(below(actor) for number in (0, 1) for actor in cluster.actors(number)))
+    started = workers_and_sandboxes(cluster, 0, 1)
     os.kill(driver.pid, signal.SIGINT)
     _, said = driver.communicate(timeout=200)
     assert driver.returncode == 130, said

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.ray.cluster import address
-from steelyard.engine.ray.gateway import LOCAL
+from steelyard.engine.ray.wire import LOCAL
 from steelyard.errors import InputError
 from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits

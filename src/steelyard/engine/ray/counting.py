@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.engine.ray.cluster import address as cluster_address
-from steelyard.engine.ray.cluster import short
-from steelyard.engine.ray.gateway import LOCAL, join, leave_the_folder
-from steelyard.engine.ray.wire import same
+from steelyard.engine.ray.gateway import connect_to_ray, leave_working_directory
+from steelyard.engine.ray.wire import AUTH_HINT, LOCAL, code_version, short_line
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.parquet_counts import (
     AttemptColumns,
@@ -134,8 +133,8 @@ def _last(printed: Path) -> str:
         file.seek(max(0, printed.stat().st_size - 4000))
         text = file.read().decode("utf-8", "replace")
     if "InvalidAuthToken" in text:
-        return "it wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
-    return short(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
+        return AUTH_HINT
+    return short_line(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
 
 
 def grouped(sources: Sequence[ParquetSource], tasks: int) -> list[ParquetSource]:
@@ -154,14 +153,14 @@ def _write(task: Task) -> None:
     import ray
     import ray.data
 
-    join(task.place, task.folder, STORE)
+    connect_to_ray(task.place, task.folder, STORE)
     with CountsMerger(memory=MEMORY_HERE) as adding:
         resources: Any = ray.cluster_resources  # Ray says nothing about its type
         groups = grouped(task.sources, TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
         ray.data.DataContext.get_current().enable_progress_bars = False
         items = [{"name": source.name, "files": list(source.files)} for source in groups]
         dataset: Any = ray.data.from_items(items, override_num_blocks=len(items))
-        arguments = {"columns": tuple(task.columns), "code": same().code}
+        arguments = {"columns": tuple(task.columns), "code": code_version().code}
         parts = dataset.map_batches(_counted, batch_size=1, batch_format="pyarrow", fn_kwargs=arguments)
         try:
             for part in parts.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -178,7 +177,7 @@ def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
     import pyarrow
 
     try:
-        if same().code != code:
+        if code_version().code != code:
             raise InputError("a machine of the cluster has another steelyard; install the same version on all of them")
         (group,) = batch.to_pylist()
         found = counts_as_arrow(
@@ -193,7 +192,9 @@ def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
 def _reason(text: str) -> str:
     """The line of a trace that says what went wrong."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return short(next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)), lines[-1]))
+    return short_line(
+        next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)), lines[-1])
+    )
 
 
 def _watch() -> None:
@@ -207,7 +208,7 @@ def _watch() -> None:
 def main() -> None:
     """Do the task that a file holds."""
     task = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Task)
-    leave_the_folder()
+    leave_working_directory()
     threading.Thread(target=_watch, daemon=True).start()
     try:
         _write(task)

@@ -1,4 +1,4 @@
-"""One node of a Ray cluster, which verifies what it is handed in sandboxes of its own."""
+"""Work on one node of a Ray cluster: the worker process that Ray starts there verifies replies in sandboxes of its own."""
 
 from __future__ import annotations
 
@@ -8,178 +8,142 @@ import fcntl
 import os
 import shutil
 import tempfile
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.engine.ray.wire import Bundle, Done, Introduction, Item, Needs, Terms, WorkspaceFile, needs, same
+from steelyard.engine.ray.wire import (
+    Bundle,
+    Capability,
+    CodeVersion,
+    Needs,
+    Terms,
+    WorkItem,
+    WorkResult,
+    WorkspaceFile,
+    code_version,
+    needs,
+)
 from steelyard.engine.session import RunOptions
 from steelyard.engine.steps import failure, verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import is_plugin, load_plugin
 from steelyard.providers.agent import workspaces
-from steelyard.records import Case, digest
+from steelyard.records import Case, Failure, Reply, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping, Sequence
-    from typing import IO
-
     from steelyard.protocols import Verifier
 
-KEPT = 64
-"""Bundles that are kept for further answers to their cases."""
-MOST = 8 << 20
-"""Bytes of facts that are told at a time."""
-SIGN_OF_LIFE = 10.0
-"""Seconds after which a node says that there is nothing new."""
-FOLDER = "steelyard-node-"
+MAX_UNPACKED_BUNDLES = 64
+"""Bundles that a worker keeps for further answers to their cases."""
+FOLDER_PREFIX = "steelyard-node-"
 
 
-class Unpacked(NamedTuple):
-    """A bundle on this node."""
+class UnpackedBundle(NamedTuple):
+    """Cases whose files are on this node."""
 
     cases: tuple[Case, ...]
     surroundings: tuple[tuple[str, ...], ...]
 
 
-class Node:
-    """An actor of Ray's; what a model wrote never runs in its process, only in the sandboxes that it starts."""
+class NodeWorker:
+    """The verifiers of one worker process; what a model wrote runs in their sandboxes, never in this process."""
 
-    def __init__(self) -> None:
-        self._bundles: dict[str, Unpacked] = {}
-        self._in_hand: dict[int, tuple[str, asyncio.Task[None]]] = {}
-        self._done: list[bytes] = []
-        self._news = asyncio.Event()
-        self._able: dict[tuple[Needs, tuple[str, ...]], str] = {}
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._bundles: dict[int, UnpackedBundle] = {}
+        self._unable: dict[tuple[Needs, tuple[str, ...]], str] = {}
         """Why answers to such a case cannot be verified here; empty where they can."""
-        self._disk = Disk()
-
-    async def same(self) -> bytes:
-        """What must be as it is on the driver."""
-        return msgspec.json.encode(same())
-
-    async def introduce(self, terms: bytes) -> bytes:
-        """What this node can do of what is asked of it."""
-        self._terms = msgspec.json.decode(terms, type=Terms)
-        means = RunOptions(
-            require_isolation=self._terms.require_isolation, allow_weak_sandbox=self._terms.allow_weak_sandbox
-        )
-        cases, theirs = self._unpacked(self._terms.representatives)
+        self._files = NodeFiles(terms.run)
+        self._cases, self._surroundings = self._unpacked(terms.groups)
         self._weak = ""
+        # Ray runs one such process per processor
+        options = RunOptions(require_isolation=terms.require_isolation, allow_weak_sandbox=terms.allow_weak_sandbox)
         try:
-            self._verifying = VerifierSet(cases, means, cpus=self._terms.cpus)
+            self._verifiers = VerifierSet(self._cases, options, cpus=1)
         except InputError as error:
             self._weak = str(error)
-            self._verifying = VerifierSet(
-                [case for case in cases if not _runs_code(case)], means, cpus=self._terms.cpus
-            )
-        reasons = [await self._unable(case, there) for case, there in zip(cases, theirs, strict=True)]
-        return msgspec.json.encode(
-            Introduction(
-                level="" if self._weak else self._verifying.level,
-                at_once=self._verifying.rooms,
-                unable={place: reason for place, reason in enumerate(reasons) if reason},
-            )
-        )
+            self._verifiers = VerifierSet([case for case in self._cases if not _runs_code(case)], options, cpus=1)
 
-    async def give(self, given: bytes, bundles: Mapping[str, Awaitable[bytes]]) -> None:
-        """Take items to verify; `bundles` are where their cases can be had from."""
-        items = msgspec.json.decode(given, type=list[Item])
-        for item in items:
-            if item.bundle not in self._bundles:
-                bundle = msgspec.json.decode(await bundles[item.bundle], type=Bundle)
-                self._bundles[item.bundle] = await asyncio.to_thread(self._unpacked, bundle)
-            unpacked = self._bundles[item.bundle]
-            case = unpacked.cases[item.place]
-            unable = await self._unable(case, unpacked.surroundings[item.place])
-            if unable:
-                self._tell(Done(number=item.number, fact=None, seconds=0, unable=unable))
-            else:
-                task = asyncio.create_task(self._verify(item, case))
-                self._in_hand[item.number] = item.bundle, task
-        self._forget()
+    async def capability(self) -> Capability:
+        """Which groups of cases this node can verify."""
+        reasons = [
+            await self._why_unable(case, theirs) for case, theirs in zip(self._cases, self._surroundings, strict=True)
+        ]
+        unable = {group: reason for group, reason in enumerate(reasons) if reason}
+        return Capability(at_once=self._verifiers.rooms, unable=unable)
 
-    async def collect(self, low: int, patience: float) -> bytes:
-        """The facts since the last time: as soon as no more than `low` items are in hand, or after so many seconds."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                while len(self._in_hand) > low:
-                    self._news.clear()
-                    await self._news.wait()
-        if not self._done:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SIGN_OF_LIFE):
-                    self._news.clear()
-                    await self._news.wait()
-        told, size = 0, 0
-        while told < len(self._done) and size < MOST:
-            size += len(self._done[told])
-            told += 1
-        facts, self._done = self._done[:told], self._done[told:]
-        return b"[" + b",".join(facts) + b"]"
+    def missing(self, bundles: Iterable[int]) -> list[int]:
+        """The bundles that must be fetched before these can be used."""
+        return [bundle for bundle in bundles if bundle not in self._bundles]
+
+    async def verify(self, items: Sequence[WorkItem], fetched: Mapping[int, bytes]) -> list[WorkResult]:
+        """What becomes of each item; `fetched` has the bundles that were missing."""
+        for bundle, content in fetched.items():
+            self._bundles[bundle] = self._unpacked(msgspec.msgpack.decode(content, type=Bundle))
+        results = await asyncio.gather(*map(self._verify, items))
+        used = {item.bundle for item in items}
+        for bundle in [bundle for bundle in self._bundles if bundle not in used]:
+            if len(self._bundles) > MAX_UNPACKED_BUNDLES:
+                del self._bundles[bundle]
+        return results
 
     async def close(self) -> None:
         """End the sandboxes."""
-        for _, task in self._in_hand.values():
-            task.cancel()
-        await self._verifying.close()
-        self._disk.remove()
+        await self._verifiers.close()
+        self._files.remove()
 
-    async def _verify(self, item: Item, case: Case) -> None:
+    async def _verify(self, item: WorkItem) -> WorkResult:
+        bundle = self._bundles[item.bundle]
+        case = bundle.cases[item.place]
+        unable = await self._why_unable(case, bundle.surroundings[item.place])
+        if unable:
+            return WorkResult(number=item.number, unable=unable)
         loop = asyncio.get_running_loop()
+        reply = msgspec.msgpack.decode(item.reply, type=Reply)
+        began = loop.time()
         try:
-            async with self._verifying.turn(case):
+            async with self._verifiers.turn(case):
                 began = loop.time()
-                fact = await verify_with_retry(item.reply, case, self._verifying.of(case), self._terms.recheck)
-                seconds = loop.time() - began
-            self._tell(Done(number=item.number, fact=fact, seconds=seconds))
-        except Exception as error:  # noqa: BLE001  whatever goes wrong here is told, or the driver would wait for ever
-            broken = failure(item.reply, VerifierError(f"{type(error).__name__}: {error}"))
-            self._tell(Done(number=item.number, fact=broken, seconds=0))
-        finally:
-            self._in_hand.pop(item.number, None)
+                fact = await verify_with_retry(reply, case, self._verifiers.of(case), self._terms.recheck)
+        except Exception as error:  # noqa: BLE001  the driver must hear of it, whatever it is
+            fact = failure(reply, VerifierError(f"{type(error).__name__}: {error}"))
+        return WorkResult(
+            number=item.number,
+            fact=msgspec.msgpack.encode(fact),
+            failure=fact.message if isinstance(fact, Failure) else "",
+            seconds=loop.time() - began,
+        )
 
-    def _tell(self, done: Done) -> None:
-        self._done.append(msgspec.json.encode(done))
-        # whoever waits looks at what is in hand, so not before this item is out of it
-        asyncio.get_running_loop().call_soon(self._news.set)
+    def _unpacked(self, bundle: Bundle) -> UnpackedBundle:
+        """The cases, with the places on this node of the files that they name."""
+        return UnpackedBundle(tuple(self._files.settled(case, bundle) for case in bundle.cases), bundle.surroundings)
 
-    def _forget(self) -> None:
-        """Keep few bundles, and none that nobody uses for the sake of one that somebody does."""
-        used = {bundle for bundle, _ in self._in_hand.values()}
-        spare = [bundle for bundle in self._bundles if bundle not in used]
-        dropped = [self._bundles.pop(bundle) for bundle in spare[: max(0, len(self._bundles) - KEPT)]]
-        if dropped:
-            there = {case.workspace for unpacked in self._bundles.values() for case in unpacked.cases}
-            for workspace in {case.workspace for unpacked in dropped for case in unpacked.cases} - there:
-                self._disk.drop(workspace)
-
-    def _unpacked(self, bundle: Bundle) -> Unpacked:
-        """The cases, with what they name on the driver's disk on ours."""
-        return Unpacked(tuple(self._disk.settled(case, bundle) for case in bundle.cases), bundle.surroundings)
-
-    async def _unable(self, case: Case, theirs: tuple[str, ...]) -> str:
+    async def _why_unable(self, case: Case, theirs: tuple[str, ...]) -> str:
         key = needs(case), theirs
-        if key not in self._able:
+        if key not in self._unable:
             try:
                 await self._check(case, theirs)
-                self._able[key] = ""
+                self._unable[key] = ""
             except VerifierError as error:
-                self._able[key] = str(error)
+                self._unable[key] = str(error)
             except Exception as error:  # noqa: BLE001  a plug-in raises what it likes
-                self._able[key] = f"{type(error).__name__}: {error}"
-        return self._able[key]
+                self._unable[key] = f"{type(error).__name__}: {error}"
+        return self._unable[key]
 
     async def _check(self, case: Case, theirs: Sequence[str]) -> None:
-        """Raise when answers to such a case cannot be verified here, or might come out otherwise than on the driver."""
+        """Raise when answers to such a case cannot be verified here, or verdicts might differ from the driver's."""
         if self._weak and _runs_code(case):
             raise VerifierError(self._weak)
-        for reason in self._verifying.unverifiable([case]).values():
+        for reason in self._verifiers.unverifiable([case]).values():
             raise VerifierError(reason)
-        verifier = self._verifying.of(case)
+        verifier = self._verifiers.of(case)
         wanted = self._terms.kinds[case.kind]
         if verifier.version != wanted:
             raise VerifierError(f"it has {verifier.version}, and the driver {wanted}")
@@ -188,10 +152,47 @@ class Node:
             await prepare(case)
 
 
+@cache
+def _own_worker(terms: Any) -> tuple[NodeWorker, asyncio.AbstractEventLoop]:
+    """The worker of this process: Ray uses a process again for the tasks of a job, and sandboxes are slow to start."""
+    import ray
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return NodeWorker(msgspec.msgpack.decode(ray.get(terms), type=Terms)), loop
+
+
+def probe_node(theirs: bytes, terms: Sequence[Any]) -> bytes:
+    """A Ray task: what this node can do for a driver with some version of the code; `terms` is a reference to them."""
+    refused = msgspec.msgpack.decode(theirs, type=CodeVersion).difference(code_version())
+    if refused:
+        return msgspec.msgpack.encode(Capability(refused=refused))
+    worker, loop = _own_worker(terms[0])
+    found = asyncio.run_coroutine_threadsafe(worker.capability(), loop).result()
+    return msgspec.msgpack.encode(found)
+
+
+def verify_items(terms: Sequence[Any], items: bytes, bundles: Mapping[int, Any]) -> tuple[str, bytes]:
+    """A Ray task: this node's id and the results of some items; `bundles` are references to what their cases are in."""
+    import ray
+
+    worker, loop = _own_worker(terms[0])
+    missing = worker.missing(bundles)
+    fetched = dict(zip(missing, ray.get([bundles[bundle] for bundle in missing]), strict=True))
+    work = worker.verify(msgspec.msgpack.decode(items, type=list[WorkItem]), fetched)
+    results = asyncio.run_coroutine_threadsafe(work, loop).result()
+    return str(ray.get_runtime_context().get_node_id()), msgspec.msgpack.encode(results)
+
+
+def remove_files(run: str) -> None:
+    """A Ray task: remove the files of a run from this node."""
+    shutil.rmtree(_folder(run), ignore_errors=True)
+
+
 def surroundings(verifier: Verifier, case: Case) -> tuple[str, ...]:
-    """What of this machine a verdict depends on, besides the verifier's version, as far as the verifier knows."""
-    told = getattr(verifier, "surroundings", None)
-    return () if told is None else tuple(told(case))
+    """What of this machine a verdict depends on, in addition to the verifier's version, as far as the verifier knows."""
+    own = getattr(verifier, "surroundings", None)
+    return () if own is None else tuple(own(case))
 
 
 def _compare(ours: Sequence[str], theirs: Sequence[str]) -> None:
@@ -210,15 +211,19 @@ def _runs_code(case: Case) -> bool:
     return is_plugin("verifiers", case.kind) and load_plugin("verifiers", case.kind).runs_code
 
 
-class Disk:
-    """A folder of this node with what cases name on the driver's disk; nothing is made before something is named."""
+def _folder(run: str) -> Path:
+    return Path(tempfile.gettempdir(), FOLDER_PREFIX + run)
 
-    def __init__(self) -> None:
-        self._folder: Path | None = None
+
+class NodeFiles:
+    """The files of a run on this node, shared by its workers; no folder is made before a case names a file."""
+
+    def __init__(self, run: str) -> None:
+        self._folder = _folder(run)
         self._lock: IO[bytes] | None = None
 
     def settled(self, case: Case, bundle: Bundle) -> Case:
-        """The case, with the places on this node of what the bundle brings along."""
+        """The case, with the places on this node of the files that the bundle brings along."""
         own, custom = case.verify.python, case.expectations.custom_check
         verify = replace(case.verify, python=self._function(own, bundle.checks))
         expectations = replace(case.expectations, custom_check=self._function(custom, bundle.checks))
@@ -227,18 +232,12 @@ class Disk:
             workspace = self._workspace(bundle.workspaces[workspace])
         return replace(case, verify=verify, expectations=expectations, workspace=workspace)
 
-    def drop(self, workspace: str) -> None:
-        """Remove a workspace that was put here."""
-        if workspace and self._folder is not None and Path(workspace).is_relative_to(self._folder):
-            shutil.rmtree(workspace, ignore_errors=True)
-
     def remove(self) -> None:
         """Leave nothing behind."""
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
             self._lock.close()
-        self._folder = self._lock = None
+            self._lock = None
 
     def _function(self, path: str, checks: Mapping[str, bytes]) -> str:
         file, _, name = path.rpartition(":")
@@ -247,39 +246,48 @@ class Disk:
         content = checks[file]
         with contextlib.suppress(OSError):
             if Path(file).read_bytes() == content:
-                # a disk that all nodes share has also what may lie beside it
+                # a disk that all nodes share also has the files beside it
                 return path
         # its own name is a part of the tests
-        place = self._place() / "checks" / digest(content) / Path(file).name
-        if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        return f"{place}:{name}"
+        written = self._written(f"checks/{digest(content)}", {Path(file).name: workspaces.GitFile(content)})
+        return f"{written / Path(file).name}:{name}"
 
     def _workspace(self, files: Mapping[str, WorkspaceFile]) -> str:
         found = {name: workspaces.GitFile(file.content, file.mode) for name, file in files.items()}
-        place = self._place() / "workspaces" / workspaces.workspace_digest(found)
-        if not place.exists():
-            fresh = Path(tempfile.mkdtemp(dir=self._place()))
-            workspaces.write_files(found, fresh)
-            place.parent.mkdir(exist_ok=True)
-            fresh.rename(place)
-        return str(place)
+        return str(self._written(f"workspaces/{workspaces.workspace_digest(found)}", found))
 
-    def _place(self) -> Path:
-        if self._folder is None:
-            _sweep(Path(tempfile.gettempdir()))
-            # locked before it has a name by which it could be swept away
-            made = Path(tempfile.mkdtemp(prefix=f".{FOLDER}"))
-            self._lock = (made / "lock").open("wb")
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            self._folder = made.rename(made.with_name(made.name[1:]))
+    def _written(self, name: str, files: workspaces.WorkspaceFiles) -> Path:
+        """A folder with these files, written once: several workers of this node may need it at the same time."""
+        place = self._locked() / name
+        if not place.exists():
+            fresh = Path(tempfile.mkdtemp(dir=self._folder))
+            workspaces.write_files(files, fresh)
+            place.parent.mkdir(exist_ok=True)
+            try:
+                fresh.rename(place)
+            except OSError:
+                # another worker was quicker, or the disk is full
+                shutil.rmtree(fresh, ignore_errors=True)
+                if not place.exists():
+                    raise
+        return place
+
+    def _locked(self) -> Path:
+        """The folder, with a shared lock on it for as long as this process lives."""
+        while self._lock is None:
+            _sweep(self._folder.parent)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            lock = (self._folder / "lock").open("ab")
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.fstat(lock.fileno()), (self._folder / "lock").stat()):
+                    self._lock = lock
         return self._folder
 
 
 def _sweep(temporary: Path) -> None:
-    """Remove what nodes left that were killed: the lock of one that lives cannot be had."""
-    for folder in temporary.glob(f"{FOLDER}*"):
+    """Remove the folders of runs whose workers were killed: nothing holds a lock on them."""
+    for folder in temporary.glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             if folder.stat().st_uid != os.getuid():
                 continue

@@ -1,4 +1,4 @@
-"""What a run, its gateway and the nodes of a Ray cluster say to each other."""
+"""What a run, its gateway and the nodes of a Ray cluster send each other."""
 
 from __future__ import annotations
 
@@ -10,58 +10,47 @@ from collections.abc import Hashable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import msgspec
 
 import steelyard
-from steelyard.records import Case, Failure, Record, Reply, Verdict
+from steelyard.records import Case, Record
+from steelyard.text import printable
 
-LENGTHS = struct.Struct("!IQ")
-"""What stands before a frame: how long its header is, and what comes behind it."""
-
-
-class Frame(NamedTuple):
-    """One message over a socket: a small header, and bytes that are only passed on."""
-
-    header: dict[str, Any]
-    payload: bytes = b""
+LENGTH = struct.Struct("!Q")
+"""What comes before each message: its length in bytes."""
+LOCAL = "local"
+"""The address of a cluster that a run starts for itself."""
+AUTH_HINT = "it wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
 
 
-async def received(reader: asyncio.StreamReader) -> Frame | None:
-    """The next frame; None when the other side is gone."""
-    try:
-        header, payload = LENGTHS.unpack(await reader.readexactly(LENGTHS.size))
-        return Frame(msgspec.json.decode(await reader.readexactly(header)), await reader.readexactly(payload))
-    except (asyncio.IncompleteReadError, OSError):
-        return None
-
-
-def send(writer: asyncio.StreamWriter, header: dict[str, Any], payload: bytes = b"") -> None:
-    """Write a frame; whoever sends many of them waits for `writer.drain()`."""
-    said = msgspec.json.encode(header)
-    writer.write(LENGTHS.pack(len(said), len(payload)) + said)
-    if payload:
-        writer.write(payload)
-
-
-class Same(Record, frozen=True, kw_only=True):
-    """What must be the same on the driver and on a node, so that their verdicts are."""
+class CodeVersion(Record, frozen=True, kw_only=True):
+    """What must be the same on the driver and on a node, so that their verdicts are the same."""
 
     steelyard: str
     python: str
     code: str
-    """A digest of the package's own files: two states of it may call themselves the same version."""
+    """A digest of the package's files: two states of it may carry the same version."""
+
+    def difference(self, there: CodeVersion) -> str:
+        """Why the verdicts of another machine might differ from ours; empty when they do not."""
+        if there.python != self.python:
+            return f"it has Python {there.python}, and the driver {self.python}; install the same on both"
+        if there.steelyard != self.steelyard:
+            return f"it has steelyard {there.steelyard}, and the driver {self.steelyard}; install the same on both"
+        if there.code != self.code:
+            return f"its steelyard {there.steelyard} is another state of the code than the driver's; install the same on both"
+        return ""
 
 
 @cache
-def same() -> Same:
+def code_version() -> CodeVersion:
     """What this machine has."""
     total = hashlib.blake2b(digest_size=16)
     root = Path(steelyard.__file__).parent
     for path in sorted(root.rglob("*.py")):
         total.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return Same(steelyard=version("steelyard"), python=platform.python_version(), code=total.hexdigest())
+    return CodeVersion(steelyard=version("steelyard"), python=platform.python_version(), code=total.hexdigest())
 
 
 class WorkspaceFile(Record, frozen=True, kw_only=True):
@@ -72,73 +61,165 @@ class WorkspaceFile(Record, frozen=True, kw_only=True):
 
 
 class Bundle(Record, frozen=True, kw_only=True):
-    """Some cases, and what they name on the disk of the driver."""
+    """Some cases, and the files on the driver's disk that they name."""
 
     cases: tuple[Case, ...]
     surroundings: tuple[tuple[str, ...], ...]
-    """For each case what the driver has for it, besides the version of its verifier."""
+    """For each case what the driver's machine has for it, in addition to the version of its verifier."""
     checks: dict[str, bytes] = {}
     """The files of the user's own functions, by their paths."""
     workspaces: dict[str, dict[str, WorkspaceFile]] = {}
-    """The files that agents worked on, by where they lie."""
+    """The files that agents worked on, by their folders."""
 
 
 class Terms(Record, frozen=True, kw_only=True):
     """What a node must know before it takes work."""
 
+    run: str
+    """A random name, the same on all nodes."""
     kinds: dict[str, str]
     """The kinds of cases, each with the version of its verifier on the driver."""
-    representatives: Bundle
-    """One case of each group that asks the same of a machine."""
-    cpus: float
-    """How many processors the node has in Ray's eyes."""
+    groups: Bundle
+    """One case of each group that needs the same of a machine; a group is known by its place here."""
+    wait_seconds: float
+    """How long replies wait for a node that can verify them."""
     require_isolation: str = ""
     allow_weak_sandbox: bool = False
     recheck: int = 0
 
 
-class Introduction(Record, frozen=True, kw_only=True):
-    """What a node says of itself."""
+class Capability(Record, frozen=True, kw_only=True):
+    """What a node can do."""
 
-    level: str = ""
-    """The sandbox that code runs in there; empty where none may."""
+    refused: str = ""
+    """Why it gets no work at all."""
     at_once: dict[str, int] = {}
-    """How many answers of each kind it likes to be given at the same time."""
+    """How many answers of each kind are worth giving to one of its processors at the same time."""
     unable: dict[int, str] = {}
-    """Why it cannot verify answers to a representative, by its place among them."""
+    """Why it cannot verify answers to a group of cases."""
 
 
-class Item(Record, frozen=True, kw_only=True, array_like=True):
+class NodeReport(Record, frozen=True, kw_only=True):
+    """A node of the cluster, as the gateway found it."""
+
+    name: str
+    capability: Capability
+
+
+class WorkItem(Record, frozen=True, kw_only=True, tag=True):
     """One reply to verify."""
 
     number: int
-    """Which piece of work of this run it is; the node says it again with the fact."""
-    bundle: str
-    """The digest of the bundle that has the case."""
+    """Which reply of this run it is; the result carries the same number."""
+    group: int
+    """What its case needs of a machine: equal for equal needs."""
+    kind: str
+    case: str
+    bundle: int
     place: int
-    """Where in it."""
-    reply: Reply
+    """Where in the bundle its case is."""
+    reply: bytes
+    """Only the node that verifies it decodes it."""
 
 
-class Done(Record, frozen=True, kw_only=True, array_like=True):
+class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     """What became of one item."""
 
     number: int
-    fact: Verdict | Failure | None
-    """None where this node cannot verify such a case."""
-    seconds: float
+    fact: bytes = b""
+    """A verdict or a failure; empty where this node cannot verify such a case."""
+    failure: str = ""
+    """The message, where it is a failure."""
+    seconds: float = 0.0
     """How long that took, from when a verifier had room for it."""
     unable: str = ""
-    """Why it cannot."""
+    """Why this node cannot verify it."""
+
+
+class Join(Record, frozen=True, kw_only=True, tag=True):
+    """The run's first message: which cluster, and what it needs of its nodes."""
+
+    address: str
+    folder: str
+    """Where a cluster of our own keeps its files."""
+    terms: Terms
+
+
+class StoreBundle(Record, frozen=True, kw_only=True, tag=True):
+    """Cases that later items name."""
+
+    bundle: int
+    content: bytes
+
+
+class Phase(Record, frozen=True, kw_only=True, tag=True):
+    """How the items that follow are verified."""
+
+    alone: bool
+    """Each on a machine of its own."""
+
+
+class Joined(Record, frozen=True, kw_only=True, tag=True):
+    """The gateway's answer to `Join`: why it failed, or the nodes that it found."""
+
+    problem: str = ""
+    nodes: tuple[NodeReport, ...] = ()
+
+
+class State(Record, frozen=True, kw_only=True, tag=True):
+    """How the cluster is now."""
+
+    nodes: int
+    """Nodes that take work."""
+    in_hand: int
+    """Items that were handed to Ray."""
+    notes: tuple[str, ...] = ()
+    """New notes for the user."""
+
+
+class Settled(Record, frozen=True, kw_only=True, tag=True):
+    """The fact that an item became."""
+
+    number: int
+    node: str = ""
+    fact: bytes = b""
+    problem: str = ""
+    """Why it cannot be verified, in place of a fact."""
+
+
+GatewayMessage = Join | StoreBundle | Phase | WorkItem | Joined | State | Settled
+
+
+async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:
+    """The next message; None when the other side is gone."""
+    try:
+        (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+        content = await reader.readexactly(length)
+    except (asyncio.IncompleteReadError, OSError):
+        return None
+    message: GatewayMessage = msgspec.msgpack.decode(content, type=GatewayMessage)
+    return message
+
+
+def send(writer: asyncio.StreamWriter, message: GatewayMessage) -> None:
+    """Write a message; a sender of many waits for `writer.drain()`."""
+    content = msgspec.msgpack.encode(message)
+    writer.write(LENGTH.pack(len(content)) + content)
 
 
 Needs = tuple[Hashable, ...]
 
 
 def needs(case: Case) -> Needs:
-    """What a case asks of the machine that verifies it: what one of two cases with equal needs can, can the other."""
+    """What a case needs of the machine that verifies it: a machine that can verify one of two cases with equal needs can verify both."""
     verify = case.verify
     own = verify.python, case.expectations.custom_check
     commands = verify.build, verify.test, verify.lint
     tools = verify.style, verify.syntax_only, verify.python_env, bool(case.workspace)
     return case.kind, case.dependencies, own, commands, tools
+
+
+def short_line(text: str, most: int = 300) -> str:
+    """What Ray says, in one line that no terminal obeys."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most - 1]}…"
