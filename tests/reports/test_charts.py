@@ -24,7 +24,8 @@ from steelyard.reports.charts.spec import (
 )
 from steelyard.reports.charts.svg import svg_file
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
-from steelyard.tiers.analysis import ExperimentAnalysis, analyse_tiers
+from steelyard.tiers.analysis import analyse_tiers
+from steelyard.tiers.results import ExperimentAnalysis
 from steelyard.tiers.runs import JudgeIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:

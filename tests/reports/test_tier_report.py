@@ -12,7 +12,8 @@ import pytest
 from steelyard.outcomes.experiments import experiment
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, grade_text, text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
-from steelyard.tiers.analysis import ExperimentAnalysis, TierGrade, analyse_tiers
+from steelyard.tiers.analysis import analyse_tiers
+from steelyard.tiers.results import ExperimentAnalysis, TierGrade
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:

@@ -16,14 +16,8 @@ from msgspec.structs import replace
 from scipy import stats
 
 from steelyard.errors import InputError
-from steelyard.tiers.analysis import (
-    RUN_METRICS,
-    ExperimentAnalysis,
-    TierAnalysis,
-    TierComparison,
-    analyse_tiers,
-    natural_sort_key,
-)
+from steelyard.tiers.analysis import analyse_tiers, natural_sort_key
+from steelyard.tiers.results import RUN_METRICS, ExperimentAnalysis, TierAnalysis, TierComparison
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 
 ANNE, BEN, CARL = JudgeIdentity("anne"), JudgeIdentity("ben"), JudgeIdentity("carl")

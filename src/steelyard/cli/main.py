@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from steelyard.reports.html import BaselineReport
     from steelyard.reports.progress import ProgressCounts
     from steelyard.settings import Settings
-    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.tiers.results import ExperimentAnalysis
 
 EXIT_OK, EXIT_GATE_FAILED, EXIT_BAD_INPUT, EXIT_CANNOT_TELL, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 

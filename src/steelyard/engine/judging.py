@@ -1,4 +1,4 @@
-"""What judges say of the replies of a run: asked for beside the verdicts, and owed until each has an appraisal that can be used."""
+"""Judgments of the replies of a run, owed until every judge has given one that can be used."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from steelyard.store.journal import Journal
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
-"""How often a judge is told what is wrong with its answer before that is a failure."""
+"""How often a judge is asked to repair its answer before that is a failure."""
 SCHEMA_PARAMETERS = ("response_format",)
-"""What holds a server to a schema; those that do not know it are asked without."""
+"""Parameters that hold a server to a schema; a server that does not know them is asked without."""
 
 
 class JudgeRunner:
@@ -59,14 +59,14 @@ class JudgeRunner:
         self._schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": schema(self._rubric)}}
         self._breakers = {judge: CircuitBreaker() for judge in judges}
         self._unforced: set[str] = set()
-        """Judges whose server knows no schemas."""
+        """Judges whose server does not support schemas."""
 
     def owed(self) -> int:
-        """How many appraisals are still to be had."""
+        """How many judgments are missing."""
         return sum(1 for judge in self._judges for _ in self._wanted(judge))
 
     async def carry_out(self) -> tuple[str, ...]:
-        """Ask for every appraisal that is owed; returns why some still are."""
+        """Ask for every missing judgment; returns why some are still missing."""
         endpoints: dict[str, list[str]] = {}
         for judge, provider in self._judges.items():
             endpoints.setdefault(provider.endpoint, []).append(judge)
@@ -101,7 +101,7 @@ class JudgeRunner:
         pace = ConcurrencyLimiter(at_once)
 
         async def do(wanted: tuple[Reply, str, int]) -> None:
-            await self._appraisal(*wanted, pace)
+            await self._judge(*wanted, pace)
 
         every = (wanted for judge in judges for wanted in self._wanted(judge))
         await run_concurrently((one for one in every if self._goes_on(one[1])), do, at_once)
@@ -109,15 +109,15 @@ class JudgeRunner:
     def _goes_on(self, judge: str) -> bool:
         return not self._breakers[judge].broken and not self._budget.exhausted
 
-    async def _appraisal(self, reply: Reply, judge: str, repeat: int, pace: ConcurrencyLimiter) -> None:
-        """Ask until the answer can be used, and write down what came of it."""
+    async def _judge(self, reply: Reply, judge: str, repeat: int, pace: ConcurrencyLimiter) -> None:
+        """Ask until the answer can be used, and store the judgment."""
         task = "\n\n".join(message.content for message in self._cases[reply.case].messages)
-        # new each time: whoever wrote the answer cannot have known it
-        system, *said = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
+        # new each time, so the author of the answer cannot have known it
+        system, *conversation = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
         answers: list[Answer] = []
         reason = ""
         while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
-            fact = await self._asked(reply, judge, system.content, said, pace)
+            fact = await self._ask_judge(reply, judge, system.content, conversation, pace)
             if fact is None:
                 break
             if isinstance(fact, Failure):
@@ -128,20 +128,20 @@ class JudgeRunner:
             reason = found.reason if isinstance(found, UnusableJudgeReply) else ""
             if not reason:
                 break
-            said += [Message(role="assistant", content=fact.answer.text or "(nothing)"), repair_request(reason)]
+            conversation += [Message(role="assistant", content=fact.answer.text or "(nothing)"), repair_request(reason)]
         if answers:
             # also when none of them can be used: they are paid for
             self._write(reply, judge, repeat, answers, reason)
         if len(answers) > MAX_JUDGE_REPAIR_REQUESTS and reason:
             self._fail(reply, f"{judge} gave no judgment that can be used: {reason}")
 
-    async def _asked(
-        self, reply: Reply, judge: str, system: str, said: list[Message], pace: ConcurrencyLimiter
+    async def _ask_judge(
+        self, reply: Reply, judge: str, system: str, conversation: list[Message], pace: ConcurrencyLimiter
     ) -> Reply | Failure | None:
         while True:
             forced = {} if judge in self._unforced else dict.fromkeys(SCHEMA_PARAMETERS, self._schema)
             parameters: dict[str, Any] = {**forced, **self._panel.parameters}
-            case = Case(id=reply.case, prompt=tuple(said))
+            case = Case(id=reply.case, prompt=tuple(conversation))
             attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
             most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
             if not await self._budget.reserve(most):
@@ -156,7 +156,7 @@ class JudgeRunner:
             return fact
 
     def _write(self, reply: Reply, judge: str, repeat: int, answers: list[Answer], reason: str) -> None:
-        appraisal = Judgment(
+        made = Judgment(
             key=judgment_key(reply, self._panel, judge, repeat),
             at=now(),
             case=reply.case,
@@ -171,7 +171,7 @@ class JudgeRunner:
             requests=len(answers),
             unusable=reason,
         )
-        self._tell(appraisal)
+        self._store(made)
 
     def _fail(self, reply: Reply, why: str) -> None:
         failure = Failure(
@@ -184,9 +184,9 @@ class JudgeRunner:
             stage="judge",
             message=why[:1000],
         )
-        self._tell(failure)
+        self._store(failure)
 
-    def _tell(self, fact: Judgment | Failure) -> None:
+    def _store(self, fact: Judgment | Failure) -> None:
         self._journal.append(fact)
         self._counted(fact)
 
@@ -196,14 +196,14 @@ def max_judging_tokens(attempt: Attempt, panel: Panel) -> tuple[int, int]:
     rubric = msgspec.convert(panel.rubric, Rubric)
     _, longest = max_request_tokens(attempt)
     task = "\n\n".join(message.content for message in attempt.messages)
-    # an answer of so many tokens has rarely more than four letters in each
+    # a token rarely has more than four letters
     asked = messages(rubric, task, "x" * (4 * longest), "0" * 16)
     judged = Attempt(case=Case(id="", prompt=asked), model="", parameters=panel.parameters)
     return max_request_tokens(judged)
 
 
 def judgment_key(reply: Reply, panel: Panel, judge: str, repeat: int) -> str:
-    """Two appraisals with the same key are of one judge about one reply, by one rubric."""
+    """The identity of one judge's judgment of one reply by one rubric."""
     return digest(reply.key, panel.digest, panel.parameters, judge, repeat)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from steelyard.comparison.threshold import ThresholdComparison
     from steelyard.records import Case, RunInfo
     from steelyard.reports.charts.spec import Chart
-    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.tiers.results import ExperimentAnalysis
     from steelyard.tiers.rubrics import JudgingResult
 
 SMALL_RUN_PAGE_BYTES = 4_900_000

@@ -16,14 +16,14 @@ from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.markdown import code, escaped, table
 from steelyard.reports.terminal import rows_text
 from steelyard.text import counted, escaped_json, line
-from steelyard.tiers.analysis import RUN_METRICS
+from steelyard.tiers.results import RUN_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from steelyard.reports.csv import CsvValue
     from steelyard.tiers.agreement import PanelAgreement
-    from steelyard.tiers.analysis import (
+    from steelyard.tiers.results import (
         ExperimentAnalysis,
         MetricStatistics,
         ModelAnalysis,
@@ -168,7 +168,7 @@ TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
 def grade_text(grade: TierGrade) -> str:
     """A grade with those that its interval allows.
 
-    >>> from steelyard.tiers.analysis import TierGrade
+    >>> from steelyard.tiers.results import TierGrade
     >>> grade_text(TierGrade(letter="B", could_be=("A",))), grade_text(TierGrade(letter="C", could_be=("A", "B", "D")))
     ('B, could be A', 'C, could be A to D')
     """

@@ -1,1 +1,5 @@
-"""Statistics that take plain numbers, give plain numbers and cite their sources."""
+"""Statistics: pass@k, intervals, paired tests, power, agreement and cost.
+
+Plain numbers come in, with an explicit seed where chance is needed; plain numbers go out, None where there is no answer.
+Each function cites its source and shows a worked value.
+"""

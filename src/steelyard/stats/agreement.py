@@ -28,7 +28,7 @@ MeasurementLevel = Literal["nominal", "interval"]
 MAX_RESAMPLED_COUNTS_IN_MEMORY = 1_000_000
 """How many resampled counts are in memory at a time."""
 RELATIVE_ROUNDING_TOLERANCE = 1e-12
-"""A difference that is this share of what it was taken from is none."""
+"""A difference of at most this share of its operands is rounding, and counts as 0."""
 
 
 def raw_agreement(ratings: Ratings) -> float | None:
@@ -138,7 +138,7 @@ def _raw_agreement(items: Sequence[ItemRatings]) -> float | None:
 
 
 def _disagreement(values: Sequence[float], level: MeasurementLevel) -> float:
-    """How much the ordered pairs of these values differ, all told."""
+    """How much the ordered pairs of these values differ in total."""
     if level == "nominal":
         return len(values) ** 2 - sum(times**2 for times in Counter(values).values())
     if not values or min(values) == max(values):

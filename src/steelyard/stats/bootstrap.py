@@ -91,7 +91,7 @@ def _means(
 
     cases = int(cases_of.sum())
     if _is_by_case(cases_of):
-        # whoever wants the mean alone need not count how often each case was drawn
+        # for the mean alone it does not matter how often each case was drawn
         values = np.repeat(bins, cases_of)
         for drawn in _draws(cases, replicates, seed):
             yield values[drawn].sum(axis=1) / cases

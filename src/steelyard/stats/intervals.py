@@ -14,7 +14,7 @@ MIN_SPREAD_CARRYING_UNITS = 3
 ROUNDING_ONLY_SAMPLE_SIZE = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
 T_EXPANSION_MIN_FREEDOM = 300
-"""Degrees of freedom from which Student's t is told by its expansion: to ten digits at any usual level."""
+"""Degrees of freedom from which Student's t is computed by its expansion, exact to ten digits at any usual level."""
 
 
 class Interval(NamedTuple):

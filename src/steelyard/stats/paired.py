@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_DIRECT_CONVOLUTION_STEPS = 3000
 """Up to so many steps from the worst to the best outcome, plain convolution is as quick as a Fourier transform."""
 SCORE_RESOLUTIONS = (1000, 100, 20)
-"""How finely scores are told apart, the finest that is quick enough first."""
+"""Steps per unit of score, the finest first: the first that is quick enough is used."""
 MAX_PERMUTATION_ADDITIONS = 4e8
 """So many additions are quick enough for the ways to share out the scores of all cases."""
 MAX_EXACT_PERMUTATION_STEPS = 500_000
@@ -41,7 +41,7 @@ class PairedCaseCounts(NamedTuple):
 
 
 class ContingencyMargins(NamedTuple):
-    """What is left of `Counts` when nobody says on which side the passes fell."""
+    """What is left of `Counts` when the side of each pass is not known."""
 
     baseline_attempts: int
     current_attempts: int
@@ -454,7 +454,7 @@ def _fair_tail(heads: int, tails: int) -> float:
 
 
 class _PooledScores(NamedTuple):
-    """The scores of a case when nobody says which side they are from, in whole steps."""
+    """The scores of a case when the side of each is not known, in whole steps."""
 
     values: tuple[int, ...]
     current_attempts: int

@@ -30,7 +30,7 @@ INTEGRATION_STEPS = 1000
 GOLDEN_RATIO_CONJUGATE = (math.sqrt(5) - 1) / 2
 """Its multiples lie more evenly between whole numbers than those of any other number."""
 SCORE_GRID_STEPS = 1000
-"""Scores are told apart to this share of 1 where noise is foretold."""
+"""The step to which scores are rounded when noise is predicted."""
 
 
 class CaseEvidence(NamedTuple):
@@ -416,8 +416,8 @@ def expected_flags(
     """How many cases noise alone drops by more than the threshold, if none changed.
 
     Cases may be given as how many there are of each kind. Each attempt, on either side, then scores like one drawn from all attempts at its case with half an attempt more at 0
-    and half a one at 1: for pass and fail a rate of (passes + 0.5) / (attempts + 1). Scores are told apart to a
-    thousandth. A drop of exactly the threshold is none.
+    and half a one at 1: for pass and fail a rate of (passes + 0.5) / (attempts + 1). Scores are rounded to a
+    thousandth. A drop of exactly the threshold does not count as a drop.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
     >>> f"{expected_flags([PairedCaseCounts(10, before, 10, after) for before, after in sides], 0.05):.10f}"

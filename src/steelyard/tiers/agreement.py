@@ -29,7 +29,7 @@ MEDIAN_DISTANCE_TO_STANDARD_DEVIATION = 1.4826
 MIN_OUTLIER_DISTANCE = 0.1
 """A score this close to the others is no outlier, however well the panel agrees elsewhere."""
 MIN_JUDGES_FOR_OUTLIERS = 3
-"""Judges of one thing from which one of them can be told to be off: of two, nobody knows which."""
+"""Judges of one thing that show which of them is off: of two, either could be."""
 SCORE_COMPARISON_DECIMALS = 9
 """Decimals up to which scores are compared, so that rounding is no disagreement."""
 
@@ -44,7 +44,7 @@ class AttemptIdentity(Record, frozen=True, kw_only=True, order=True):
 
 
 class JudgeRating(Record, frozen=True, kw_only=True):
-    """What one judge said of one thing, once."""
+    """One judge's rating of one thing, once."""
 
     thing: AttemptIdentity
     judge: str
@@ -90,7 +90,7 @@ class AgreementStatistics(Record, frozen=True, kw_only=True):
     apart: float | None = None
     """How far two judges' scores of a thing lie apart on average; None for yes or no."""
     reasons: dict[str, str] = {}
-    """Why what is None cannot be said."""
+    """Why a figure is None, by its name."""
 
 
 class JudgeReport(Record, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class JudgeReport(Record, frozen=True, kw_only=True):
     claims_off: int
     """How often its own total is not what its categories give."""
     reasons: dict[str, str] = {}
-    """Why what is None cannot be said."""
+    """Why a figure is None, by its name."""
 
 
 class JudgeOutlier(Record, frozen=True, kw_only=True):
@@ -149,7 +149,7 @@ class PanelAgreement(Record, frozen=True, kw_only=True):
     outliers: tuple[JudgeOutlier, ...] | None
     claims_off: int
     reasons: dict[str, str] = {}
-    """Why what is None cannot be said."""
+    """Why a figure is None, by its name."""
 
 
 def judge_rating(thing: AttemptIdentity, judge: str, repeat: int, judgment: RubricScore | None) -> JudgeRating:
@@ -257,20 +257,21 @@ def _pooled_ratings(ratings: Sequence[JudgeRating]) -> dict[tuple[AttemptIdentit
 
 
 def _pooled_rating(ratings: Sequence[JudgeRating]) -> _PooledRating:
-    said = consensus((each.score for each in ratings), (each.passed for each in ratings))
+    agreed = consensus((each.score for each in ratings), (each.passed for each in ratings))
     names = sorted({name for each in ratings for name in each.categories})
     categories = {name: consensus(each.categories.get(name) for each in ratings).score for name in names}
-    return _PooledRating(said.score, said.passed, categories)
+    return _PooledRating(agreed.score, agreed.passed, categories)
 
 
 def _table(
     voices: Mapping[tuple[AttemptIdentity, str], _PooledRating],
     things: Sequence[AttemptIdentity],
     judges: Sequence[str],
-    said: Callable[[_PooledRating], float | None],
+    value: Callable[[_PooledRating], float | None],
 ) -> RatingTable:
     return [
-        [None if (voice := voices.get((thing, judge))) is None else said(voice) for thing in things] for judge in judges
+        [None if (voice := voices.get((thing, judge))) is None else value(voice) for thing in things]
+        for judge in judges
     ]
 
 
@@ -302,8 +303,8 @@ def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> Agreem
     interval = alpha_interval(rounded, level=level, seed=seed) if alpha is not None else None
     reasons = {}
     if not items:
-        nobody = "no thing was rated by two judges"
-        reasons = {"alpha": nobody, "same": nobody, "ac1": nobody} | ({"apart": nobody} if level == "interval" else {})
+        reason = "no thing was rated by two judges"
+        reasons = {"alpha": reason, "same": reason, "ac1": reason} | ({"apart": reason} if level == "interval" else {})
     elif alpha is None:
         reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
     elif interval is None:
@@ -459,7 +460,7 @@ def _outliers(
 
 
 def _attempt_outliers(thing: AttemptIdentity, given: Mapping[str, float], limit: float) -> list[JudgeOutlier]:
-    """The outliers of one thing, furthest first; of equally far ones nobody knows which is off, so all are named."""
+    """The outliers of one thing, furthest first; of equally far ones any could be off, so all are named."""
     left, found = dict(given), []
     while len(left) >= MIN_JUDGES_FOR_OUTLIERS:
         away = {

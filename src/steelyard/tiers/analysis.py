@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
 from steelyard.errors import InputError, did_you_mean
-from steelyard.records import Record
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import describe
@@ -26,193 +25,37 @@ from steelyard.stats.intervals import Interval, standard_error, student_quantile
 from steelyard.stats.medians import median_interval, uplift_interval
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
-from steelyard.text import counted, line, printable, short_quote
+from steelyard.text import line, printable, short_quote
 from steelyard.tiers import formulas
-from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.judges import RunConsensus, experiment_judgments
+from steelyard.tiers.results import (
+    IMPL_RATE_ABOVE_ONE_FLAG,
+    IMPL_RATE_DIFFERS_FLAG,
+    JUDGES_DISAGREE_FLAG,
+    NONZERO_EXIT_CODE_FLAG,
+    PAIR_BY,
+    RUN_METRICS,
+    CostFrontier,
+    ExperimentAnalysis,
+    MetricStatistics,
+    ModelAnalysis,
+    PairBy,
+    PassedBy,
+    RunFigures,
+    RunFlag,
+    SamplingUnit,
+    TierAnalysis,
+    TierComparison,
+    TierGrade,
+)
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
 from steelyard.tiers.runs import CriterionRating, RunIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
 
-RUN_METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
-"""What is known of every run, and described for every tier."""
 MAX_UNSCORED_TIER_CASE_SHARE = 0.05
-"""With a larger share of cases without an outcome nobody can tell how good a tier is."""
-MIN_CASES_FOR_MEDIAN_INTERVAL = 7
-"""With fewer cases the interval of a median has no ends."""
-MAX_TIER_NAME_CHARACTERS = 80
-"""Letters of a name in a sentence."""
-MAX_LISTED_CASES = 5
-"""Names in a sentence."""
+"""With a larger share of cases without an outcome an analysis is not conclusive."""
 MAX_LISTED_TIERS = 40
-"""Names in a sentence about which of them was meant."""
-
-JUDGES_DISAGREE_FLAG = "the judges' majority says otherwise"
-IMPL_RATE_DIFFERS_FLAG = "the recorded impl_rate is not that of the judges"
-IMPL_RATE_ABOVE_ONE_FLAG = "impl_rate above 1"
-NONZERO_EXIT_CODE_FLAG = "passed with a non-zero exit code"
-
-PairBy = Literal["case", "experiment"]
-PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
-"""What runs of different tiers must have in common to be compared."""
-
-
-class MetricStatistics(Record, frozen=True, kw_only=True):
-    """The statistics of one metric over all runs of a tier; None where there is nothing to say."""
-
-    median: float | None
-    mean: float | None
-    mode: float | None
-    min: float | None
-    max: float | None
-    std_dev: float | None
-    """The population's."""
-    count: int
-    infinite: tuple[str, ...] = ()
-    """Those of them that are infinite, and so not written as a number."""
-
-
-class TierGrade(Record, frozen=True, kw_only=True):
-    """The letter of a median composite, and those that its interval allows."""
-
-    letter: str | None
-    could_be: tuple[str, ...] = ()
-    """Other letters, the best first."""
-
-
-class RunFigures(Record, frozen=True, kw_only=True):
-    """The metrics of one run; None where they are not known."""
-
-    experiment: str
-    model: str
-    tier: str
-    case: str
-    number: int
-    passed: bool | None
-    pass_rate: float | None
-    impl_rate: float | None
-    """The mean of the judges' shares, where there are judges; else as recorded."""
-    composite: float | None
-    cost_usd: float | None
-    duration_seconds: float | None
-    cost_of_pass: float | None
-    cost_of_pass_infinite: bool = False
-    """The run failed, so it would never pass at any price."""
-    recorded_impl_rate: float | None = None
-    """What was recorded, where the judges' shares are taken instead."""
-    passed_by: str = ""
-    """`record` or `judges`; empty where it is not known whether it passed."""
-    flags: tuple[str, ...] = ()
-    """What is odd about it."""
-
-
-class TierAnalysis(Record, frozen=True, kw_only=True):
-    """One tier of one model."""
-
-    tier: str
-    cases: int
-    runs: int
-    unit: str
-    """What intervals take as the sampling unit: `case`, or `run` where there is a single case."""
-    unjudged: int = 0
-    """Runs of which nobody knows whether they passed."""
-    unscored: tuple[str, ...] = ()
-    """Cases with no run that did or did not pass."""
-    unrated: int = 0
-    """Runs without an impl_rate."""
-    unpriced: int = 0
-    """Runs whose cost is not known; with any of them the tier has no figure of costs."""
-    untimed: int = 0
-    statistics: dict[str, MetricStatistics]
-    pass_rate: Estimate
-    impl_rate: Estimate
-    composite: Estimate
-    """The mean."""
-    composite_median: Estimate
-    grade: TierGrade
-    cost_usd: float | None
-    """What all its runs cost."""
-    cost_of_pass: Estimate
-    uplift: Estimate
-    """Of the median composite over that of the baseline; None for the baseline itself, and where its median is 0."""
-    on_pareto_front: bool | None
-    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None where that is not known."""
-
-
-class TierComparison(Record, frozen=True, kw_only=True):
-    """A tier against another, on the cases that both ran; differences are tier - other."""
-
-    model: str
-    tier: str
-    other: str
-    cases: int
-    tier_only: int
-    """Cases that the other tier did not run."""
-    other_only: int
-    pass_rate: Estimate
-    composite: Estimate
-    cost_usd: Estimate
-    """Of a run."""
-    p: float | None
-    """How likely pass counts differ as much, either way, when the tiers do not; exact. None without a shared case."""
-    p_adjusted: float | None
-    """The same adjusted by Holm for all comparisons of the analysis; a pair of tiers counts once."""
-
-
-class ModelAnalysis(Record, frozen=True, kw_only=True):
-    """All tiers of one model."""
-
-    model: str
-    tiers: tuple[TierAnalysis, ...]
-    against_baseline: tuple[TierComparison, ...]
-    ablation: tuple[TierComparison, ...]
-    """Every tier against the one before it: what was added, and what that bought and cost."""
-    pass_rate_variance: float | None
-    """Of the tiers' medians, as the two below."""
-    composite_variance: float | None
-    cost_variance: float | None
-    cost_delta: float | None
-    """Between the dearest and the cheapest median cost."""
-
-
-class CostFrontier(Record, frozen=True, kw_only=True):
-    """The least that a pass costs over all tiers and models."""
-
-    model: str
-    tier: str
-    cost_of_pass: Estimate
-    """That of the cheapest tier; infinite when nothing passed."""
-    case_mean: Estimate
-    """Every case done by what does it cheapest: the mean over the cases that anything passes."""
-    cases: int
-    unsolved: int
-    """Cases without a finite cost of pass."""
-
-
-class ExperimentAnalysis(Record, frozen=True, kw_only=True):
-    """An experiment in tiers, all of it."""
-
-    models: tuple[ModelAnalysis, ...]
-    tiers: tuple[str, ...]
-    baseline: str
-    frontier: CostFrontier
-    panel: PanelAgreement | None
-    """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
-    judges_usd: float | None = None
-    """What the judges cost, which is in no figure of the tiers; None where that is not known."""
-    judge_shifts: dict[str, tuple[float, ...]]
-    """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
-    runs: tuple[RunFigures, ...]
-    weights: tuple[float, float]
-    """Of pass rate and impl rate in the composite."""
-    pair_by: str
-    tests: int
-    """Pairs of tiers that were tested."""
-    seed: int
-    replicates: int
-    sources: tuple[RunSource, ...] = ()
-    warnings: tuple[str, ...] = ()
-    conclusive: bool = True
-    """False when more than 5% of the cases of some tier have no outcome."""
+"""Names in a sentence about an unknown tier."""
 
 
 TierCaseKey = tuple[str, str]
@@ -259,8 +102,8 @@ def analyse_tiers(
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
     given = list(runs)
-    said = experiment_judgments(ratings, criteria, seed=seed)
-    agreed = said.opinions if said else {}
+    judgments = experiment_judgments(ratings, criteria, seed=seed)
+    agreed = judgments.opinions if judgments else {}
     _check(given, agreed)
     names = _ordered_tiers([run.tier for run in given], baseline, order)
     first = baseline or names[0]
@@ -282,8 +125,8 @@ def analyse_tiers(
         tiers=tuple(names),
         baseline=first,
         frontier=_frontier(groups, models, seed),
-        panel=said.panel if said else None,
-        judge_shifts=said.shifts if said else {},
+        panel=judgments.panel if judgments else None,
+        judge_shifts=judgments.shifts if judgments else {},
         runs=tuple(figures),
         weights=weights,
         pair_by=pair_by,
@@ -292,12 +135,12 @@ def analyse_tiers(
         replicates=replicates,
         sources=tuple(sources),
         warnings=(
-            *_odd_runs(figures, agreed),
+            *run_warnings(figures, agreed),
             *(
-                f"{line(model, MAX_TIER_NAME_CHARACTERS)} is a judge of its own runs"
-                for model in (said.own if said else ())
+                f"{line(model, MAX_NAME_CHARACTERS)} is a judge of its own runs"
+                for model in (judgments.own if judgments else ())
             ),
-            *_warnings(figures, models, first, pair_by),
+            *analysis_warnings(figures, models, first, pair_by),
         ),
         conclusive=not any(
             len(tier.unscored) > MAX_UNSCORED_TIER_CASE_SHARE * tier.cases + SCORE_THRESHOLD_TOLERANCE
@@ -325,7 +168,7 @@ def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[s
     there = list(dict.fromkeys(names))
     if baseline is not None and baseline not in there:
         raise InputError(
-            f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, [printable(name[:MAX_TIER_NAME_CHARACTERS]) for name in there[:MAX_LISTED_TIERS]])})"
+            f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, [printable(name[:MAX_NAME_CHARACTERS]) for name in there[:MAX_LISTED_TIERS]])})"
         )
     if order is not None:
         if sorted(order) != sorted(there):
@@ -342,18 +185,19 @@ def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[s
     return there
 
 
-def _figures(run: TierRun, said: RunConsensus | None, weights: tuple[float, float]) -> RunFigures:
+def _figures(run: TierRun, consensus: RunConsensus | None, weights: tuple[float, float]) -> RunFigures:
     """The metrics of one run, given what its judges say."""
-    flags = []
-    passed, by = run.passed, "record"
-    if said is not None and said.passed is not None:
+    flags: list[RunFlag] = []
+    passed = run.passed
+    passed_by: PassedBy = "" if passed is None else "record"
+    if consensus is not None and consensus.passed is not None:
         if passed is None:
-            passed, by = said.passed, "judges"
-        elif passed != said.passed:
+            passed, passed_by = consensus.passed, "judges"
+        elif passed != consensus.passed:
             flags.append(JUDGES_DISAGREE_FLAG)
     rate, recorded = run.impl_rate, None
-    if said is not None and said.rate is not None:
-        rate, recorded = said.rate, run.impl_rate
+    if consensus is not None and consensus.rate is not None:
+        rate, recorded = consensus.rate, run.impl_rate
         if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + SCORE_THRESHOLD_TOLERANCE:
             flags.append(IMPL_RATE_DIFFERS_FLAG)
     if rate is not None and rate > 1 + SCORE_THRESHOLD_TOLERANCE:
@@ -380,7 +224,7 @@ def _figures(run: TierRun, said: RunConsensus | None, weights: tuple[float, floa
         cost_of_pass=None if price is None or math.isinf(price) else price,
         cost_of_pass_infinite=price is not None and math.isinf(price),
         recorded_impl_rate=recorded,
-        passed_by="" if passed is None else by,
+        passed_by=passed_by,
         flags=tuple(flags),
     )
 
@@ -418,7 +262,7 @@ def _model(
 def _across_tiers(
     of: Callable[[Sequence[float]], float | None], medians: Sequence[float], found: Sequence[TierAnalysis]
 ) -> float | None:
-    # what some tiers lack cannot be told of all
+    # a figure that some tiers lack says nothing about all of them
     return of(medians) if len(medians) == len(found) else None
 
 
@@ -428,7 +272,7 @@ def _tier(name: str, runs: KeyedRuns) -> TierAnalysis:
     outcomes = _by_case(runs, "pass_rate")
     unpriced = sum(run.figures.cost_usd is None for run in runs)
     composites = _by_case(runs, "composite")
-    unit = "case" if len(cases) > 1 else "run"
+    unit: SamplingUnit = "case" if len(cases) > 1 else "run"
     middle = _median_estimate(composites, unit)
     return TierAnalysis(
         tier=name,
@@ -468,12 +312,12 @@ def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricSta
     # an impl_rate above 1 is described as it is
     values = [run.figures.impl_rate if metric == "impl_rate" else run.metric(metric) for run in runs]
     found = describe([] if costs and unpriced else [value for value in values if value is not None])
-    told = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
-    infinite = tuple(name for name, value in told.items() if value == math.inf)
-    return MetricStatistics(**told | dict.fromkeys(infinite), count=found.count, infinite=infinite)
+    figures = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
+    infinite = tuple(name for name, value in figures.items() if value == math.inf)
+    return MetricStatistics(**figures | dict.fromkeys(infinite), count=found.count, infinite=infinite)
 
 
-def _pooled(cases: Mapping[TierCaseKey, Sequence[float]], unit: str) -> Estimate:
+def _pooled(cases: Mapping[TierCaseKey, Sequence[float]], unit: SamplingUnit) -> Estimate:
     """The mean over all runs, each in [0, 1]."""
     values = [value for of_case in cases.values() for value in of_case]
     if unit == "run":
@@ -488,7 +332,7 @@ def _pooled(cases: Mapping[TierCaseKey, Sequence[float]], unit: str) -> Estimate
     return replace(found, cases=len(cases), attempts=len(values))
 
 
-def _median_estimate(cases: Mapping[TierCaseKey, Sequence[float]], unit: str) -> Estimate:
+def _median_estimate(cases: Mapping[TierCaseKey, Sequence[float]], unit: SamplingUnit) -> Estimate:
     """The median over all runs."""
     values = [value for of_case in cases.values() for value in of_case]
     interval = median_interval([[value] for value in values] if unit == "run" else list(cases.values()))
@@ -510,7 +354,7 @@ def _grade(middle: Estimate) -> TierGrade:
     return TierGrade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
 
 
-def _price(runs: KeyedRuns, unit: str) -> Estimate:
+def _price(runs: KeyedRuns, unit: SamplingUnit) -> Estimate:
     """What a pass costs, from the runs of which it is known whether they passed."""
     known = [run for run in runs if run.figures.passed is not None]
     units: dict[tuple[TierCaseKey, int], list[_KeyedRun]] = {}
@@ -631,14 +475,14 @@ def _with_holm(models: Sequence[ModelAnalysis]) -> list[ModelAnalysis]:
     tested = _tested(models)
     adjusted = dict(zip(tested, holm(list(tested.values())), strict=True))
 
-    def told(each: TierComparison) -> TierComparison:
+    def with_adjusted_p(each: TierComparison) -> TierComparison:
         return replace(each, p_adjusted=adjusted.get(_pair(each)))
 
     return [
         replace(
             model,
-            against_baseline=tuple(map(told, model.against_baseline)),
-            ablation=tuple(map(told, model.ablation)),
+            against_baseline=tuple(map(with_adjusted_p, model.against_baseline)),
+            ablation=tuple(map(with_adjusted_p, model.ablation)),
         )
         for model in models
     ]
@@ -712,14 +556,14 @@ def _prices(runs: KeyedRuns) -> dict[TierCaseKey, float]:
     }
 
 
-def _check(runs: Sequence[TierRun], said: Mapping[RunIdentity, object]) -> None:
+def _check(runs: Sequence[TierRun], judged: Mapping[RunIdentity, object]) -> None:
     if not runs:
         raise InputError("there is no run to analyse")
     known = Counter(run.identity for run in runs)
     again = next((identity for identity, times in known.items() if times > 1), None)
     if again is not None:
         raise ValueError(f"{again} is there {known[again]} times")
-    unknown = next((identity for identity in said if identity not in known), None)
+    unknown = next((identity for identity in judged if identity not in known), None)
     if unknown is not None:
         raise ValueError(f"judges speak of {unknown}, and there is no such run")
     for run in runs:
@@ -727,90 +571,3 @@ def _check(runs: Sequence[TierRun], said: Mapping[RunIdentity, object]) -> None:
             value = getattr(run, name)
             if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"{run.identity}: {name} must be a number of at least 0, got {value}")
-
-
-def _warnings(runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first: str, pair_by: str) -> Iterator[str]:
-    """What a reader must know before trusting the figures."""
-    several = len(models) > 1
-    for model in models:
-        for tier in model.tiers:
-            name = line(f"{model.model}, {tier.tier}" if several else tier.tier, MAX_TIER_NAME_CHARACTERS)
-            yield from (f"{name}: {told}" for told in _missing_data_warnings(tier))
-    few = [tier for model in models for tier in model.tiers if tier.cases < MIN_CASES_FOR_MEDIAN_INTERVAL]
-    if any(tier.unit == "run" for tier in few):
-        yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
-    if any(tier.unit == "case" for tier in few):
-        yield f"fewer than {MIN_CASES_FOR_MEDIAN_INTERVAL} cases cannot bound a median: a grade over so few could be any other"
-    for model in models:
-        partly = [each for each in model.against_baseline if each.tier_only or each.other_only]
-        if partly:
-            shares = ", ".join(
-                f"{line(each.tier, MAX_TIER_NAME_CHARACTERS)} {each.cases:,} of {each.cases + each.tier_only + each.other_only:,}"
-                for each in partly
-            )
-            of = f"{line(model.model, MAX_TIER_NAME_CHARACTERS)}: " if several else ""
-            yield f"{of}comparisons with {line(first, MAX_TIER_NAME_CHARACTERS)} rest on the cases that both tiers ran: {shares}"
-    if pair_by == "case" and _has_variants(runs):
-        yield (
-            "tiers share their experiments and few of their cases: where the experiment is the task, and a case a "
-            "variant of its tier, pair by experiment"
-        )
-
-
-def _odd_runs(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus]) -> Iterator[str]:
-    flagged = Counter(flag for run in runs for flag in run.flags)
-    all_runs = counted(len(runs), "run")
-    by_judges = sum(run.passed_by == "judges" for run in runs)
-    if by_judges:
-        yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
-    if flagged[JUDGES_DISAGREE_FLAG]:
-        yield f"{flagged[JUDGES_DISAGREE_FLAG]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
-    if flagged[IMPL_RATE_DIFFERS_FLAG]:
-        recorded = [run for run in runs if run.recorded_impl_rate is not None]
-        middles = (agreed[_identity(run)].middle for run in recorded)
-        is_median = all(
-            run.recorded_impl_rate is not None and middle is not None and abs(run.recorded_impl_rate - middle) < 1e-6
-            for run, middle in zip(recorded, middles, strict=True)
-        )
-        yield (
-            f"{flagged[IMPL_RATE_DIFFERS_FLAG]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
-            f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
-        )
-    if flagged[IMPL_RATE_ABOVE_ONE_FLAG]:
-        most = max(run.impl_rate or 0.0 for run in runs)
-        yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
-    if flagged[NONZERO_EXIT_CODE_FLAG]:
-        yield f"{flagged[NONZERO_EXIT_CODE_FLAG]:,} of {all_runs} passed although their program ended with a non-zero exit code"
-
-
-def _missing_data_warnings(tier: TierAnalysis) -> Iterator[str]:
-    all_runs = counted(tier.runs, "run")
-    if tier.unjudged:
-        yield f"{tier.unjudged:,} of {all_runs} neither passed nor failed and are in no rate"
-    if tier.unscored:
-        more = f" and {len(tier.unscored) - MAX_LISTED_CASES} more" if len(tier.unscored) > MAX_LISTED_CASES else ""
-        listed = ", ".join(line(case, MAX_TIER_NAME_CHARACTERS) for case in tier.unscored[:MAX_LISTED_CASES])
-        yield f"{len(tier.unscored):,} of {counted(tier.cases, 'case')} have no outcome ({listed}{more})"
-    if tier.unrated:
-        yield f"{tier.unrated:,} of {all_runs} have no impl_rate and are in no composite"
-    if tier.unpriced:
-        yield f"what {tier.unpriced:,} of {all_runs} cost is not known, so there are no figures of costs"
-
-
-def _has_variants(runs: Sequence[RunFigures]) -> bool:
-    """Whether tiers share all their experiments, and fewer than half of their cases."""
-    experiments: dict[tuple[str, str], set[str]] = {}
-    cases: dict[tuple[str, str], set[TierCaseKey]] = {}
-    for run in runs:
-        experiments.setdefault((run.model, run.tier), set()).add(run.experiment)
-        cases.setdefault((run.model, run.tier), set()).add((run.experiment, run.case))
-    shared = set.intersection(*cases.values())
-    return (
-        len({frozenset(each) for each in experiments.values()}) == 1
-        and len(cases) > 1
-        and 2 * len(shared) < max(map(len, cases.values()))
-    )
-
-
-def _identity(run: RunFigures) -> RunIdentity:
-    return RunIdentity(run.experiment, run.model, run.tier, run.case, run.number)

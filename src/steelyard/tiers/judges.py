@@ -61,9 +61,9 @@ def experiment_judgments(
     voices = {run: _scores_by_judge(of_run) for run, of_run in found.items()}
     opinions = {}
     for ruling in whole.rulings:
-        run, said = runs[ruling.thing], ruling.consensus
+        run, agreed = runs[ruling.thing], ruling.consensus
         rates = list(voices[run].values())
-        opinions[run] = RunConsensus(said.score, median(rates) if rates else None, said.passed)
+        opinions[run] = RunConsensus(agreed.score, median(rates) if rates else None, agreed.passed)
     outliers = whole.outliers and tuple(
         replace(each, thing=replace(each.thing, case="/".join(_case(runs[each.thing])))) for each in whole.outliers
     )
@@ -138,8 +138,8 @@ def _scores_by_judge(ratings: Iterable[agreement.JudgeRating]) -> dict[str, floa
     together: dict[str, list[float | None]] = {}
     for each in ratings:
         together.setdefault(each.judge, []).append(each.score if each.valid else None)
-    said = {judge: consensus(scores).score for judge, scores in together.items()}
-    return {judge: score for judge, score in said.items() if score is not None}
+    mean_scores = {judge: consensus(scores).score for judge, scores in together.items()}
+    return {judge: score for judge, score in mean_scores.items() if score is not None}
 
 
 def _shifts(voices: Mapping[RunIdentity, Mapping[str, float]]) -> dict[str, tuple[float, ...]]:

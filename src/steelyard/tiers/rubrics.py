@@ -214,7 +214,7 @@ def is_claim_off(claimed: float | None, score: float | None) -> bool:
 
 
 def default_rubric() -> Rubric:
-    """The ten categories that code is judged by where nobody says otherwise."""
+    """The ten categories that code is judged by, where no rubric is given."""
     return DEFAULT_RUBRIC
 
 

@@ -1,4 +1,4 @@
-"""One run of one case under one tier, and what judges said of it."""
+"""One run of one case under one tier, and how judges rated it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TierRun(Record, frozen=True, kw_only=True):
 
 
 class RunRating(Record, frozen=True, kw_only=True):
-    """What one judge said of one run."""
+    """How one judge rated one run."""
 
     run: RunIdentity
     judge: JudgeIdentity
@@ -74,7 +74,7 @@ class RunRating(Record, frozen=True, kw_only=True):
 
 
 class CriterionRating(Record, frozen=True, kw_only=True):
-    """What one judge said of one run in one respect."""
+    """How one judge rated one run by one criterion."""
 
     run: RunIdentity
     judge: JudgeIdentity

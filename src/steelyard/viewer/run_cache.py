@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from steelyard.analysis.headlines import ModelHeadline
     from steelyard.analysis.summary import Summary
     from steelyard.reports.charts.spec import Chart
-    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.tiers.results import ExperimentAnalysis
     from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
     from steelyard.viewer.run_view import RunView
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from steelyard.records import SuiteRule
     from steelyard.store.journal import StoredRun
-    from steelyard.tiers.analysis import ExperimentAnalysis
+    from steelyard.tiers.results import ExperimentAnalysis
 
 
 MAX_PAGE_TEXT_CHARACTERS, MIN_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS = 100_000, 2_000, 10_000_000

@@ -14,7 +14,8 @@ from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.records import Judgment, digest
 from steelyard.text import line, short_quote
-from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, ExperimentAnalysis, PairBy, analyse_tiers
+from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
+from steelyard.tiers.results import ExperimentAnalysis, PairBy
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
@@ -131,7 +132,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
 
 
 def reply_judgments(stored: StoredRun, asks: Container[str]) -> dict[str, list[JudgingResult]]:
-    """What the judges said of some replies, by the keys of these: all that was asked by the rubric that counts."""
+    """The judgments of some replies by the rubric that counts, by the keys of the replies."""
     panel = stored.info.panel
     if panel is None:
         return {}
@@ -155,8 +156,8 @@ def judgments_by_reply(panel: Panel, appraisals: Iterable[Judgment]) -> dict[str
 def _missing_runs(
     info: RunInfo, cases: Sequence[Case], tried: Sequence[AttemptText], runs: Sequence[TierRun]
 ) -> tuple[tuple[str, ...], bool]:
-    """What each tier owes, and whether so few cases are concerned that its figures can be told all the same."""
-    told, conclusive = [], True
+    """What each tier is missing, and whether its figures are conclusive all the same."""
+    missing, conclusive = [], True
     # by tier, where there are some, and else by model
     seats = (
         [(tier.model, tier.name) for tier in info.experiment.tiers]
@@ -178,17 +179,17 @@ def _missing_runs(
         )
         most = failures.most_common(1)
         why = f", most often: {most[0][0]}" if most else ""
-        told.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
+        missing.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
         without = sum(1 for case, count in planned.items() if count and not done[tier, case])
         conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * len(cases) + 1e-9
-    return tuple(told), conclusive
+    return tuple(missing), conclusive
 
 
-def _missing_judgments(panel: Panel, heard: Mapping[str, int], wanted: int) -> Iterator[str]:
+def _missing_judgments(panel: Panel, judgments: Mapping[str, int], wanted: int) -> Iterator[str]:
     """Whose judgments are still owed."""
     for judge in panel.judges:
-        if heard[judge] < wanted:
-            yield f"{line(judge, 80)}: {wanted - heard[judge]:,} of {wanted:,} judgments are missing"
+        if judgments[judge] < wanted:
+            yield f"{line(judge, 80)}: {wanted - judgments[judge]:,} of {wanted:,} judgments are missing"
 
 
 def _self_judging_notes(info: RunInfo, panel: Panel) -> Iterator[str]:

@@ -35,7 +35,7 @@ from steelyard.tiers.rubrics import GRADE_THRESHOLDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from steelyard.tiers.analysis import ExperimentAnalysis, TierAnalysis
+    from steelyard.tiers.results import ExperimentAnalysis, TierAnalysis
 
 MAX_CHART_TIERS = 60
 """Tiers of all models together in one chart; more cannot be told apart."""

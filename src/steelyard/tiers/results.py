@@ -1,0 +1,188 @@
+"""The figures of an experiment in tiers, as records."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from steelyard.analysis.estimates import Estimate
+from steelyard.records import Record
+from steelyard.tiers.agreement import PanelAgreement
+from steelyard.tiers.runs import RunSource
+
+RUN_METRICS = ("pass_rate", "impl_rate", "composite", "cost_usd", "duration_seconds", "cost_of_pass")
+"""What is known of every run, and described for every tier."""
+RunFlag = Literal[
+    "the judges' majority says otherwise",
+    "the recorded impl_rate is not that of the judges",
+    "impl_rate above 1",
+    "passed with a non-zero exit code",
+]
+JUDGES_DISAGREE_FLAG: RunFlag = "the judges' majority says otherwise"
+IMPL_RATE_DIFFERS_FLAG: RunFlag = "the recorded impl_rate is not that of the judges"
+IMPL_RATE_ABOVE_ONE_FLAG: RunFlag = "impl_rate above 1"
+NONZERO_EXIT_CODE_FLAG: RunFlag = "passed with a non-zero exit code"
+SamplingUnit = Literal["case", "run"]
+PassedBy = Literal["record", "judges", ""]
+
+PairBy = Literal["case", "experiment"]
+PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
+"""What runs of different tiers must have in common to be compared."""
+
+
+class MetricStatistics(Record, frozen=True, kw_only=True):
+    """The statistics of one metric over all runs of a tier; None where there is nothing to say."""
+
+    median: float | None
+    mean: float | None
+    mode: float | None
+    min: float | None
+    max: float | None
+    std_dev: float | None
+    """The population's."""
+    count: int
+    infinite: tuple[str, ...] = ()
+    """Those of them that are infinite, and so not written as a number."""
+
+
+class TierGrade(Record, frozen=True, kw_only=True):
+    """The letter of a median composite, and those that its interval allows."""
+
+    letter: str | None
+    could_be: tuple[str, ...] = ()
+    """Other letters, the best first."""
+
+
+class RunFigures(Record, frozen=True, kw_only=True):
+    """The metrics of one run; None where they are not known."""
+
+    experiment: str
+    model: str
+    tier: str
+    case: str
+    number: int
+    passed: bool | None
+    pass_rate: float | None
+    impl_rate: float | None
+    """The mean of the judges' shares, where there are judges; else as recorded."""
+    composite: float | None
+    cost_usd: float | None
+    duration_seconds: float | None
+    cost_of_pass: float | None
+    cost_of_pass_infinite: bool = False
+    """The run failed, so it would never pass at any price."""
+    recorded_impl_rate: float | None = None
+    """What was recorded, where the judges' shares are taken instead."""
+    passed_by: PassedBy = ""
+    """`record` or `judges`; empty where it is not known whether it passed."""
+    flags: tuple[RunFlag, ...] = ()
+    """What is odd about it."""
+
+
+class TierAnalysis(Record, frozen=True, kw_only=True):
+    """One tier of one model."""
+
+    tier: str
+    cases: int
+    runs: int
+    unit: SamplingUnit
+    """What intervals take as the sampling unit: `case`, or `run` where there is a single case."""
+    unjudged: int = 0
+    """Runs that have no outcome."""
+    unscored: tuple[str, ...] = ()
+    """Cases with no run that did or did not pass."""
+    unrated: int = 0
+    """Runs without an impl_rate."""
+    unpriced: int = 0
+    """Runs whose cost is not known; with any of them the tier has no figure of costs."""
+    untimed: int = 0
+    statistics: dict[str, MetricStatistics]
+    pass_rate: Estimate
+    impl_rate: Estimate
+    composite: Estimate
+    """The mean."""
+    composite_median: Estimate
+    grade: TierGrade
+    cost_usd: float | None
+    """What all its runs cost."""
+    cost_of_pass: Estimate
+    uplift: Estimate
+    """Of the median composite over that of the baseline; None for the baseline itself, and where its median is 0."""
+    on_pareto_front: bool | None
+    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None where that is not known."""
+
+
+class TierComparison(Record, frozen=True, kw_only=True):
+    """A tier against another, on the cases that both ran; differences are tier - other."""
+
+    model: str
+    tier: str
+    other: str
+    cases: int
+    tier_only: int
+    """Cases that the other tier did not run."""
+    other_only: int
+    pass_rate: Estimate
+    composite: Estimate
+    cost_usd: Estimate
+    """Of a run."""
+    p: float | None
+    """How likely pass counts differ as much, either way, when the tiers do not; exact. None without a shared case."""
+    p_adjusted: float | None
+    """The same adjusted by Holm for all comparisons of the analysis; a pair of tiers counts once."""
+
+
+class ModelAnalysis(Record, frozen=True, kw_only=True):
+    """All tiers of one model."""
+
+    model: str
+    tiers: tuple[TierAnalysis, ...]
+    against_baseline: tuple[TierComparison, ...]
+    ablation: tuple[TierComparison, ...]
+    """Every tier against the one before it: what was added, and what that bought and cost."""
+    pass_rate_variance: float | None
+    """Of the tiers' medians, as the two below."""
+    composite_variance: float | None
+    cost_variance: float | None
+    cost_delta: float | None
+    """Between the dearest and the cheapest median cost."""
+
+
+class CostFrontier(Record, frozen=True, kw_only=True):
+    """The least that a pass costs over all tiers and models."""
+
+    model: str
+    tier: str
+    cost_of_pass: Estimate
+    """That of the cheapest tier; infinite when nothing passed."""
+    case_mean: Estimate
+    """Every case done by what does it cheapest: the mean over the cases that anything passes."""
+    cases: int
+    unsolved: int
+    """Cases without a finite cost of pass."""
+
+
+class ExperimentAnalysis(Record, frozen=True, kw_only=True):
+    """An experiment in tiers, all of it."""
+
+    models: tuple[ModelAnalysis, ...]
+    tiers: tuple[str, ...]
+    baseline: str
+    frontier: CostFrontier
+    panel: PanelAgreement | None
+    """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
+    judges_usd: float | None = None
+    """What the judges cost, which is in no figure of the tiers; None where that is not known."""
+    judge_shifts: dict[str, tuple[float, ...]]
+    """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
+    runs: tuple[RunFigures, ...]
+    weights: tuple[float, float]
+    """Of pass rate and impl rate in the composite."""
+    pair_by: PairBy
+    tests: int
+    """Pairs of tiers that were tested."""
+    seed: int
+    replicates: int
+    sources: tuple[RunSource, ...] = ()
+    warnings: tuple[str, ...] = ()
+    conclusive: bool = True
+    """False when more than 5% of the cases of some tier have no outcome."""

@@ -1,0 +1,117 @@
+"""What a reader must know before trusting the figures of an experiment in tiers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from steelyard.text import counted, line
+from steelyard.tiers.judges import RunConsensus
+from steelyard.tiers.results import (
+    IMPL_RATE_ABOVE_ONE_FLAG,
+    IMPL_RATE_DIFFERS_FLAG,
+    JUDGES_DISAGREE_FLAG,
+    NONZERO_EXIT_CODE_FLAG,
+    ModelAnalysis,
+    PairBy,
+    RunFigures,
+    TierAnalysis,
+)
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE
+from steelyard.tiers.runs import RunIdentity
+
+MAX_NAME_CHARACTERS = 80
+"""Characters of a tier's, model's or case's name in a sentence."""
+MAX_LISTED_CASES = 5
+MIN_CASES_FOR_MEDIAN_INTERVAL = 7
+"""With fewer cases the interval of a median has no ends."""
+
+
+def analysis_warnings(
+    runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first: str, pair_by: PairBy
+) -> Iterator[str]:
+    """What a reader must know before trusting the figures."""
+    several = len(models) > 1
+    for model in models:
+        for tier in model.tiers:
+            name = line(f"{model.model}, {tier.tier}" if several else tier.tier, MAX_NAME_CHARACTERS)
+            yield from (f"{name}: {warning}" for warning in _missing_data_warnings(tier))
+    few = [tier for model in models for tier in model.tiers if tier.cases < MIN_CASES_FOR_MEDIAN_INTERVAL]
+    if any(tier.unit == "run" for tier in few):
+        yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
+    if any(tier.unit == "case" for tier in few):
+        yield f"fewer than {MIN_CASES_FOR_MEDIAN_INTERVAL} cases cannot bound a median: a grade over so few could be any other"
+    for model in models:
+        partly = [each for each in model.against_baseline if each.tier_only or each.other_only]
+        if partly:
+            shares = ", ".join(
+                f"{line(each.tier, MAX_NAME_CHARACTERS)} {each.cases:,} of {each.cases + each.tier_only + each.other_only:,}"
+                for each in partly
+            )
+            of = f"{line(model.model, MAX_NAME_CHARACTERS)}: " if several else ""
+            yield f"{of}comparisons with {line(first, MAX_NAME_CHARACTERS)} rest on the cases that both tiers ran: {shares}"
+    if pair_by == "case" and _has_variants(runs):
+        yield (
+            "tiers share their experiments and few of their cases: where the experiment is the task, and a case a "
+            "variant of its tier, pair by experiment"
+        )
+
+
+def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus]) -> Iterator[str]:
+    """What is odd about some of the runs."""
+    flagged = Counter(flag for run in runs for flag in run.flags)
+    all_runs = counted(len(runs), "run")
+    by_judges = sum(run.passed_by == "judges" for run in runs)
+    if by_judges:
+        yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
+    if flagged[JUDGES_DISAGREE_FLAG]:
+        yield f"{flagged[JUDGES_DISAGREE_FLAG]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
+    if flagged[IMPL_RATE_DIFFERS_FLAG]:
+        recorded = [run for run in runs if run.recorded_impl_rate is not None]
+        middles = (agreed[_identity(run)].middle for run in recorded)
+        is_median = all(
+            run.recorded_impl_rate is not None and middle is not None and abs(run.recorded_impl_rate - middle) < 1e-6
+            for run, middle in zip(recorded, middles, strict=True)
+        )
+        yield (
+            f"{flagged[IMPL_RATE_DIFFERS_FLAG]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
+            f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
+        )
+    if flagged[IMPL_RATE_ABOVE_ONE_FLAG]:
+        most = max(run.impl_rate or 0.0 for run in runs)
+        yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
+    if flagged[NONZERO_EXIT_CODE_FLAG]:
+        yield f"{flagged[NONZERO_EXIT_CODE_FLAG]:,} of {all_runs} passed although their program ended with a non-zero exit code"
+
+
+def _missing_data_warnings(tier: TierAnalysis) -> Iterator[str]:
+    all_runs = counted(tier.runs, "run")
+    if tier.unjudged:
+        yield f"{tier.unjudged:,} of {all_runs} neither passed nor failed and are in no rate"
+    if tier.unscored:
+        more = f" and {len(tier.unscored) - MAX_LISTED_CASES} more" if len(tier.unscored) > MAX_LISTED_CASES else ""
+        listed = ", ".join(line(case, MAX_NAME_CHARACTERS) for case in tier.unscored[:MAX_LISTED_CASES])
+        yield f"{len(tier.unscored):,} of {counted(tier.cases, 'case')} have no outcome ({listed}{more})"
+    if tier.unrated:
+        yield f"{tier.unrated:,} of {all_runs} have no impl_rate and are in no composite"
+    if tier.unpriced:
+        yield f"what {tier.unpriced:,} of {all_runs} cost is not known, so there are no figures of costs"
+
+
+def _has_variants(runs: Sequence[RunFigures]) -> bool:
+    """Whether tiers share all their experiments, and fewer than half of their cases."""
+    experiments: dict[tuple[str, str], set[str]] = {}
+    cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for run in runs:
+        experiments.setdefault((run.model, run.tier), set()).add(run.experiment)
+        cases.setdefault((run.model, run.tier), set()).add((run.experiment, run.case))
+    shared = set.intersection(*cases.values())
+    return (
+        len({frozenset(each) for each in experiments.values()}) == 1
+        and len(cases) > 1
+        and 2 * len(shared) < max(map(len, cases.values()))
+    )
+
+
+def _identity(run: RunFigures) -> RunIdentity:
+    return RunIdentity(run.experiment, run.model, run.tier, run.case, run.number)
