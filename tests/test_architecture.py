@@ -43,6 +43,11 @@ SHARED = {
 """Modules of an edge that import only words and that other edges may import, each with its reason."""
 WORLD = {"asyncio", "datetime", "http", "httpx2", "io.open", "os", "random", "secrets", "socket", "subprocess", "time"}
 """Modules that reach files, clocks, networks or chance: pure rooms do not import them."""
+HEAVY = {
+    *("anyio", "concurrent", "doctest", "duckdb", "genai_prices", "hcl2", "importlib", "jinja2", "jsonschema", "lark"),
+    *("msgspec", "numpy", "pyarrow", "ray", "re2", "scipy", "tarfile", "yaml"),
+}
+"""Libraries that take longer to import than most commands take: the function that needs one imports it."""
 
 KNOWN: dict[str, set[str]] = {
     "import ring": {"steelyard.engine.session > steelyard.engine.verifiers"},
@@ -225,17 +230,28 @@ def test_pure_parts_touch_no_file_clock_network_or_chance(part: str) -> None:
         assert called.isdisjoint({"open", "now", "utcnow", "today", "read_text", "write_text", "read_bytes"})
 
 
-def test_our_own_modules_are_imported_late_only_by_the_command_line() -> None:
-    late = {
-        f"{module.place}:{function.name}"
-        for module in modules().values()
-        if module.part != "cli"
+def late_imports(module: Module) -> set[tuple[str, str]]:
+    """The functions of a module that import something, each with the package that it imports."""
+    return {
+        (function.name, name.split(".")[0])
         for function in module.functions()
         for node in ast.walk(function)
-        if (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "steelyard")
-        or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "steelyard" for alias in node.names))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
     }
-    refuse("late import", late)
+
+
+def test_only_the_command_line_imports_late_except_for_heavy_libraries() -> None:
+    refuse(
+        "late import",
+        {
+            f"{module.place}:{function}"
+            for module in modules().values()
+            if module.part != "cli"
+            for function, library in late_imports(module)
+            if library not in HEAVY
+        },
+    )
 
 
 def test_no_module_is_long() -> None:
