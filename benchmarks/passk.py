@@ -37,7 +37,7 @@ class Work(NamedTuple):
     size: int
 
     def pairs(self, fewest: int = ATTEMPTS) -> tuple[Any, Any]:
-        """Attempts and passes of so many cases; the attempts are all the same, unless some have fewer."""
+        """Attempts and passes of a number of cases; all have as many attempts, unless some have fewer."""
         chance = np.random.default_rng(0)
         tried = chance.integers(fewest, ATTEMPTS + 1, self.size)
         return tried, chance.integers(0, tried + 1)
@@ -197,7 +197,7 @@ def prepare(path: Path, rows: int) -> None:
 
 
 def write(path: Path, rows: int) -> None:
-    """A shuffled table of so many attempts, as CSV or as Parquet."""
+    """A shuffled table with this number of attempts, as CSV or as Parquet."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet

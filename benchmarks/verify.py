@@ -200,7 +200,7 @@ async def _rust(count: int, at_once: int, *, each_its_own: bool) -> None:
     from steelyard.verifiers.rust.verifier import RustVerifier
 
     sandbox = ZygoteSandbox(_level())
-    # answers that wait at the same verifier are compiled together, so whoever wants them apart needs several
+    # answers that wait at the same verifier are compiled together: several verifiers keep them apart
     verifiers = [RustVerifier(sandbox) for _ in range(at_once if each_its_own else 1)]
     idle = list(verifiers)
 

@@ -92,7 +92,7 @@ class Round(NamedTuple):
 
 
 def case_count(attempts: int) -> int:
-    """How many cases a run of so many attempts has."""
+    """How many cases a run with this number of attempts has."""
     return max(5, attempts // (len(MODELS) * SAMPLES))
 
 
@@ -231,7 +231,7 @@ def peak(pid: int | str = "self") -> float:
     """The most memory that a process had, in MB."""
     status = Path(f"/proc/{pid}/status")
     if status.exists():
-        # what getrusage tells begins with the memory of whoever started us
+        # getrusage starts with the memory of the process that started us
         (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024 / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -307,7 +307,7 @@ def own(root: Path) -> Viewer:
 def serving(viewer: Viewer, scratch: Path) -> Iterator[Server]:
     """The viewer, as its users start it; it writes nowhere but to `scratch`."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {
-        # whoever installed it does not compile it each time; here the first round does
+        # an installed package is compiled once; here the first round does that
         "PYTHONPYCACHEPREFIX": str(scratch / "compiled"),
         "PYTHONUNBUFFERED": "1",
         "XDG_DATA_HOME": str(scratch / "data"),
@@ -606,7 +606,7 @@ def growth(pages: dict[int, Round]) -> list[str]:
 
 
 def shown(value: float | None, places: int) -> str:
-    """A number, or that there is none."""
+    """A number, or a dash without one."""
     return "-" if value is None else f"{value:.{places}f}"
 
 

@@ -57,7 +57,6 @@ KNOWN: dict[str, set[str]] = {
         "engine/run.py:_tier_provider",
     },
     "long module": {
-        "analysis/summary.py",
         "cli/main.py",
         "cli/options.py",
         "comparison/gate.py",
