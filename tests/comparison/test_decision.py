@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from steelyard.comparison.exact_tests import PairedCase
 from steelyard.comparison.gate import (
     CANNOT_TELL,
     NOT_REGRESSED,
@@ -19,7 +20,6 @@ from steelyard.comparison.gate import (
     Decision,
     DetectableBreak,
     ModelDecision,
-    PairedCase,
     decide,
 )
 from steelyard.stats.paired import (

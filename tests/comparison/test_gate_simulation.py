@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, PairedCase, decide
+from steelyard.comparison.exact_tests import PairedCase
+from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, decide
 from support.gate_simulation import (
     ALPHA,
     ATTEMPTS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.comparison.gate import PairedCase, decide
+from steelyard.comparison.exact_tests import PairedCase
+from steelyard.comparison.gate import decide
 from steelyard.reports.gate import DECISION_FORMATS
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 

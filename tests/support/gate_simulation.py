@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, PairedCase
+from steelyard.comparison.exact_tests import PairedCase
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
 from steelyard.stats.paired import PairedCaseCounts, fisher_worse
 
 Floats = NDArray[np.float64]

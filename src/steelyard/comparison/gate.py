@@ -3,82 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.comparison.exact_tests import (
+    DECISION_TOLERANCE,
+    MIN_ATTEMPTS_TO_NAME_CASE,
+    SCORE_PERMUTATIONS,
+    ComparedMeasure,
+    CriticalCase,
+    PairedCase,
+    PairedCounts,
+    PairedModelCases,
+    TestedModel,
+    is_at_most,
+    summed_counts,
+    tested_model,
+)
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
-from steelyard.stats.paired import (
-    PairedCaseCounts,
-    PairedCaseScores,
-    SmallestPDistribution,
-    difference_interval,
-    fisher_worse,
-    scores_worse,
-    smallest_p_distribution,
-    stratified_worse,
-)
+from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval, fisher_worse
 from steelyard.stats.power import (
-    CaseEvidence,
     additional_attempts,
-    evidence,
     exact_sum,
     expected_flags,
     minimum_detectable_change,
     non_inferiority,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Value = TypeVar("Value")
-
-REGRESSED = "regressed"
-NOT_REGRESSED = "not regressed"
-CANNOT_TELL = "cannot tell"
-COMPARED_MEASURES = ("passed", "score")
-"""What is compared: whether attempts passed, or what they scored."""
-DECISION_TOLERANCE = 1e-9
-"""So far a sum of floats may lie beyond its limit."""
-MIN_ATTEMPTS_TO_NAME_CASE = 3
-"""With fewer attempts than this on either side a case is not named."""
+GateVerdict = Literal["regressed", "not regressed", "cannot tell"]
+REGRESSED: Literal["regressed"] = "regressed"
+NOT_REGRESSED: Literal["not regressed"] = "not regressed"
+CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
+COMPARED_MEASURES: tuple[ComparedMeasure, ...] = get_args(ComparedMeasure)
 MAX_UNSCORED_CASE_SHARE = 0.05
-"""With a larger share of cases without a score nobody can say that nothing got worse."""
-SCORE_PERMUTATIONS = 10_000
-
-
-class PairedCase(Record, frozen=True, kw_only=True):
-    """One case that both sides tried, with the same tests."""
-
-    case: str
-    baseline_attempts: int
-    baseline_passes: int
-    current_attempts: int
-    current_passes: int
-    critical: bool = False
-    """This case alone may fail the gate; see `Critical`."""
-    baseline_scores: tuple[float, ...] = ()
-    """One score in [0, 1] per attempt, where scores are compared."""
-    current_scores: tuple[float, ...] = ()
-    further_attempts: int | None = None
-    """Attempts beyond those that all cases got, because this one looked worse; they count only where it is named.
-
-    None while more may follow, 0 where all that were planned are among the others.
-    """
-    further_passes: int = 0
-
-
-class PairedCounts(NamedTuple):
-    """Many cases that both sides tried, as columns: a million of them take no more room than their names."""
-
-    cases: Sequence[str]
-    counts: NDArray[np.int64]
-    """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
+"""With a larger share of cases without a score they could hide a regression."""
 
 
 class CaseDrop(Record, frozen=True, kw_only=True):
@@ -92,24 +54,6 @@ class CaseDrop(Record, frozen=True, kw_only=True):
     """How likely this case alone looks as bad when it did not change."""
     p_adjusted: float | None = None
     """How likely any case at all looks as bad when none changed; None where there are too few attempts to name it."""
-
-
-class CriticalCase(Record, frozen=True, kw_only=True):
-    """A case that must not break, whatever the others do.
-
-    It is held to k of n: with so many baseline passes, fewer than k current ones have a one-sided Fisher p-value of at
-    most half of alpha (over the number of models), adjusted by Holm for the critical cases of the model. The k shown is
-    the one that holds given what the other critical cases did.
-    """
-
-    case: str
-    passes: int
-    attempts: int
-    needed: int | None
-    """k: with fewer passes it is broken; None when even no pass at all could be chance."""
-    p: float
-    p_adjusted: float
-    broken: bool
 
 
 class DetectableBreak(Record, frozen=True, kw_only=True):
@@ -137,8 +81,7 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     """What is decided about one model."""
 
     model: str
-    verdict: str
-    """`regressed`, `not regressed` or `cannot tell`."""
+    verdict: GateVerdict
     cases: int
     p_overall: float
     """How likely the whole suite looks as bad when no case changed."""
@@ -192,8 +135,7 @@ class DecisionRule(Record, frozen=True, kw_only=True):
     """Cases that drop by more are suspects."""
     min_effect: float
     """A smaller mean drop is no regression unless a case is named or broken."""
-    on: str
-    """What is compared: `passed` or `score`."""
+    on: ComparedMeasure
     seed: int
     """For the permutations of scores that are too many to count."""
     cleared_level: float
@@ -205,116 +147,10 @@ class DecisionRule(Record, frozen=True, kw_only=True):
 class Decision(Record, frozen=True, kw_only=True):
     """What is decided about all models."""
 
-    verdict: str
+    verdict: GateVerdict
     """`regressed` if any model did, `not regressed` if none did."""
     models: tuple[ModelDecision, ...]
     rule: DecisionRule
-
-
-class _CaseKind(NamedTuple):
-    """All that is compared of a case; many cases are alike in it."""
-
-    counts: PairedCaseCounts
-    scores: PairedCaseScores | None
-    """Where scores are compared."""
-    further_attempts: int | None
-    further_passes: int
-
-    @property
-    def data(self) -> PairedCaseCounts | PairedCaseScores:
-        return self.scores or self.counts
-
-    @property
-    def can_be_named(self) -> bool:
-        return min(self.counts.baseline_attempts, self.counts.current_attempts) >= MIN_ATTEMPTS_TO_NAME_CASE
-
-    @property
-    def with_further(self) -> PairedCaseCounts:
-        """What all attempts came to, those that only some cases got included."""
-        before, passes_before, after, passes_after = self.counts
-        return PairedCaseCounts(
-            before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes
-        )
-
-
-class _ModelCases(NamedTuple):
-    """The cases of one model, sorted by name."""
-
-    names: Sequence[str]
-    critical: Sequence[int]
-    """The places of those that must not break."""
-    kinds: Sequence[_CaseKind]
-    """In ascending order."""
-    sizes: Sequence[int]
-    """How many cases are of each kind."""
-    of: NDArray[np.int64]
-    """The kind of each case, by its place among them."""
-
-    @property
-    def counts(self) -> Counter[PairedCaseCounts]:
-        """How many cases have each."""
-        return _summed_counts((kind.counts, size) for kind, size in zip(self.kinds, self.sizes, strict=True))
-
-    def each(self, values: Sequence[Value]) -> list[Value]:
-        """A value for every case from one for every kind."""
-        return [values[kind] for kind in self.of.tolist()]
-
-
-class _ModelTests(NamedTuple):
-    """The exact tests of one model."""
-
-    overall: float
-    kinds: list[float]
-    """The p-value of a case of each kind."""
-    adjusted: list[float | None]
-    smallest: SmallestPDistribution
-    """Over the cases that can be named."""
-    exact: bool
-
-
-class _ErrorLevels(NamedTuple):
-    """How the error rate of one model is shared out between its tests."""
-
-    critical: float
-    case: float
-    overall: float
-
-
-class _TestedModel(NamedTuple):
-    """One model and what its tests found."""
-
-    name: str
-    cases: _ModelCases
-    known: Sequence[CaseEvidence]
-    """What is known of a case of each kind."""
-    tests: _ModelTests
-    levels: _ErrorLevels
-    critical: tuple[CriticalCase, ...]
-    final: Sequence[float | None]
-    """The p-value of each kind of case whose attempts are all in, over all of them, adjusted for the number of cases."""
-
-    @property
-    def evidence(self) -> Counter[CaseEvidence]:
-        """How many cases have each."""
-        return _summed_counts(zip(self.known, self.cases.sizes, strict=True))
-
-    @property
-    def p(self) -> float:
-        """One p-value for all tests: Bonferroni's, with half of the weight on critical cases where there are any."""
-        least = min(self.tests.overall, self.p_worst)
-        if not self.critical:
-            return min(1.0, 2 * least)
-        return min(1.0, 4 * least, 2 * min(each.p_adjusted for each in self.critical))
-
-    @property
-    def p_worst(self) -> float:
-        """The adjusted p-value of the worst case; 1 where none can be named."""
-        return min((p for p in self.tests.adjusted if p is not None), default=1.0)
-
-    @property
-    def broken(self) -> bool:
-        """Whether a critical case broke."""
-        return any(each.broken for each in self.critical)
 
 
 def decide(
@@ -326,7 +162,7 @@ def decide(
     unscored_share: float | Mapping[str, float] = 0.0,
     min_effect: float = 0.0,
     attempt_cost: float | Mapping[str, float] | None = None,
-    on: str = "passed",
+    on: ComparedMeasure = "passed",
     seed: int = 0,
     cleared_level: float | None = None,
     final_level: float = 0.0,
@@ -362,7 +198,10 @@ def decide(
         final_level=final_level,
     )
     _check(rule)
-    models = [_model(name, cases_by_model[name], rule, len(cases_by_model)) for name in sorted(cases_by_model)]
+    models = [
+        tested_model(name, cases_by_model[name], alpha=alpha, models=len(cases_by_model), on=on, seed=seed)
+        for name in sorted(cases_by_model)
+    ]
     adjusted = holm([model.p for model in models])
     decided = tuple(
         _model_decision(
@@ -379,104 +218,16 @@ def decide(
     return Decision(verdict=REGRESSED if REGRESSED in verdicts else agreed, models=decided, rule=rule)
 
 
-def _model(name: str, given: Sequence[PairedCase] | PairedCounts, rule: DecisionRule, models: int) -> _TestedModel:
-    """One of so many models, tested."""
-    cases = _from_counts(name, given, rule.on) if isinstance(given, PairedCounts) else _from_cases(name, given, rule.on)
-    tests = _tests(cases, rule)
-    levels = _levels(cases, tests.smallest, rule.alpha, models)
-    critical = _critical(cases, levels.critical)
-    final = [_final_p_value(kind, len(cases.names) * models) for kind in cases.kinds]
-    return _TestedModel(name, cases, [evidence(kind.data) for kind in cases.kinds], tests, levels, critical, final)
-
-
-def _from_cases(model: str, given: Sequence[PairedCase], on: str) -> _ModelCases:
-    import numpy as np
-
-    cases = sorted(given, key=lambda each: each.case)
-    _check_cases(model, cases, on)
-    alike = [
-        _CaseKind(
-            _counts(each),
-            PairedCaseScores(each.baseline_scores, each.current_scores) if on == "score" else None,
-            each.further_attempts,
-            each.further_passes,
-        )
-        for each in cases
-    ]
-    sizes = Counter(alike)
-    kinds = sorted(sizes, key=_order)
-    places = {kind: place for place, kind in enumerate(kinds)}
-    return _ModelCases(
-        names=[each.case for each in cases],
-        critical=[place for place, each in enumerate(cases) if each.critical],
-        kinds=kinds,
-        sizes=[sizes[kind] for kind in kinds],
-        of=np.array([places[kind] for kind in alike], np.int64),
-    )
-
-
-def _order(kind: _CaseKind) -> tuple[PairedCaseCounts, PairedCaseScores, int, int]:
-    further = -1 if kind.further_attempts is None else kind.further_attempts
-    return kind.counts, kind.scores or PairedCaseScores((), ()), further, kind.further_passes
-
-
-def _from_counts(model: str, given: PairedCounts, on: str) -> _ModelCases:
-    import numpy as np
-
-    if on != "passed":
-        raise ValueError("counts tell who passed, and no scores")
-    names, counts = given
-    if counts.shape != (len(names), 4):
-        raise ValueError(f"{model}: {len(names)} cases need four counts each, got {counts.shape}")
-    order = sorted(range(len(names)), key=names.__getitem__)
-    names = [names[place] for place in order]
-    twice = next((case for case, after in pairwise(names) if case == after), None)
-    if twice is not None:
-        raise ValueError(f"{model}: case {twice!r} is paired more than once")
-    untried = next(iter(np.flatnonzero((counts[:, [0, 2]] <= 0).any(axis=1))), None)
-    if untried is not None:
-        raise ValueError(f"{model}: case {given.cases[int(untried)]!r} needs an attempt on both sides")
-    counts = counts[order]
-    _, first, of, sizes = np.unique(_codes(counts), return_index=True, return_inverse=True, return_counts=True)
-    return _ModelCases(
-        names=names,
-        critical=(),
-        kinds=[_CaseKind(PairedCaseCounts(*kind), None, None, 0) for kind in counts[first].tolist()],
-        sizes=sizes.tolist(),
-        of=of,
-    )
-
-
-def _codes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each row, equal where rows are equal and in their order."""
-    import numpy as np
-
-    codes = counts[:, 0]
-    for column in counts.T[1:]:
-        # ranks stay small, so that their product with those of the next column does too
-        values, ranks = np.unique(column, return_inverse=True)
-        codes = np.unique(codes, return_inverse=True)[1] * values.size + ranks
-    return codes
-
-
-def _summed_counts(pairs: Iterable[tuple[Value, int]]) -> Counter[Value]:
-    """The sums of counts of equal things."""
-    found: Counter[Value] = Counter()
-    for thing, count in pairs:
-        found[thing] += count
-    return found
-
-
 def _model_decision(
-    model: _TestedModel, rule: DecisionRule, *, p_adjusted: float | None, unscored: float, cost: float | None
+    model: TestedModel, rule: DecisionRule, *, p_adjusted: float | None, unscored: float, cost: float | None
 ) -> ModelDecision:
     """The verdict on one model and what explains it."""
     tests, levels = model.tests, model.levels
     if p_adjusted is None:
         alarms = (model.p_worst, levels.case), (tests.overall, levels.overall)
-        worse = model.broken or any(_is_at_most(p, level) for p, level in alarms)
+        worse = model.broken or any(is_at_most(p, level) for p, level in alarms)
     else:
-        worse = _is_at_most(p_adjusted, rule.alpha)
+        worse = is_at_most(p_adjusted, rule.alpha)
     worse = worse or any(p is not None and p <= rule.final_level for p in model.final)
     confirmed, suspects = _changes(model, rule)
     found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
@@ -485,8 +236,8 @@ def _model_decision(
     too_small = diffuse and drop < rule.min_effect - DECISION_TOLERANCE
     data_missing = unscored > MAX_UNSCORED_CASE_SHARE + DECISION_TOLERANCE
     if worse and not too_small:
-        verdict = REGRESSED
-    elif found and not data_missing and _is_at_most(found.p, rule.cleared_level):
+        verdict: GateVerdict = REGRESSED
+    elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
         verdict = NOT_REGRESSED
     else:
         verdict = CANNOT_TELL
@@ -527,12 +278,12 @@ def _model_decision(
     )
 
 
-def _compared_data(cases: _ModelCases) -> Counter[PairedCaseCounts | PairedCaseScores]:
+def _compared_data(cases: PairedModelCases) -> Counter[PairedCaseCounts | PairedCaseScores]:
     """How many cases have each thing that is compared."""
-    return _summed_counts((kind.data, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True))
+    return summed_counts((kind.data, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True))
 
 
-def _changes(model: _TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ...], tuple[CaseDrop, ...]]:
+def _changes(model: TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ...], tuple[CaseDrop, ...]]:
     """The cases that got worse, and those that only look so."""
     import numpy as np
 
@@ -543,7 +294,7 @@ def _changes(model: _TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, .
         zip(model.cases.kinds, model.known, tests.kinds, tests.adjusted, model.final, strict=True)
     ):
         change = CaseDrop(case="", baseline=seen.baseline, current=seen.current, p=p, p_adjusted=adjusted)
-        if adjusted is not None and _is_at_most(adjusted, model.levels.case):
+        if adjusted is not None and is_at_most(adjusted, model.levels.case):
             confirmed[place] = change
             continue
         if kind.further_attempts:
@@ -564,7 +315,7 @@ def _changes(model: _TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, .
     return named(confirmed), named(suspects)
 
 
-def _further(model: _TestedModel, rule: DecisionRule, cost: float | None) -> FurtherAttempts | None:
+def _further(model: TestedModel, rule: DecisionRule, cost: float | None) -> FurtherAttempts | None:
     """What would decide."""
     more = additional_attempts(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     if not more:
@@ -578,82 +329,7 @@ def _further(model: _TestedModel, rule: DecisionRule, cost: float | None) -> Fur
     )
 
 
-def _tests(cases: _ModelCases, rule: DecisionRule) -> _ModelTests:
-    """The p-values of the suite and of its cases."""
-    nameable = [kind.can_be_named for kind in cases.kinds]
-    exact = True
-    if rule.on == "score":
-        scores = cases.each([kind.scores or PairedCaseScores((), ()) for kind in cases.kinds])
-        found = scores_worse(scores, seed=rule.seed, replicates=SCORE_PERMUTATIONS)
-        overall, exact = found.overall, found.exact
-        alone = dict(zip(cases.of.tolist(), found.cases, strict=True))
-        p = [alone[place] for place in range(len(cases.kinds))]
-        # whether a case can be named depends on its attempts alone, so leaving the others out spends nothing
-        kept = [each for each, can in zip(scores, cases.each(nameable), strict=True) if can]
-        smallest = found.smallest if all(nameable) else scores_worse(kept, seed=0, replicates=1).smallest
-    else:
-        overall = stratified_worse(cases.counts)
-        p = [fisher_worse(kind.counts) for kind in cases.kinds]
-        smallest = smallest_p_distribution(
-            _summed_counts(
-                (kind.counts, size) for kind, size in zip(cases.kinds, cases.sizes, strict=True) if kind.can_be_named
-            )
-        )
-    chances = {each: smallest.chance(each) for each in set(p)}
-    adjusted = [chances[each] if can else None for each, can in zip(p, nameable, strict=True)]
-    return _ModelTests(overall, p, adjusted, smallest, exact)
-
-
-def _levels(cases: _ModelCases, smallest: SmallestPDistribution, alpha: float, models: int) -> _ErrorLevels:
-    """What each test of one of so many models may spend."""
-    watched = [cases.kinds[cases.of[place]].counts for place in cases.critical]
-    half = alpha / 2 / models
-    if models > 1:
-        return _ErrorLevels(half, half / 2, half / 2) if watched else _ErrorLevels(half, half, half)
-    spent = smallest.spent(half + DECISION_TOLERANCE)
-    if watched:
-        # Holm rejects anything exactly when Bonferroni does, so this is all that it can spend where nothing changed
-        spent += smallest_p_distribution(watched).chance(half / len(watched) + DECISION_TOLERANCE)
-    return _ErrorLevels(half, half, max(0.0, alpha - spent))
-
-
-def _critical(cases: _ModelCases, level: float) -> tuple[CriticalCase, ...]:
-    """Every critical case under its own rule."""
-    watched = [(cases.names[place], cases.kinds[cases.of[place]].counts) for place in cases.critical]
-    p = [fisher_worse(counts) for _, counts in watched]
-    found = []
-    for (case, counts), alone, adjusted in zip(watched, p, holm(p), strict=True):
-        # the others that are rejected make room: against what is left of them this one is held
-        others = sorted(p)
-        others.remove(alone)
-        rejected = 0
-        while rejected < len(others) and _is_at_most(others[rejected], level / (len(p) - rejected)):
-            rejected += 1
-        own_level = level / (len(p) - rejected)
-        needed = _needed_passes(counts, own_level)
-        found.append(
-            CriticalCase(
-                case=case,
-                passes=counts.current_passes,
-                attempts=counts.current_attempts,
-                needed=needed,
-                p=alone,
-                p_adjusted=adjusted,
-                broken=needed is not None and counts.current_passes < needed,
-            )
-        )
-    return tuple(found)
-
-
-def _needed_passes(case: PairedCaseCounts, level: float) -> int | None:
-    """The fewest current passes that chance explains at this level; None when it explains having none."""
-    for passes in range(case.current_attempts + 1):
-        if not _is_at_most(fisher_worse(case._replace(current_passes=passes)), level):
-            return passes or None
-    raise AssertionError("as many passes as attempts are never worse")
-
-
-def _smallest_break(model: _TestedModel) -> DetectableBreak | None:
+def _smallest_break(model: TestedModel) -> DetectableBreak | None:
     """The most current passes with which a case that always passed would be named, beside the cases of the suite."""
     sizes: Counter[tuple[int, int]] = Counter()
     for counts, size in model.cases.counts.items():
@@ -666,12 +342,12 @@ def _smallest_break(model: _TestedModel) -> DetectableBreak | None:
         return None
     for passes in range(after - 1, -1, -1):
         p = fisher_worse(PairedCaseCounts(before, before, after, passes))
-        if _is_at_most(1 - (1 - p) * (1 - model.tests.smallest.chance(p)), model.levels.case):
+        if is_at_most(1 - (1 - p) * (1 - model.tests.smallest.chance(p)), model.levels.case):
             return DetectableBreak(baseline_attempts=before, current_attempts=after, current_passes=passes)
     return None
 
 
-def _effect(model: _TestedModel) -> Estimate:
+def _effect(model: TestedModel) -> Estimate:
     """The mean of current - baseline over the cases."""
     known = model.evidence
     size = known.total()
@@ -696,7 +372,7 @@ def _effect(model: _TestedModel) -> Estimate:
     )
 
 
-def _notes(model: _TestedModel, rule: DecisionRule) -> list[str]:
+def _notes(model: TestedModel, rule: DecisionRule) -> list[str]:
     """What a reader must know before trusting the tests."""
     cases, notes = model.cases, []
     unnamed = sum(size for size, adjusted in zip(cases.sizes, model.tests.adjusted, strict=True) if adjusted is None)
@@ -718,25 +394,6 @@ def _notes(model: _TestedModel, rule: DecisionRule) -> list[str]:
     return notes
 
 
-def _final_p_value(kind: _CaseKind, tests: int) -> float | None:
-    """The p-value of a case whose attempts are all in, adjusted for so many tests; None where more may follow."""
-    every = kind.with_further
-    if (
-        kind.further_attempts is None
-        or min(every.baseline_attempts, every.current_attempts) < MIN_ATTEMPTS_TO_NAME_CASE
-    ):
-        return None
-    return min(1.0, tests * fisher_worse(every))
-
-
-def _counts(case: PairedCase) -> PairedCaseCounts:
-    return PairedCaseCounts(case.baseline_attempts, case.baseline_passes, case.current_attempts, case.current_passes)
-
-
-def _is_at_most(p: float, level: float) -> bool:
-    return p <= level + DECISION_TOLERANCE
-
-
 def _for_model(value: float | Mapping[str, float] | None, model: str) -> float | None:
     return value.get(model) if isinstance(value, Mapping) else value
 
@@ -750,15 +407,3 @@ def _check(rule: DecisionRule) -> None:
             raise ValueError(f"the {name} must lie in [0, 1], got {drop}")
     if rule.on not in COMPARED_MEASURES:
         raise ValueError(f"sides are compared on {' or '.join(COMPARED_MEASURES)}, got {rule.on!r}")
-
-
-def _check_cases(model: str, cases: Sequence[PairedCase], on: str) -> None:
-    for case, times in Counter(each.case for each in cases).items():
-        if times > 1:
-            raise ValueError(f"{model}: case {case!r} is paired {times} times")
-    for each in cases:
-        if not (each.baseline_attempts > 0 and each.current_attempts > 0):
-            raise ValueError(f"{model}: case {each.case!r} needs an attempt on both sides")
-        scored = len(each.baseline_scores), len(each.current_scores)
-        if on == "score" and scored != (each.baseline_attempts, each.current_attempts):
-            raise ValueError(f"{model}: case {each.case!r} needs a score for each attempt")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.comparison.gate import PairedCase, decide
+from steelyard.comparison.exact_tests import PairedCase
+from steelyard.comparison.gate import decide
 from steelyard.records import Record
 from steelyard.stats.power import (
     BaselineRate,

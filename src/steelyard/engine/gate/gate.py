@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.analysis.counts import Tally
-from steelyard.comparison.gate import COMPARED_MEASURES, Decision, PairedCase, PairedCounts, decide
+from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, PairedCounts
+from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
 from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
@@ -88,7 +89,7 @@ def gate_sides(
     *,
     alpha: float = 0.05,
     margin: float = 0.05,
-    on: str = "passed",
+    on: ComparedMeasure = "passed",
     folder: Path | None = None,
     at: SamplingRound | None = None,
 ) -> GateResult:
@@ -161,7 +162,7 @@ def _decide_and_record(
     *,
     alpha: float,
     margin: float,
-    on: str,
+    on: ComparedMeasure,
     folder: Path | None,
     at: SamplingRound | None = None,
 ) -> GateResult:
@@ -228,14 +229,15 @@ def gate(
     Runs are found by name below `root`. A `Path` is a folder or a file, never a name. A side may also be Parquet files
     with a row per attempt, or a folder of runs: then only outcomes are compared, and `counting` says how they are read.
     """
-    if on not in COMPARED_MEASURES:
+    measure = next((known for known in COMPARED_MEASURES if known == on), None)
+    if measure is None:
         raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
     meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
     if not any(meant):
         old, new = (side(name, rule=rule, root=root) for name in names)
-        return gate_sides(old, new, alpha=alpha, margin=margin, on=on, folder=run_folder(names[1], root=root))
-    if on != "passed" or rule is not None:
+        return gate_sides(old, new, alpha=alpha, margin=margin, on=measure, folder=run_folder(names[1], root=root))
+    if measure != "passed" or rule is not None:
         raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
     sides: list[TallySide] = []
     warnings: list[str] = []
@@ -306,7 +308,7 @@ def _finished_cases(cases: Sequence[PairedCase] | PairedCounts) -> Sequence[Pair
     return [replace(case, further_attempts=0) for case in cases]
 
 
-def _is_comparable(old: Trials, new: Trials, on: str) -> bool:
+def _is_comparable(old: Trials, new: Trials, on: ComparedMeasure) -> bool:
     """Whether both sides have an outcome, and where scores are compared a score for every attempt."""
     if on == "score":
         return all(
@@ -315,7 +317,7 @@ def _is_comparable(old: Trials, new: Trials, on: str) -> bool:
     return bool(old.attempts and new.attempts)
 
 
-def _paired_case(old: Trials, new: Trials, on: str) -> PairedCase:
+def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
     return PairedCase(
         case=new.case,
         baseline_attempts=old.attempts,
