@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple, Protocol
 
 from steelyard.records import (
     Answer,
@@ -125,6 +126,32 @@ class ResourceLimits(NamedTuple):
     """Processes and threads at the same time."""
 
 
+ProcessLimit = Literal["", "cpu limit", "time limit", "memory limit", "disk limit"]
+
+
+class FailureLabel(StrEnum):
+    """The kinds of failure that our code gives or looks at; a `Finding.label` of another verifier may be any text."""
+
+    CPU_LIMIT = "cpu limit"
+    TIME_LIMIT = "time limit"
+    MEMORY_LIMIT = "memory limit"
+    DISK_LIMIT = "disk limit"
+    DIED = "died"
+    NO_CODE = "no code"
+    NO_TESTS = "no tests"
+    NOT_ALLOWED = "not allowed"
+    TAMPERED = "tampered"
+    DOES_NOT_APPLY = "does not apply"
+    DOES_NOT_COMPILE = "does not compile"
+    DOES_NOT_FIT_THE_TESTS = "does not fit the tests"
+    EXCEPTION = "exception"
+    WRONG_ANSWER = "wrong answer"
+
+
+TIMEOUT_LABELS = frozenset((FailureLabel.CPU_LIMIT, FailureLabel.TIME_LIMIT))
+LIMIT_LABELS = TIMEOUT_LABELS | {FailureLabel.MEMORY_LIMIT, FailureLabel.DISK_LIMIT}
+
+
 class ProcessResult(NamedTuple):
     """How a contained program ended."""
 
@@ -132,8 +159,8 @@ class ProcessResult(NamedTuple):
     """Negative: the signal that ended it."""
     stdout: bytes
     stderr: bytes
-    limit: str
-    """The limit that ended it, `cpu limit`, `time limit`, `memory limit` or `disk limit`; empty if none did."""
+    limit: ProcessLimit
+    """The limit that ended it; empty if none did."""
     seconds: float
 
 

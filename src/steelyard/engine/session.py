@@ -23,6 +23,7 @@ from steelyard.engine.plan import (
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.steps import RetryPolicy, ask, verdict_key
 from steelyard.engine.verifiers import VerifierSet, with_python_env
+from steelyard.protocols import FailureLabel
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
 from steelyard.settings import Settings
@@ -302,7 +303,7 @@ class Session:
                 await self._pool.put(fact, self._by_id[fact.case])
 
     def _verified(self, fact: Verdict | Failure, case: Case) -> None:
-        if isinstance(fact, Verdict) and fact.found.label == "time limit":
+        if isinstance(fact, Verdict) and fact.found.label == FailureLabel.TIME_LIMIT:
             self._overdue.add(fact.ask)
         else:
             self._judge(fact, case)

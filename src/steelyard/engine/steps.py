@@ -24,7 +24,7 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
-from steelyard.protocols import Delivery
+from steelyard.protocols import LIMIT_LABELS, Delivery
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
 from steelyard.verifiers.function import verify_with_function
 
@@ -186,7 +186,7 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
 async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier, times: int) -> Verdict:
     """The verdict, and how often it came out otherwise when it was reached again; wrong answers stay as they are."""
     passed = is_correct(case, verdict.found)
-    if not passed and not verdict.found.label.endswith("limit"):
+    if not passed and verdict.found.label not in LIMIT_LABELS:
         return verdict
     again = [await verify(reply, case, verifier) for _ in range(times)]
     outcomes = [is_correct(case, fact.found) for fact in again if isinstance(fact, Verdict)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
 from steelyard.text import line
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, RunResults
-
-TIMEOUT_LABELS = ("cpu limit", "time limit")
 
 
 def report(results: RunResults) -> str:

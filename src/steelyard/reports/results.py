@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.suites import accuracy
+from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.reports.figures import attempt_failure_reason, model_label
-from steelyard.reports.human_eval import TIMEOUT_LABELS
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, RunResults

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from steelyard.protocols import FailureLabel
 from steelyard.records import Diagnostic, Finding, Test
 from steelyard.verifiers.command.results.bounds import SUITE_SEPARATOR
 
@@ -83,12 +84,12 @@ def _why(after: Finding, tests: Sequence[Test]) -> tuple[str, str]:
     if wrong is None:
         if not tests or any(test.outcome == "passed" for test in tests):
             return "", ""
-        return "wrong answer", _one_line(
+        return FailureLabel.WRONG_ANSWER, _one_line(
             _with_message("no test passes", _with_message(tests[0].name, tests[0].message))
         )
-    if after.label and after.label != "wrong answer":
+    if after.label and after.label != FailureLabel.WRONG_ANSWER:
         return after.label, after.reason
-    return "wrong answer", _one_line(_with_message(wrong.name, wrong.message))
+    return FailureLabel.WRONG_ANSWER, _one_line(_with_message(wrong.name, wrong.message))
 
 
 def _warnings(before: Finding, after: Finding) -> dict[str, object]:

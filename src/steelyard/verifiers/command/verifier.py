@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.errors import InputError, VerifierError, did_you_mean
-from steelyard.protocols import ProcessResult, ResourceLimits
+from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
 from steelyard.verifiers.code.extract import block_names, canonical_language, extract
@@ -41,7 +41,6 @@ MAX_DIAGNOSTIC_LINES = 10_000
 """Lines of a compiler or linter that are looked at."""
 MAX_CACHED_WORKSPACES = 4
 """Workspaces that are kept for further answers."""
-DOES_NOT_APPLY = "does not apply"
 GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
 GIT_APPLY_ENVIRONMENT = {**workspaces.GIT_ENVIRONMENT, "GIT_DIR": "/nonexistent"}
 """The environment in which a patch is applied: no repository, and none of the settings that a workspace may bring along."""
@@ -109,7 +108,7 @@ class CommandVerifier:
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = extract(answer.text, case.language, defines=expected)
         if extracted.code is None:
-            return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
+            return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         await self._need(_required_tools(case))
         files = {**case.verify.files, case.verify.answer: extracted.code}
         async with self._sandbox.workspace(files) as place:
@@ -134,7 +133,7 @@ class CommandVerifier:
         packed, before = await self._untouched(case)
         async with self._sandbox.workspace({}) as place:
             finding = await _finding_after_patch(place, case, packed, patch)
-        if finding.label != DOES_NOT_APPLY:
+        if finding.label != FailureLabel.DOES_NOT_APPLY:
             finding = subtract_baseline(before, finding, case.verify.fixes, replaced=packed.is_replaced)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         return replace(
@@ -317,10 +316,10 @@ async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorks
         said = (
             _bad_end_text(applied) if applied.limit else _headline(_combined_output(applied)) or _bad_end_text(applied)
         )
-        return _unjudgeable_finding(DOES_NOT_APPLY, said.removeprefix("error: "))
+        return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, said.removeprefix("error: "))
     obstacle = await _rewrite_files(place, case.verify.files, "the patch")
     if obstacle:
-        return _unjudgeable_finding(DOES_NOT_APPLY, obstacle)
+        return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
     return await _build_lint_and_test(place, case, case.verify.files)
 
 
@@ -349,7 +348,10 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
         obstacle = await _rewrite_files(place, files, "the build")
         if obstacle:
             return replace(
-                finding, tests=_failed_test(verify.test or verify.build, obstacle), label="died", reason=obstacle
+                finding,
+                tests=_failed_test(verify.test or verify.build, obstacle),
+                label=FailureLabel.DIED,
+                reason=obstacle,
             )
     if verify.lint:
         warnings = _warnings(await _run(place, verify.lint, case), case)
@@ -361,7 +363,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
         # what a build or a lint has left there is no result
         obstacle = await _rewrite_files(place, {report: ""}, "the build")
         if obstacle:
-            return replace(finding, tests=_failed_test(verify.test, obstacle), label="died", reason=obstacle)
+            return replace(finding, tests=_failed_test(verify.test, obstacle), label=FailureLabel.DIED, reason=obstacle)
     outcome = await _run(place, verify.test, case)
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
     finding = replace(
@@ -372,7 +374,11 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
     except ForgedResultsError as error:
         reason = f"tampered with the results: {error}"
         return replace(
-            finding, tests=_failed_test(verify.test, str(error)), label="tampered", reason=reason, tampered=str(error)
+            finding,
+            tests=_failed_test(verify.test, str(error)),
+            label=FailureLabel.TAMPERED,
+            reason=reason,
+            tampered=str(error),
         )
     label, reason = _why(tests, outcome)
     return replace(finding, tests=tuple(tests), label=label, reason=reason)
@@ -443,13 +449,13 @@ def _why(tests: list[Test], outcome: ProcessResult) -> tuple[str, str]:
     if wrong is None:
         if any(test.outcome == "passed" for test in tests):
             return "", ""
-        return "wrong answer", f"all {len(tests)} tests were ignored"
+        return FailureLabel.WRONG_ANSWER, f"all {len(tests)} tests were ignored"
     limit = _limit(outcome)
     if limit:
         return limit, f"stopped at the {limit} after {outcome.seconds:.1f} s"
     if not _is_plain(outcome):
-        return "died", _bad_end_text(outcome)
-    return "wrong answer", f"{wrong.name}: {_one_line(wrong.message)}" if wrong.message else wrong.name
+        return FailureLabel.DIED, _bad_end_text(outcome)
+    return FailureLabel.WRONG_ANSWER, f"{wrong.name}: {_one_line(wrong.message)}" if wrong.message else wrong.name
 
 
 def _failed_test(command: str, message: str, seconds: float = 0) -> tuple[Test]:
@@ -470,7 +476,7 @@ def _signal(outcome: ProcessResult) -> int:
     return -code if code < 0 else code - 128 if 128 < code < 128 + signal.NSIG else 0
 
 
-def _limit(outcome: ProcessResult) -> str:
+def _limit(outcome: ProcessResult) -> ProcessLimit:
     if outcome.limit or not outcome.exit_code:
         return outcome.limit
     if _signal(outcome) == signal.SIGXCPU:
@@ -547,7 +553,7 @@ def _build_failure(built: ProcessResult, case: Case) -> Finding:
     return Finding(
         compiled=False,
         diagnostics=tuple(found[:100]),
-        label=limit or "does not compile",
+        label=limit or FailureLabel.DOES_NOT_COMPILE,
         reason=reason,
         output=said[:MAX_COMMAND_OUTPUT_CHARS],
         compile_seconds=built.seconds,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import ProcessResult, ResourceLimits
+from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.python.guests import (
@@ -85,7 +85,7 @@ class PythonVerifier:
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
-            return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
+            return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         if tests.pairs:
             finding = await self._program(case, tests, extracted.code)
         elif tests.style in IN_PROCESS_STYLES:
@@ -148,9 +148,9 @@ class PythonVerifier:
     async def _program(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """Run the answer as a program once for each pair, and compare what it prints."""
         results = []
-        died = ""
+        died: str = ""
         for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
-            if died.endswith("limit"):
+            if died in LIMIT_LABELS:
                 # who ran out of time once is not given as much again for every pair
                 results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
                 continue
@@ -159,7 +159,7 @@ class PythonVerifier:
                 line = compiled[2] if isinstance(compiled[2], int) else None
                 return _compile_failure(str(compiled[1]), line, outcome.seconds)
             if ran is None:
-                died = died or outcome.limit or "died"
+                died = died or outcome.limit or FailureLabel.DIED
             wrong = exit_description(outcome) if ran is None else ran
             got = outcome.stdout.decode("utf-8", "replace")
             if not wrong and _stripped_lines(got) != _stripped_lines(wanted):
@@ -230,7 +230,7 @@ def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: Pro
         # no answer has run yet; only compiling something monstrous ends here
         return Finding(
             compiled=False,
-            label=answered.limit or "died",
+            label=answered.limit or FailureLabel.DIED,
             reason=exit_description(answered),
             output=output[:MAX_ANSWER_OUTPUT_CHARS],
         )
@@ -243,7 +243,7 @@ def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: Pro
     for name, place in zip(tests.names, places, strict=True):
         wrong, seconds = results.get(place, (otherwise, 0.0))
         judged.append(Test(name=name, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
-    label, reason = _why(judged, raised, (answered.limit or "died") if gone else "", otherwise)
+    label, reason = _why(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
     return Finding(
         compiled=True,
         tests=tuple(judged),
@@ -268,7 +268,9 @@ def _in_process_finding(
         return _compile_failure(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
     output = outcome.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
     if not facts and not tampered:
-        return Finding(compiled=False, label=outcome.limit or "died", reason=exit_description(outcome), output=output)
+        return Finding(
+            compiled=False, label=outcome.limit or FailureLabel.DIED, reason=exit_description(outcome), output=output
+        )
     raised = str(told["raised"][0]) if "raised" in told else ""
     finished = "finished" in told
     otherwise = raised or ("not run" if finished else exit_description(outcome))
@@ -283,9 +285,9 @@ def _in_process_finding(
             wrong, seconds = results.get(known, (otherwise, 0.0))
             wrong = tampered or wrong or ("" if finished else otherwise if known not in results else "")
             judged.append(Test(name=known, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
-    label, reason = _why(judged, raised, "" if finished or raised else (outcome.limit or "died"), otherwise)
+    label, reason = _why(judged, raised, "" if finished or raised else (outcome.limit or FailureLabel.DIED), otherwise)
     if tampered:
-        label, reason = "tampered", f"tried to forge its result: {tampered}"
+        label, reason = FailureLabel.TAMPERED, f"tried to forge its result: {tampered}"
     return Finding(
         compiled=True,
         tests=tuple(judged),
@@ -308,7 +310,7 @@ def _referee_failure(tests: PythonTestPlan, judged: ProcessResult) -> Finding:
         raise VerifierError("the referee was ended from outside")
     reason = f"the tests did not survive what the answer returned: {exit_description(judged)}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
-    return Finding(compiled=True, tests=failed, label=judged.limit or "died", reason=reason)
+    return Finding(compiled=True, tests=failed, label=judged.limit or FailureLabel.DIED, reason=reason)
 
 
 def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
@@ -317,7 +319,7 @@ def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
     return Finding(
         compiled=False,
         diagnostics=(Diagnostic(level="error", message=error, spans=(span,)),),
-        label="does not compile",
+        label=FailureLabel.DOES_NOT_COMPILE,
         reason=error,
         compile_seconds=seconds,
     )
@@ -326,16 +328,21 @@ def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
 def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[str, str]:
     """The kind of failure, and the failure in one line."""
     if broken:
-        return "exception", f"raised before any test: {broken}"
+        return FailureLabel.EXCEPTION, f"raised before any test: {broken}"
     if ended:
         return ended, otherwise
     wrong = next((test for test in tests if test.outcome == "failed"), None)
     if wrong is None:
         return "", ""
-    if wrong.message.startswith("MemoryError"):
-        return "memory limit", f"{wrong.name}: {wrong.message}"
-    wrong_answer = wrong.message.startswith(("got ", "printed ", "AssertionError"))
-    return ("wrong answer" if wrong_answer else "exception"), f"{wrong.name}: {wrong.message}"
+    return _failed_test_label(wrong.message), f"{wrong.name}: {wrong.message}"
+
+
+def _failed_test_label(message: str) -> FailureLabel:
+    """The kind of a failed test: guests report what was compared, or the name of the exception and its text."""
+    if message.startswith("MemoryError"):
+        return FailureLabel.MEMORY_LIMIT
+    is_comparison = message.startswith(("got ", "printed ", "AssertionError"))
+    return FailureLabel.WRONG_ANSWER if is_comparison else FailureLabel.EXCEPTION
 
 
 def _stripped_lines(text: str) -> list[str]:

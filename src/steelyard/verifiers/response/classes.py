@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, get_args
 
 from msgspec.structs import replace
 
 from steelyard.records import Answer, Evidence
 from steelyard.verifiers.response.judged import (
-    FAIL,
     MAX_EVIDENCE_PIECES,
-    PASS,
     POLICY_VIOLATION,
-    WRONG_FORMAT,
     ResponseCheckResult,
+    ResponseClass,
 )
 from steelyard.verifiers.response.refusals import refusal_evidence, refusal_match
 from steelyard.verifiers.response.unicode import printable_excerpt
@@ -24,30 +22,35 @@ if TYPE_CHECKING:
 
     from steelyard.verifiers.response.judged import ResponseCheck
 
-TIMEOUT, CRASH, ERROR, TRUNCATED, REFUSAL = "timeout", "crash", "error", "truncated", "refusal"
-RESPONSE_CLASS_ORDER = (TIMEOUT, CRASH, ERROR, POLICY_VIOLATION, TRUNCATED, PASS, REFUSAL, WRONG_FORMAT, FAIL)
+TRUNCATED: Final = "truncated"
+REFUSAL: Final = "refusal"
+RESPONSE_CLASS_ORDER: tuple[ResponseClass, ...] = get_args(ResponseClass)
 """The first class that fits is the one.
 
 Without an answer there is nothing to look at. A policy is violated whatever else a reply does. A reply that was cut off is
-not the whole answer, so nobody can say that it is right. One that meets its case is right, also where it refuses: a case
+not the whole answer, so it cannot be called right. One that meets its case is right, also where it refuses: a case
 that is content with a refusal says so by its checks. Of the others a refusal is not a failed attempt at the format.
 """
+NO_ANSWER_CLASSES: dict[str, tuple[ResponseClass, str]] = {
+    "timeout": ("timeout", "no answer in time"),
+    "crash": ("crash", "it crashed"),
+    "error": ("error", "an error instead of an answer"),
+}
 REFUSAL_FINISH_REASONS = ("refusal", "content_filter")
 """How providers say that a reply was refused or taken back."""
 THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
-"""What some models think aloud before they reply, where nobody has taken it out; it is no part of the answer."""
+"""What some models think aloud before they reply, where the provider left it in; it is not part of the answer."""
 
 
 def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
     """What an answer is, by the check of its case, with the evidence."""
-    if answer.finish in (TIMEOUT, CRASH, ERROR):
-        what = {TIMEOUT: "no answer in time", CRASH: "it crashed", ERROR: "an error instead of an answer"}
-        told_so = f"{what[answer.finish]}: {printable_excerpt(answer.error)}" if answer.error else what[answer.finish]
-        return ResponseCheckResult(primary=answer.finish, score=0.0, details=(Evidence(rule="finish", what=told_so),))
+    if failure := NO_ANSWER_CLASSES.get(answer.finish):
+        primary, what = failure
+        what = f"{what}: {printable_excerpt(answer.error)}" if answer.error else what
+        return ResponseCheckResult(primary=primary, score=0.0, details=(Evidence(rule="finish", what=what),))
     thought = THINKING_BLOCK.match(answer.text)
     if thought:
-        said = replace(answer, text=answer.text[thought.end() :])
-        found = classify_answer(said, check)
+        found = classify_answer(replace(answer, text=answer.text[thought.end() :]), check)
         return replace(found, details=_shifted_evidence(found.details, answer.text[: thought.end()]))
     found = check.judge(answer.text)
     if found.primary == POLICY_VIOLATION:
@@ -78,6 +81,6 @@ def _shifted_evidence(details: Sequence[Evidence], before: str) -> tuple[Evidenc
     )
 
 
-def _reclassified(found: ResponseCheckResult, primary: str, why: Evidence) -> ResponseCheckResult:
+def _reclassified(found: ResponseCheckResult, primary: ResponseClass, why: Evidence) -> ResponseCheckResult:
     """Another class than the check alone would give; what the check said stays readable."""
     return ResponseCheckResult(primary=primary, score=0.0, details=(why, *found.details[: MAX_EVIDENCE_PIECES - 1]))

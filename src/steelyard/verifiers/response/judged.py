@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 from steelyard.records import Evidence, Record
 from steelyard.verifiers.response.unicode import printable_excerpt
 
-PASS, FAIL, WRONG_FORMAT, POLICY_VIOLATION = "pass", "fail", "wrong_format", "policy_violation"
+ResponseClass = Literal[
+    "timeout", "crash", "error", "policy_violation", "truncated", "pass", "refusal", "wrong_format", "fail"
+]
+"""What a response is; `classes` says in which order the classes are tried."""
+PASS: Final = "pass"  # noqa: S105  the class of a response, no password
+FAIL: Final = "fail"
+WRONG_FORMAT: Final = "wrong_format"
+POLICY_VIOLATION: Final = "policy_violation"
 MAX_EVIDENCE_PIECES = 20
 """Pieces of evidence that are kept, the one that decided first."""
 
@@ -15,8 +22,8 @@ MAX_EVIDENCE_PIECES = 20
 class ResponseCheckResult(Record, frozen=True, kw_only=True):
     """What a check says of one response."""
 
-    primary: str
-    """`pass`, `fail`, `wrong_format` or `policy_violation`."""
+    primary: ResponseClass
+    """A check alone says `pass`, `fail`, `wrong_format` or `policy_violation`."""
     score: float
     """From 0 to 1: how much of the check is met, by the weights of its parts."""
     details: tuple[Evidence, ...] = ()
@@ -51,6 +58,6 @@ def evidence(rule: str, what: str, text: str, start: int, end: int) -> Evidence:
     return Evidence(rule=rule, what=what, matched=matched, position=start, line=line, column=column)
 
 
-def check_result(primary: str, *details: Evidence) -> ResponseCheckResult:
+def check_result(primary: ResponseClass, *details: Evidence) -> ResponseCheckResult:
     """A judgement without degrees: 1 for a pass, 0 for anything else."""
     return ResponseCheckResult(primary=primary, score=1.0 if primary == PASS else 0.0, details=details)

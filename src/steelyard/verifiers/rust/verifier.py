@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import ProcessResult, ResourceLimits
+from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Test
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import crate
@@ -88,7 +88,7 @@ class RustVerifier:
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
-            return Finding(label="no code", reason=f"no code in the reply ({extracted.how})")
+            return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
         asked = "\n".join([*(message.content for message in case.messages), case.reference, *expected])
         refused = rust_source.rust_refusal(read, asked, case.tests)
@@ -96,7 +96,7 @@ class RustVerifier:
             finding = Finding(
                 compiled=False,
                 passed=False,
-                label="tampered" if refused.tampered else "not allowed",
+                label=FailureLabel.TAMPERED if refused.tampered else FailureLabel.NOT_ALLOWED,
                 reason=refused.reason,
                 tampered=refused.reason if refused.tampered else "",
             )
@@ -355,7 +355,7 @@ def _test_build_failure(finding: Finding, piece: CrateModule, built: Compilation
         return msgspec.structs.replace(finding, compiled=False, **_compiler_label_and_reason(built, said.errors))
     reason = f"the tests do not compile with it: {said.errors[0].message}"
     tests = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
-    return msgspec.structs.replace(finding, tests=tests, label="does not fit the tests", reason=reason)
+    return msgspec.structs.replace(finding, tests=tests, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason)
 
 
 def _is_about_tests(error: Diagnostic) -> bool:
@@ -367,11 +367,14 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
     if compiled.outcome.limit:
         return {"label": compiled.outcome.limit, "reason": f"the compiler was stopped at the {compiled.outcome.limit}"}
     if errors or compiled.elsewhere:
-        return {"label": "does not compile", "reason": errors[0].message if errors else compiled.elsewhere[0]}
+        return {
+            "label": FailureLabel.DOES_NOT_COMPILE,
+            "reason": errors[0].message if errors else compiled.elsewhere[0],
+        }
     printed = compiled.outcome.stdout
     if b"memory allocation of" in printed or b"out of memory" in printed:
-        return {"label": "memory limit", "reason": "the compiler was stopped at the memory limit"}
-    return {"label": "died", "reason": f"the compiler {_process_end_text(compiled.outcome.exit_code)}"}
+        return {"label": FailureLabel.MEMORY_LIMIT, "reason": "the compiler was stopped at the memory limit"}
+    return {"label": FailureLabel.DIED, "reason": f"the compiler {_process_end_text(compiled.outcome.exit_code)}"}
 
 
 def _outcomes_of_tests(
@@ -408,16 +411,17 @@ def _why(
         fact = told.tests.get(number)
         reason = f"{test.name}: {test.message}"
         if fact is None:
-            return outcome.limit or "died", reason
+            return outcome.limit or FailureLabel.DIED, reason
         if fact.word == "cpu":
-            return "cpu limit", reason
+            return FailureLabel.CPU_LIMIT, reason
         if fact.word == "failed":
+            # the words of the standard library and of the harness
             wrong = test.message.startswith(("assertion", "Error:", "test did not panic", "panic did not"))
-            return ("wrong answer" if wrong else "exception"), reason
+            return (FailureLabel.WRONG_ANSWER if wrong else FailureLabel.EXCEPTION), reason
         # the standard library says so before it gives up
         short = b"memory allocation of" in outcome.stderr
-        return (outcome.limit or ("memory limit" if short else "died")), reason
-    return ("", "") if running else ("no tests", "all tests are ignored")
+        return (outcome.limit or (FailureLabel.MEMORY_LIMIT if short else FailureLabel.DIED)), reason
+    return ("", "") if running else (FailureLabel.NO_TESTS, "all tests are ignored")
 
 
 def _test_end_text(fact: HarnessTestResult) -> str:

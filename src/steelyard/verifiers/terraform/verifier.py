@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.errors import VerifierError
+from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case, Diagnostic, Finding, Target, digest
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
@@ -77,7 +78,7 @@ class TerraformVerifier:
         if not (found.code or "").strip():
             if original is None:
                 return msgspec.structs.replace(
-                    _failed(case, "no code", f"no code in the reply ({found.how})"), passed=None
+                    _failed(case, FailureLabel.NO_CODE, f"no code in the reply ({found.how})"), passed=None
                 )
             return _failed(case, "empty repair", f"nothing to repair with ({found.how})")
         code = _file_with_answer(case, found.code or "")
@@ -260,7 +261,7 @@ def _finding(case: Case, said: ValidateOutput, reached: RepairLevels | None) -> 
             *map(stored_diagnostic, found[:MAX_STORED_TERRAFORM_DIAGNOSTICS]),
             *notes[:MAX_STORED_TERRAFORM_DIAGNOSTICS],
         ),
-        label="" if first is None else "not valid" if is_read else "does not compile",
+        label="" if first is None else "not valid" if is_read else FailureLabel.DOES_NOT_COMPILE,
         reason="" if first is None else _error_summary(first),
     )
 
@@ -280,5 +281,8 @@ def _syntax_finding(code: str) -> Finding:
     """What a look at the syntax alone finds; nothing is said about whether the module would validate."""
     error = syntax.error(code)
     return Finding(
-        compiled=not error, levels={SYNTAX_LEVEL: not error}, label="does not compile" if error else "", reason=error
+        compiled=not error,
+        levels={SYNTAX_LEVEL: not error},
+        label=FailureLabel.DOES_NOT_COMPILE if error else "",
+        reason=error,
     )
