@@ -100,7 +100,7 @@ async def _steelyard(root: Path, count: int) -> None:
 
     async def judge(attempt: tuple[str, bool]) -> None:
         text, is_right = attempt
-        assert (await copies.validated({"outputs.tf": text})).said.valid == is_right
+        assert (await copies.validated({"outputs.tf": text})).output.valid == is_right
 
     await run_concurrently(iter(repairs(count)), judge, AT_ONCE)
     await copies.close()

@@ -61,8 +61,6 @@ KNOWN: dict[str, set[str]] = {
         "cli/options.py",
         "engine/ray/pool.py",
         "tiers/analysis.py",
-        "verifiers/code/extract.py",
-        "verifiers/rust/source.py",
     },
     "long function": {"cli/options.py:parser"},
     "many parameters": {"engine/run.py:run"},

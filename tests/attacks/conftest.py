@@ -19,7 +19,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     much = "all" if (level, user) == (LEVELS[0], USERS[0]) else "everywhere"
     told = told_once(tmp_path_factory, f"{level}-{user}", user, [python, str(DRIVER), level, much])
     if "missing" in told:
-        reason = f"{level} as {user} is not to be had here: {told['missing']}"
+        reason = f"{level} as {user} is not supported here: {told['missing']}"
         # a kernel that forbids a level is a fact; a program that is not installed is a hole
         unavailable(reason) if "not installed" in reason else pytest.skip(reason)
     return Told(level, user, told)

@@ -1,4 +1,4 @@
-"""What the Linux kernel offers to hold a process in, by its system calls.
+"""What the Linux kernel offers to contain a process, by its system calls.
 
 Only the standard library is used: this module is also loaded by interpreters that know nothing of steelyard.
 """
@@ -129,7 +129,7 @@ SYSCALL_NUMBERS = {
     "utimensat": (280, 88),
 }
 X86_64_ONLY_SYSCALLS = {"chmod": 90, "chown": 92, "lchown": 94, "utime": 132, "utimes": 235, "futimesat": 261}
-"""What only x86_64 still has besides."""
+"""System calls that only x86_64 has."""
 SIGNAL_SYSCALLS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 SELF_RESTRICTION_SYSCALLS = (
     "capset",
@@ -176,7 +176,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def syscall(name: str, *arguments: int | bytes | None) -> int:
-    """Make a system call; raises OSError when the kernel says no."""
+    """Make a system call; raises OSError when the kernel refuses it."""
     if not RUNS_ON_LINUX or CPU_ARCHITECTURE not in ("x86_64", "aarch64"):
         raise OSError(errno.ENOSYS, f"{name} is not known on {sys.platform} {CPU_ARCHITECTURE}")
     plain = [ctypes.c_long(given) if isinstance(given, int) else given for given in arguments]
@@ -349,9 +349,9 @@ def filter_signals() -> None:
 
 
 def filter_metadata_changes() -> None:
-    """From now on modes, owners and times of files stay as they are, wherever they lie.
+    """From now on modes, owners and times of files stay as they are, in every folder.
 
-    Landlock does not guard these. Whoever changes them is told that it went well: a copy of a file that keeps its own
+    Landlock does not guard these. A call that changes them reports success: a copy of a file that keeps its own
     mode is no reason to fail. Cutting a file short is guarded by landlock only since its third version.
     """
     silent = [syscall_number(name) for name in FILE_METADATA_SYSCALLS]

@@ -1,4 +1,4 @@
-"""The levels of containment: which of them hold here, and the strongest."""
+"""The isolation levels: which of them hold on this machine, and the strongest of these."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ISOLATION_CLAIMS = {
 }
 """What a probe tries to break, and what is true when it cannot."""
 REQUIRED_ISOLATION_CLAIMS = ("files", "writing", "network", "secrets")
-"""What must hold before replies are run without a word from the user."""
+"""What must hold before replies are run without the user's consent."""
 
 
 def _bubblewrap(readable: Sequence[str]) -> list[str]:
@@ -40,7 +40,7 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
     command = ["bwrap", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     if os.geteuid() == 0:
-        # an answer becomes a user of its own: nothing limits the number of processes of root's
+        # an answer runs as a user of its own, because the number of root's processes cannot be limited
         for capability in ("SETUID", "SETGID", "CHOWN", "FOWNER", "KILL", "DAC_OVERRIDE"):
             command += ["--cap-add", f"CAP_{capability}"]
     else:
@@ -92,13 +92,13 @@ class IsolationProbeResult(NamedTuple):
 
     enclosure: IsolationLevel
     held: dict[str, bool]
-    """For each claim whether it held; empty when the level is not to be had here."""
+    """For each claim whether it held; empty when this machine does not support the level."""
     problem: str = ""
-    """Why the level is not to be had."""
+    """Why this machine does not support the level."""
 
     @property
     def holds(self) -> bool:
-        """Whether replies may run here without a word from the user."""
+        """Whether replies may run here without the user's consent."""
         return bool(self.held) and all(self.held[claim] for claim in REQUIRED_ISOLATION_CLAIMS)
 
 
@@ -132,7 +132,9 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
             return found.enclosure
         tried.append(f"{level}: {found.problem or 'does not hold'}")
     if required:
-        raise InputError(f"isolation {required} is not to be had here ({'; '.join(tried)}); see steelyard doctor")
+        raise InputError(
+            f"this machine does not support isolation level {required} ({'; '.join(tried)}); `steelyard doctor` shows why"
+        )
     raise InputError(
         "no sandbox here keeps generated code from network, secrets and files; see steelyard doctor for what is "
         "missing, or run what you would run yourself with --allow-weak-sandbox"
@@ -155,30 +157,30 @@ async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listening:
         secret = Path(folder, "secret")
         secret.write_text("x")
-        told = {
+        targets = {
             "secret": str(secret),
             "outside": str(Path(folder, "written")),
             "port": listening.getsockname()[1],
             "pid": os.getpid(),
         }
         ours, theirs = socket.socketpair()
-        ours.sendall(msgspec.json.encode(told))
+        ours.sendall(msgspec.json.encode(targets))
         try:
             async with sandbox.host(GuestModules(modules=(("probe", probe),))) as host:
                 outcome = await host.call([theirs], ResourceLimits())
             ours.setblocking(False)
-            said = ours.recv(65536)
+            reply = ours.recv(65536)
         except BlockingIOError:
-            said = b""
+            reply = b""
         except VerifierError as error:
             return IsolationProbeResult(enclosure, {}, " ".join(str(error).split()))
         finally:
             ours.close()
             await sandbox.close()
-    if len(said) < 4 or len(said) != 4 + struct.unpack("I", said[:4])[0]:
+    if len(reply) < 4 or len(reply) != 4 + struct.unpack("I", reply[:4])[0]:
         printed = outcome.stdout.decode("utf-8", "replace").strip().splitlines()
         return IsolationProbeResult(
             enclosure, {}, f"nothing works in it: {printed[-1] if printed else f'exit code {outcome.exit_code}'}"
         )
-    reached = msgspec.json.decode(said[4:], type=dict[str, bool])
+    reached = msgspec.json.decode(reply[4:], type=dict[str, bool])
     return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS})

@@ -1,4 +1,4 @@
-"""What code in a sandbox can reach when it tries: a guest that attempts a few escapes and tells how they went.
+"""What code in a sandbox can reach when it tries: a guest that attempts a few escapes and reports the results.
 
 Only the standard library is used: a bare interpreter loads this module.
 """
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 def main(fds: list[int]) -> None:
     """Try what the other side names, and say of each attempt whether it succeeded."""
-    told: dict[str, Any] = json.loads(os.read(fds[0], 65536))
+    targets: dict[str, Any] = json.loads(os.read(fds[0], 65536))
     tries: dict[str, Callable[[], object]] = {
-        "files": lambda: os.read(os.open(told["secret"], os.O_RDONLY), 1),
-        "writing": lambda: os.open(told["outside"], os.O_WRONLY | os.O_CREAT),
-        "network": lambda: socket.create_connection(("127.0.0.1", told["port"]), 5).close(),
-        "secrets": lambda: os.read(os.open(f"/proc/{told['pid']}/environ", os.O_RDONLY), 1),
-        "processes": lambda: os.kill(told["pid"], 0),
+        "files": lambda: os.read(os.open(targets["secret"], os.O_RDONLY), 1),
+        "writing": lambda: os.open(targets["outside"], os.O_WRONLY | os.O_CREAT),
+        "network": lambda: socket.create_connection(("127.0.0.1", targets["port"]), 5).close(),
+        "secrets": lambda: os.read(os.open(f"/proc/{targets['pid']}/environ", os.O_RDONLY), 1),
+        "processes": lambda: os.kill(targets["pid"], 0),
     }
     reached = {}
     for name, attempt in tries.items():
@@ -33,7 +33,7 @@ def main(fds: list[int]) -> None:
             reached[name] = True
         except OSError:
             reached[name] = False
-    # a sandbox in which nothing works would hold everything, and be of no use
+    # a sandbox in which nothing works would pass every check and be useless
     with open("works.txt", "w") as file:
         file.write("yes")
     body = json.dumps(reached).encode()

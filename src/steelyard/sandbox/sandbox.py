@@ -1,4 +1,4 @@
-"""A sandbox made of zygotes that wait in enclosures."""
+"""A sandbox made of warm zygote processes, each isolated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ZygoteSandbox:
         idle.append(worker)
 
     def _waiting(self, idle: list[SandboxWorker]) -> SandboxWorker | None:
-        """One that waits; whoever was killed meanwhile is buried."""
+        """An idle worker that still lives; dead ones are cleaned up."""
         while idle:
             worker = idle.pop()
             if worker.usable:

@@ -1,4 +1,4 @@
-"""One zygote as the engine sees it: started, asked, and ended."""
+"""One zygote process seen from outside: it is started, given jobs, and ended."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ try:
         exactly(struct.unpack("I", exactly(4))[0])
     if start["namespaces"] or not start["own_root"]:
         if not start["own_root"]:
-            # by the one who removes it: the engine may be killed at any moment, and would leave it behind
+            # the process that removes it also makes it: the engine may be killed at any moment, and would leave it behind
             os.mkdir(start["home"], 0o700)
         first = os.fork()
         if first:
@@ -69,10 +69,10 @@ except Exception as error:
     try: tell(error=f"{type(error).__name__}: {error}")
     finally: os._exit(1)
 """
-"""What a fresh interpreter does first: our modules come over the socket, so none of our files has to be in its reach."""
+"""What a new interpreter runs first: our modules come over the socket, so that it need not read any of our files."""
 
 FIRST_SANDBOX_UID = 0x7000_0000
-"""Where the users begin that answers run as, when we are root: one for each worker, known to nobody."""
+"""The first user id that answers run as when we are root: one for each worker, unknown to the system."""
 ZYGOTE_TIMEOUT_SECONDS = 60
 """Seconds in which a zygote must answer, even on a busy machine."""
 MAX_SANDBOX_STDERR_BYTES = 64 << 10
@@ -80,11 +80,11 @@ MAX_SANDBOX_STDERR_BYTES = 64 << 10
 MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
 MEMORY_CHECK_SECONDS = 0.25
-"""Seconds between looks at the memory in use."""
+"""Seconds between checks of the memory in use."""
 
 
 class IsolationLevel(NamedTuple):
-    """What holds a zygote in."""
+    """How a zygote is isolated."""
 
     level: str
     namespaces: bool = False
@@ -139,9 +139,9 @@ class SandboxWorker:
             async with asyncio.timeout(ZYGOTE_TIMEOUT_SECONDS):
                 await self._prepare(self._process.pid)
         except (OSError, TimeoutError) as error:
-            said = leading_bytes(self.stderr, 2000).decode("utf-8", "replace").strip()
+            printed = leading_bytes(self.stderr, 2000).decode("utf-8", "replace").strip()
             self.kill()
-            raise VerifierError(f"the sandbox did not start: {said or error or 'it took too long'}") from None
+            raise VerifierError(f"the sandbox did not start: {printed or error or 'it took too long'}") from None
         except BaseException:
             self.kill()
             raise
@@ -168,7 +168,7 @@ class SandboxWorker:
             "landlock": enclosure.landlock,
             "filter": enclosure.filter,
             "readable": self._readable,
-            # a root of one's own comes with a network of one's own: there is nobody else to talk to
+            # a root of its own comes with a network of its own, in which there is nothing else to talk to
             "local_sockets": self._guest.local_sockets and enclosure.own_root,
             "uid": uid,
             "keeps": keeps,
@@ -208,7 +208,7 @@ class SandboxWorker:
         return await self._contained(header, files, limits)
 
     async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
-        """Let the guest talk over these sockets to its end."""
+        """Let the guest run over these sockets until it ends."""
         _clear(self.stdout)
         files = [self.stdout.fileno(), *(given.fileno() for given in sockets)]
         return await self._contained({"do": "call", "limits": limits}, files, limits, sockets)
@@ -229,7 +229,9 @@ class SandboxWorker:
                 try:
                     await self._send(msgspec.json.encode(header), fds=fds)
                 finally:
-                    for given in handed_over:  # as long as we hold it too, nobody would notice its end
+                    for (
+                        given
+                    ) in handed_over:  # while we hold a copy, the other side would not notice that it was closed
                         given.close()
                 reply, _ = await self._reply()
         except TimeoutError:
@@ -249,7 +251,7 @@ class SandboxWorker:
         )
 
     def stop(self) -> None:
-        """End the job that is going on, from our side."""
+        """End the job that is running, from our side."""
         with contextlib.suppress(OSError):
             self._control.send(_frame(b'{"do": "stop"}'))
 
@@ -286,7 +288,7 @@ class SandboxWorker:
 
     @property
     def usable(self) -> bool:
-        """Whether it still lives, and nothing was left half done."""
+        """Whether it still runs and no job was left unfinished."""
         return not self._busy and self._process is not None and self._process.poll() is None
 
     async def _request(
@@ -373,7 +375,7 @@ def _zygote_modules() -> list[tuple[str, str]]:
 
 
 def _map_users(pid: int, both: str) -> None:
-    """Say who the users of a new namespace are out here; without a word of ours it is only ourselves."""
+    """Map the users of a new namespace to users outside it; by default only to ourselves."""
     about = Path("/proc", str(pid))
     if not both:
         (about / "setgroups").write_text("deny")
@@ -391,7 +393,7 @@ def _process_tree_memory_bytes(pid: int, most: int) -> int:
     family = _process_tree_pids(pid)
     total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
     if total << 10 > most:
-        with contextlib.suppress(PermissionError):  # not everyone may look that closely
+        with contextlib.suppress(PermissionError):  # reading this file may need more rights
             total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
     return total << 10
 

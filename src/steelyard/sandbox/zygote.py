@@ -1,4 +1,4 @@
-"""A warm process inside an enclosure that forks one contained process for each job.
+"""A warm, isolated process that forks one contained process for each job.
 
 Only the standard library is used: an interpreter that knows nothing of steelyard loads this module, and what runs here is
 ours; an answer only ever runs in a child that has given up its rights. Jobs come over a socket, one at a time.
@@ -36,13 +36,13 @@ SYSTEM_PATHS = (
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
 )
-"""What programs need to start; nothing in it is anyone's secret."""
+"""What programs need to start; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
 """How much fits into a workspace, in bytes and in files."""
 MAX_OPEN_FILES = 256
 DISK_CHECK_SECONDS = 0.25
-"""Seconds between looks at how full the folder is, where the file system does not see to that."""
+"""Seconds between checks of the folder's size, where the file system does not limit it."""
 TASK_COUNT_TTL_SECONDS = 0.5
 """Seconds for which a count of a user's processes is good enough."""
 MAX_JOB_HEADER_BYTES = 1 << 20
@@ -62,13 +62,13 @@ class Zygote:
         self._local_sockets: bool = config["local_sockets"]
         self._readable: list[str] = config["readable"]
         self._uid: int | None = config["uid"]
-        """Who the children become; None where nobody else can be become."""
+        """The user that children run as; None where we cannot change the user."""
         self._keeps: tuple[int, ...] = tuple(config["keeps"])
         self._home: str = config["home"]
         self._alone = False
         """Whether we are the first process of a namespace of our own."""
         self._own_root: bool = config["own_root"]
-        # a user that nobody else is, or that is counted apart, has no processes yet
+        # a user of its own, or one that is counted separately, has no processes yet
         self._counts = self._uid is None and not self._own_root
         self._tasks: int | None = 0
         self._counted = -TASK_COUNT_TTL_SECONDS
@@ -80,14 +80,14 @@ class Zygote:
         if self._namespaces:
             enter_private_root(self._readable, self._home, self._uid)
         elif kernel.RUNS_ON_LINUX:
-            # what an answer leaves behind becomes our child, wherever it hides
+            # every process that an answer leaves behind becomes our child
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         if kernel.RUNS_ON_LINUX:
             if self._own_root:  # elsewhere our children would live on without us
                 kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-            # nobody else's eyes in our memory, not even those of the same user
+            # no other process may read our memory, not even one of the same user
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-        # a child may be of the same user, and then even process 1 hears what it has a handler for
+        # a child may run as the same user, and could then send even process 1 a signal that it handles
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self._uid is not None and not self._namespaces:
             os.chown(self._home, self._uid, self._uid)
@@ -110,7 +110,7 @@ class Zygote:
         jobs = {"run": self._run, "call": self._call, "write": self._write, "read": self._read, "wipe": self._wipe}
         while True:
             header, fds = self._request()
-            if header["do"] in jobs:  # a stop that came too late is for nobody
+            if header["do"] in jobs:  # a stop that came too late is ignored
                 try:
                     jobs[header["do"]](header, fds)
                 except OSError as error:
@@ -119,7 +119,7 @@ class Zygote:
                 os.close(fd)
 
     def leave(self) -> None:
-        """End with everything that is ours."""
+        """End, and clean up what is ours."""
         if not self._alone:  # the end of process 1 is the end of all
             with contextlib.suppress(Exception):
                 clean_up(self._home)
@@ -163,8 +163,8 @@ class Zygote:
         """Let the guest talk over the sockets it is given."""
         guest = self._guest
 
-        def start(told: int) -> None:
-            os.close(told)
+        def start(error_writer: int) -> None:
+            os.close(error_writer)
             if guest is not None:
                 guest(list(range(3, 3 + len(fds) - 1)))
             os._exit(0)
@@ -186,19 +186,19 @@ class Zygote:
         began = time.monotonic()
         if self._counts and began - self._counted > TASK_COUNT_TTL_SECONDS:
             self._tasks, self._counted = tasks_of_this_user(), began
-        heard, told = os.pipe()
+        error_reader, error_writer = os.pipe()
         child = os.fork()
         if child == 0:
-            # the last of its files, which a start closes: whatever is told there was told by us and by no answer
+            # the last of its files, which `start` closes: what is written there comes from us, never from an answer
             try:
-                self._become_contained(limits, [*std, *others, told], may_change=may_change)
+                self._become_contained(limits, [*std, *others, error_writer], may_change=may_change)
                 start(len(std) + len(others))
             except BaseException as error:  # noqa: BLE001  nothing may come back into our loop in a child
                 with contextlib.suppress(BaseException):
                     os.write(len(std) + len(others), str(error).encode()[:1000] or b"for no reason")
             finally:
                 os._exit(127)
-        os.close(told)
+        os.close(error_writer)
         limit = self._ended(child, began + limits[1])
         if limit is not None:
             kill_everything(child)
@@ -207,8 +207,8 @@ class Zygote:
         reap(child)
         cpu = used.ru_utime + used.ru_stime
         code = os.waitstatus_to_exitcode(status)
-        wrong = os.read(heard, 1000)
-        os.close(heard)
+        wrong = os.read(error_reader, 1000)
+        os.close(error_reader)
         if wrong:
             return {"error": f"could not start: {wrong.decode('utf-8', 'replace')}"}
         out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
@@ -229,7 +229,7 @@ class Zygote:
                 if watched is None and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return None
                 if events:
-                    self._request()  # there is nothing else to be asked now but to stop
+                    self._request()  # the only request that can come now is to stop
                     return ""
                 if not self._bounded and watched is not None and is_over_disk_limit(self._home):
                     return "disk limit"
@@ -240,10 +240,10 @@ class Zygote:
                 os.close(watched)
 
     def _become_contained(self, limits: Sequence[float], fds: list[int], *, may_change: bool) -> None:
-        if not self._alone:  # whoever is alone has no terminal and no neighbours
+        if not self._alone:  # process 1 of a namespace has no terminal and no other sessions
             os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # first out of the way, so that no one is overwritten before it is copied
+        # first moved out of the way, so that none is overwritten before it is copied
         far = [os.dup2(fd, 64 + place, inheritable=False) for place, fd in enumerate(fds)]
         for place, fd in enumerate(far):
             os.dup2(fd, place, inheritable=place < 3)
@@ -265,7 +265,7 @@ class Zygote:
                 os.setgroups([])
             os.setresgid(self._uid, self._uid, self._uid)
             os.setresuid(self._uid, self._uid, self._uid)
-        if kernel.RUNS_ON_LINUX and (self._uid is None or self._keeps):  # who becomes another user has no rights left
+        if kernel.RUNS_ON_LINUX and (self._uid is None or self._keeps):  # another user has no capabilities left
             kernel.keep_capabilities(*self._keeps)
         if not self._alone:
             if kernel.RUNS_ON_LINUX:
@@ -348,7 +348,7 @@ class Zygote:
 def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> None:
     """A root of our own that holds the system, what is readable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    # a folder that exists everywhere and that nobody wants to read
+    # a folder that exists on every system and whose content is not needed inside
     root = "/proc"
     kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
     for path in (*SYSTEM_PATHS, *readable):
@@ -384,7 +384,7 @@ def guard(first: int, home: str) -> None:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # who wants us to end wants it all to end
+    # ending us must end everything in the sandbox
     signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
     os.waitpid(first, 0)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -406,7 +406,7 @@ def path_parts(name: str) -> list[str]:
     """The folders and the file in a name that leads nowhere else."""
     found = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in found):
-        raise OSError(f"{name!r} is no name of a file in a folder")
+        raise OSError(f"{name!r} is not a path below the folder")
     return found
 
 
@@ -492,7 +492,7 @@ def kill_everything(child: int = 0) -> None:
 
 
 def reap(child: int = 0) -> None:
-    """Bury whoever an answer left behind; normally there is nobody."""
+    """Reap the processes that an answer left behind; normally there are none."""
     if child and not kernel.RUNS_ON_LINUX:
         # what is left does not come to us there, but it may still be of the same group
         kill_everything(child)
@@ -525,7 +525,7 @@ def descendants() -> list[int]:
 
 
 def tasks_of_this_user() -> int | None:
-    """How many processes and threads this user has already, where a limit counts them all; None where it cannot be told."""
+    """How many processes and threads this user already has, because the limit counts them all; None if unknown."""
     user, count = os.getuid(), 0
     try:
         for name in os.listdir("/proc"):
@@ -545,7 +545,7 @@ _HARD_LIMITS = {
         *(resource.RLIMIT_AS, resource.RLIMIT_NPROC),
     )
 }
-"""How far we may go ourselves."""
+"""Our own hard limits, which no child can exceed."""
 
 
 def _set_limit(kind: int, soft: int, hard: int) -> None:

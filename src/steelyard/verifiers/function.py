@@ -42,24 +42,26 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
     check = _function(path, case)
     try:
         async with asyncio.timeout(case.timeout_secs):
-            said = await check.call(text, case)
+            returned = await check.call(text, case)
     except TimeoutError:
         raise VerifierError(f"{path} came to no verdict within {case.timeout_secs:g} s") from None
-    if isinstance(said, dict):
-        score, passed, reason = said.get("score"), said.get("pass"), str(said.get("reason", ""))
-    elif isinstance(said, bool):
-        score, passed, reason = None, said, ""
+    if isinstance(returned, dict):
+        score, passed, reason = returned.get("score"), returned.get("pass"), str(returned.get("reason", ""))
+    elif isinstance(returned, bool):
+        score, passed, reason = None, returned, ""
     else:
-        score, passed, reason = said, None, ""
+        score, passed, reason = returned, None, ""
     if score is not None and (
         isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score)
     ):
-        raise VerifierError(f"{path} returned {said!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
+        raise VerifierError(f"{path} returned {returned!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
     if score is not None and not 0 <= score <= 1:
         raise VerifierError(f"{path} returned the score {score}, which is not between 0 and 1")
     if passed is None:
         if score is None:
-            raise VerifierError(f"{path} returned {said!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
+            raise VerifierError(
+                f"{path} returned {returned!r:.200}; wanted: a bool, a number or {{pass, score, reason}}"
+            )
         passed = score >= 1 - 1e-9
     label = "" if passed else "refused by the check"
     return Finding(

@@ -249,7 +249,7 @@ def test_a_weaker_sandbox_reaches_ray_no_more_than_a_strong_one_and_gets_no_work
         strong = on(cluster, "--require-isolation", "bubblewrap")
         said = evals.finish("strong", 20, *strong, environment=cluster.environment)
         assert evals.nodes("strong")["node-1"] <= {"says", "asks"}
-        assert "node-1 takes no python work: isolation bubblewrap is not to be had here" in said
+        assert "node-1 takes no python work: this machine does not support isolation level bubblewrap" in said
 
 
 @pytest.mark.slow

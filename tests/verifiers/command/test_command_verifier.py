@@ -42,7 +42,7 @@ RUNNER = asyncio.Runner()
 
 @cache
 def sandbox() -> ZygoteSandbox:
-    """The strongest sandbox that is to be had here, kept warm."""
+    """The strongest sandbox of this machine, kept warm."""
     return ZygoteSandbox(strongest_isolation(allow_weak=True))
 
 

@@ -48,7 +48,7 @@ MEND = "sed -i 's/^mul.*/mul() { echo $(($1 * $2)); }/' sums.sh"
 
 @cache
 def sandbox() -> ZygoteSandbox:
-    """The strongest sandbox that is to be had here, kept warm."""
+    """The strongest sandbox of this machine, kept warm."""
     return ZygoteSandbox(strongest_isolation(allow_weak=True))
 
 
@@ -199,7 +199,7 @@ def test_before_and_after_are_compared_by_exit_codes_as_well(project: Path) -> N
         (f"{MEND}; echo 'add() {{ :; }}' >> sums.sh", False, "add: passed before"),
         (f"{MEND}; sleep 600", True, ""),
         ("rm -rf *", False, "mul0"),
-        ("exit 3", False, "the answer is no patch, or an empty one"),
+        ("exit 3", False, "the answer is not a patch, or is empty"),
     ],
     ids=["solves", "half solves", "breaks", "hangs", "deletes", "gives up"],
 )

@@ -18,7 +18,7 @@ from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Dependency, Expectations, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.rust import crate, libraries
+from steelyard.verifiers.rust import case_tests, crate, libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
@@ -188,7 +188,7 @@ def test_only_the_answer_is_linted() -> None:
 
 
 def test_without_clippy_nothing_is_known_about_warnings() -> None:
-    made = crate.crate_module(RIGHT, rust_source.rust_tokens(RIGHT), rust_source.parse_rust_tests(ADD, ()))
+    made = crate.crate_module(RIGHT, rust_source.rust_tokens(RIGHT), case_tests.parse_rust_tests(ADD, ()))
 
     async def check() -> crate.CompilationResult:
         sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
@@ -392,5 +392,5 @@ def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     rust_source.rust_refusal(code, "", ADD)
     rust_source.affects_whole_crate(code)
     rust_source.silenced_lints(code)
-    crate.crate_module(source, code, rust_source.parse_rust_tests(ADD, ()))
+    crate.crate_module(source, code, case_tests.parse_rust_tests(ADD, ()))
     assert time.process_time() - started < 3

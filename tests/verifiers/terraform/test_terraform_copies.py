@@ -129,7 +129,7 @@ def test_many_versions_share_a_copy_and_the_module_stays_as_it_is(tmp_path: Path
         )
         fixed = await asyncio.gather(*(copies.validated({"main.tf": FIXED}) for _ in range(3)))
         again = await copies.validated()
-        return [one.said for one in (original, with_another, *fixed, again)]
+        return [one.output for one in (original, with_another, *fixed, again)]
 
     (original, with_another, *fixed, again), sandbox = used(read_module_snapshot(root, "live/app"), use, version)
     assert summaries(original) == ["Reference to undeclared input variable"]
@@ -148,7 +148,7 @@ def test_a_module_that_init_refuses_for_its_syntax_can_be_validated_and_repaired
 
     async def use(copies: ModuleCopyPool) -> tuple[ValidateOutput, ValidateOutput]:
         repaired = await copies.validated({"main.tf": broken.replace("size   =", "size   = 3")})
-        return (await copies.validated()).said, repaired.said
+        return (await copies.validated()).output, repaired.output
 
     (original, repaired), sandbox = used(read_module_snapshot(root, "live/app"), use, version)
     assert summaries(original) == ["Invalid expression"]
@@ -164,7 +164,7 @@ def test_a_provider_or_a_module_that_is_not_here_is_the_modules_lack_or_the_vers
     from_afar = 'module "far" {\n  source = "git::https://example.com/far.git"\n}\n'
 
     async def use(copies: ModuleCopyPool) -> list[ValidateOutput]:
-        return [(await copies.validated({"main.tf": text})).said for text in (with_null, from_afar)]
+        return [(await copies.validated({"main.tf": text})).output for text in (with_null, from_afar)]
 
     (asks_provider, asks_module), _ = used(plain, use)
     assert (summaries(asks_provider), summaries(asks_module)) == (["Could not load plugin"], ["Module not installed"])
@@ -195,7 +195,7 @@ def test_providers_are_installed_once_from_the_folder_of_plugins(tmp_path: Path)
     async def use(copies: ModuleCopyPool) -> None:
         for text in (own, f"{own}# again\n", f'{own}resource "random_id" "x" {{}}\n'):
             try:
-                summaries((await copies.validated({"main.tf": text})).said)
+                summaries((await copies.validated({"main.tf": text})).output)
             except VerifierError as error:
                 reasons.append(str(error))
             else:

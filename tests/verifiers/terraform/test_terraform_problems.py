@@ -70,12 +70,12 @@ def said(problem: Problem, version: str) -> dict[str, ValidateOutput]:
         sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
         copies = ModuleCopyPool(tree, sandbox, asked)
         try:
-            found = {ORIGINAL: (await copies.validated()).said}
+            found = {ORIGINAL: (await copies.validated()).output}
             for name, repair in problem.repairs.items():
                 changed = {
                     file: text for file, text in repair.applied({**problem.sources}).items() if file == repair.file
                 }
-                found[name] = (await copies.validated(changed)).said
+                found[name] = (await copies.validated(changed)).output
             return found
         finally:
             await copies.close()

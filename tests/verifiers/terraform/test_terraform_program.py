@@ -93,7 +93,7 @@ def test_where_there_is_none_the_way_to_one_is_told(tmp_path: Path) -> None:
     ("version", "said"),
     [
         ("Terraform v0.12.31", "is Terraform 0.12.31, and 0.13 is the oldest"),
-        ("choose a version first", "does not tell its version; if it only chooses among several"),
+        ("choose a version first", "does not print its version; if it only chooses among several"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(tmp_path: Path, version: str, said: str) -> None:
@@ -127,8 +127,8 @@ def test_a_folder_of_plugins_must_be_there(tmp_path: Path) -> None:
 
 
 def test_a_clear_answer_counts(tmp_path: Path) -> None:
-    assert answered(script(tmp_path / "yes", f"echo '{VALID}'")).said.valid
-    found = answered(script(tmp_path / "no", f"echo '{INVALID}'; exit 1")).said
+    assert answered(script(tmp_path / "yes", f"echo '{VALID}'")).output.valid
+    found = answered(script(tmp_path / "no", f"echo '{INVALID}'; exit 1")).output
     assert (found.valid, [error.summary for error in found.errors]) == (False, ["Wrong"])
 
 
@@ -168,4 +168,4 @@ grep -q disable_checkpoint "$TF_CLI_CONFIG_FILE" || exit 6
 [ "$TF_FORK$CHECKPOINT_DISABLE$TF_INPUT" = 010 ] || exit 7
 echo '{VALID}'
 """
-    assert answered(script(tmp_path / "bin", body), files={"tree/.terraformrc": "ours"}).said.valid
+    assert answered(script(tmp_path / "bin", body), files={"tree/.terraformrc": "ours"}).output.valid

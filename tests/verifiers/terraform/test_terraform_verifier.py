@@ -207,7 +207,7 @@ def test_a_terraform_that_says_nothing_has_said_nothing_about_the_answer(silent:
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        (changed(CALL, answer="main.txt"), r'"main\.txt" is none that Terraform reads; call it main\.tf'),
+        (changed(CALL, answer="main.txt"), r'"main\.txt" is not a file that Terraform reads; call it main\.tf'),
         (changed(CALL, files={"../net/main.tf": NET}), "no plain path below the module's folder"),
         (changed(CALL, files={"/etc/main.tf": NET}), "no plain path below the module's folder"),
         (changed(CALL, files={"net": "", "net/main.tf": NET}), '"net" is a file, so "net/main.tf" cannot be in it'),

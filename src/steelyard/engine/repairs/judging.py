@@ -259,7 +259,7 @@ class _Judging:
         opened = step.opened
         after = None
         if not change.why_not and not opened.is_given_up:
-            after = (await opened.copies.validated({change.name: change.code})).said
+            after = (await opened.copies.validated({change.name: change.code})).output
         before = await opened.original
         if isinstance(before, VerifierError):
             raise before
@@ -344,7 +344,7 @@ class _Opened:
         """Validate the module as it is."""
         try:
             with wrap_exceptions(VerifierError):
-                self.original.set_result((await self.copies.validated()).said)
+                self.original.set_result((await self.copies.validated()).output)
         except VerifierError as error:
             self.original.set_result(VerifierError(f"the original cannot be validated: {error}"))
         except BaseException:

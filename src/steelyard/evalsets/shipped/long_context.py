@@ -238,7 +238,7 @@ def _lookalike(chance: random.Random, span: DepthRange) -> Puzzle:
 def _superseded(chance: random.Random, span: DepthRange) -> Puzzle:
     vessel, similar, _ = chance.sample(chance.choice(town_words().lookalike_vessels), 3)
     months, fees = sorted(chance.sample(range(12), 4)), _numbers(chance, 4)
-    # the similar name has the latest date of all: whoever takes it for the other goes wrong
+    # the similar name has the latest date of all: a model that confuses the two answers wrongly
     older, old, latest, misleading = (
         f"Notice of {chance.randrange(1, 29)} {town_words().months[month]}: the berth fee of the {name} is {fee} crowns."
         for month, name, fee in zip(months, (vessel, vessel, vessel, similar), fees, strict=True)

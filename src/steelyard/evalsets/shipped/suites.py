@@ -1,4 +1,4 @@
-"""The suites that come with us, named `suite:NAME` wherever an eval set can be named."""
+"""The suites that come with us, named `suite:NAME` in every place that takes an eval set."""
 
 from __future__ import annotations
 

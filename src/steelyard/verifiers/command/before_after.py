@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from steelyard.protocols import FailureLabel
 from steelyard.records import Diagnostic, Finding, Test
+from steelyard.verifiers.command.output import one_line
 from steelyard.verifiers.command.results.bounds import SUITE_SEPARATOR
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def subtract_baseline(before: Finding, after: Finding, fixes: Sequence[str], *, 
     """What was found after a change, without what was so before it.
 
     A test that failed before and fails now is ignored, unless it is one of those that the change was to fix; one that passed
-    before has to be there and to pass, unless its file was `replaced` and nobody can say where it went.
+    before has to be there and to pass, unless its file was `replaced`, so that it is unknown where the test went.
     """
     if after.tampered:
         return after
@@ -84,12 +85,12 @@ def _why(after: Finding, tests: Sequence[Test]) -> tuple[str, str]:
     if wrong is None:
         if not tests or any(test.outcome == "passed" for test in tests):
             return "", ""
-        return FailureLabel.WRONG_ANSWER, _one_line(
+        return FailureLabel.WRONG_ANSWER, one_line(
             _with_message("no test passes", _with_message(tests[0].name, tests[0].message))
         )
     if after.label and after.label != FailureLabel.WRONG_ANSWER:
         return after.label, after.reason
-    return FailureLabel.WRONG_ANSWER, _one_line(_with_message(wrong.name, wrong.message))
+    return FailureLabel.WRONG_ANSWER, one_line(_with_message(wrong.name, wrong.message))
 
 
 def _warnings(before: Finding, after: Finding) -> dict[str, object]:
@@ -107,10 +108,6 @@ def _warnings(before: Finding, after: Finding) -> dict[str, object]:
 
 def _diagnostic_key(diagnostic: Diagnostic) -> tuple[str, str | None, str]:
     return diagnostic.message, diagnostic.code, diagnostic.spans[0].file if diagnostic.spans else ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text[:500].split())
 
 
 def _with_message(what: str, message: str) -> str:

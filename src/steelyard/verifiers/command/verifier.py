@@ -7,19 +7,31 @@ import os
 import re
 import shlex
 import shutil
-import signal
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.errors import InputError, VerifierError, did_you_mean
-from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult, ResourceLimits
+from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
-from steelyard.verifiers.code.extract import block_names, canonical_language, extract
+from steelyard.records import Answer, Case, Finding, Test
+from steelyard.verifiers.code.block_names import block_names
+from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.patches import added_lines, patch_in
 from steelyard.verifiers.command.before_after import subtract_baseline
+from steelyard.verifiers.command.output import (
+    MAX_COMMAND_OUTPUT_CHARS,
+    bad_end_text,
+    build_failure,
+    combined_output,
+    error_line,
+    is_plain_end,
+    lint_warnings,
+    one_line,
+    process_limit,
+    short_command,
+)
 from steelyard.verifiers.command.results.bounds import (
     MAX_RESULTS_BYTES,
     ForgedResultsError,
@@ -35,10 +47,6 @@ if TYPE_CHECKING:
 EXIT_CODE_RESULTS = "exit code"
 COMMAND_MEMORY_BYTES = 2 << 30
 """Twice the usual, because it limits addresses: node reserves 600 MB of them before it runs a line, Go and Java no less."""
-MAX_COMMAND_OUTPUT_CHARS = 64 << 10
-"""Characters of output that are kept."""
-MAX_DIAGNOSTIC_LINES = 10_000
-"""Lines of a compiler or linter that are looked at."""
 MAX_CACHED_WORKSPACES = 4
 """Workspaces that are kept for further answers."""
 GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
@@ -86,7 +94,7 @@ class CommandVerifier:
         self._is_there: dict[str, bool] = {}
         self._packed: dict[str, PackedWorkspace] = {}
         self._before: dict[str, Finding] = {}
-        """What was found in each workspace before anybody changed it."""
+        """What was found in each workspace before any change."""
         self._turns: dict[str, asyncio.Lock] = {}
 
     def check(self, case: Case) -> None:
@@ -128,7 +136,7 @@ class CommandVerifier:
         """What the patch in an answer makes of the workspace."""
         patch = patch_in(answer.text)
         if not patch.strip():
-            return _unjudgeable_finding("no change", answer.error or "the answer is no patch, or an empty one")
+            return _unjudgeable_finding("no change", answer.error or "the answer is not a patch, or is empty")
         await self._need(_required_tools(case))
         packed, before = await self._untouched(case)
         async with self._sandbox.workspace({}) as place:
@@ -165,7 +173,7 @@ class CommandVerifier:
             async with self._sandbox.workspace({}) as place:
                 outcome = await place.run(["/bin/sh", "-c", MISSING_TOOLS_SCRIPT, "sh", *unknown])
             if outcome.exit_code or outcome.limit:
-                raise VerifierError(f"no shell in the sandbox: {_headline(_combined_output(outcome))}")
+                raise VerifierError(f"no shell in the sandbox: {error_line(combined_output(outcome))}")
             missing = outcome.stdout.decode("utf-8", "replace").split("\n")
             self._is_there |= {tool: tool not in missing for tool in unknown}
         absent = [tool for tool in needed if not self._is_there[tool]]
@@ -189,7 +197,7 @@ def _check_names(case: Case) -> None:
     for name in filter(None, (case.verify.answer, *case.verify.files, _report(case))):
         path = PurePosixPath(name)
         if str(path) != name or name == "." or path.is_absolute() or ".." in path.parts or not name.isprintable():
-            raise VerifierError(f"{name!r:.200} is no plain path below the folder; write it like tests/sum.c")
+            raise VerifierError(f"{name!r:.200} is not a plain path below the folder; write it like tests/sum.c")
         # names that differ only in case are one file on macOS
         if name.casefold() in taken:
             raise VerifierError(f'two files are called "{name}"; give each a name of its own')
@@ -208,14 +216,14 @@ def _check_commands(case: Case) -> None:
     if kind == EXIT_CODE_RESULTS and report:
         raise VerifierError("an exit code is not read from a file")
     if not _is_tested(case) and not case.verify.build:
-        raise VerifierError("no build command, so nobody can say whether an answer compiles")
+        raise VerifierError("no build command, so it is unknown whether an answer compiles")
     if _is_tested(case) and not case.verify.test:
         raise VerifierError('no test command; write for example test = "node test.mjs"')
     for command in _commands(case):
         try:
             list(_tools(command))
         except ValueError as error:
-            raise VerifierError(f"{command!r:.200} is no shell command: {error}") from None
+            raise VerifierError(f"{command!r:.200} is not a shell command: {error}") from None
 
 
 def _check_change(case: Case) -> None:
@@ -303,7 +311,7 @@ async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspac
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
     if found.compiled is False and case.verify.lint:
-        warnings = _warnings(await _run(place, case.verify.lint, case), case)
+        warnings = lint_warnings(await _run(place, case.verify.lint, case), case)
         found = replace(found, warnings=len(warnings), diagnostics=tuple(warnings))
     return found
 
@@ -313,10 +321,10 @@ async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorks
     await _unpack(place, packed)
     applied = await place.run(GIT_APPLY_COMMAND, stdin=patch.encode(), environment=GIT_APPLY_ENVIRONMENT)
     if applied.exit_code or applied.limit:
-        said = (
-            _bad_end_text(applied) if applied.limit else _headline(_combined_output(applied)) or _bad_end_text(applied)
+        printed = (
+            bad_end_text(applied) if applied.limit else error_line(combined_output(applied)) or bad_end_text(applied)
         )
-        return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, said.removeprefix("error: "))
+        return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, printed.removeprefix("error: "))
     obstacle = await _rewrite_files(place, case.verify.files, "the patch")
     if obstacle:
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
@@ -326,7 +334,7 @@ async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorks
 async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
     unpacked = await place.run(["tar", "-xf", "-"], stdin=packed.archive)
     if unpacked.exit_code or unpacked.limit:
-        raise VerifierError(f"the workspace does not fit into the sandbox: {_headline(_combined_output(unpacked))}")
+        raise VerifierError(f"the workspace does not fit into the sandbox: {error_line(combined_output(unpacked))}")
 
 
 def _unjudgeable_finding(label: str, reason: str) -> Finding:
@@ -343,7 +351,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
     if verify.build:
         built = await _run(place, verify.build, case)
         if built.exit_code or built.limit:
-            return _build_failure(built, case)
+            return build_failure(built, case)
         finding = Finding(compiled=True, compile_seconds=built.seconds)
         obstacle = await _rewrite_files(place, files, "the build")
         if obstacle:
@@ -354,7 +362,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
                 reason=obstacle,
             )
     if verify.lint:
-        warnings = _warnings(await _run(place, verify.lint, case), case)
+        warnings = lint_warnings(await _run(place, verify.lint, case), case)
         finding = replace(finding, warnings=len(warnings), diagnostics=tuple(warnings))
     if not _is_tested(case):
         return finding
@@ -366,9 +374,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
             return replace(finding, tests=_failed_test(verify.test, obstacle), label=FailureLabel.DIED, reason=obstacle)
     outcome = await _run(place, verify.test, case)
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
-    finding = replace(
-        finding, output=_combined_output(outcome)[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds
-    )
+    finding = replace(finding, output=combined_output(outcome)[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)
     try:
         tests = _tests(printed, outcome, case)
     except ForgedResultsError as error:
@@ -401,7 +407,7 @@ async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str)
     # a sandbox that cannot write is our failure, so a full disk must show before
     cleared = await place.run(["/bin/sh", "-c", CLEAR_PATHS_SCRIPT, "sh", *folders, *sizes])
     if cleared.exit_code or cleared.limit:
-        return f"{after} left no way or room for the tests: {_headline(_combined_output(cleared)) or _bad_end_text(cleared)}"
+        return f"{after} left no way or room for the tests: {error_line(combined_output(cleared)) or bad_end_text(cleared)}"
     await place.write(files)
     return ""
 
@@ -410,23 +416,23 @@ def _tests(printed: bytes | None, outcome: ProcessResult, case: Case) -> list[Te
     """The tests as their runner reports them, with a failed one for whatever else went wrong."""
     command = case.verify.test
     kind = case.verify.results.partition(":")[0] or EXIT_CODE_RESULTS
-    ended = _bad_end_text(outcome)
+    ended = bad_end_text(outcome)
     if kind == EXIT_CODE_RESULTS:
         if not ended:
-            return [Test(name=_short(command), outcome="passed", seconds=outcome.seconds)]
-        message = _headline(_combined_output(outcome)) if _is_plain(outcome) else ""
+            return [Test(name=short_command(command), outcome="passed", seconds=outcome.seconds)]
+        message = error_line(combined_output(outcome)) if is_plain_end(outcome) else ""
         return list(_failed_test(command, message or ended, outcome.seconds))
     try:
         if printed is None:
             raise UnreadableResultsError(f"no file {_report(case)}")
         tests = [_with_tests(test, case) for test in parse_results(printed, kind)]
     except UnreadableResultsError as error:
-        said = _headline(_combined_output(outcome)) if ended else ""
-        return list(_failed_test(command, said or str(error), outcome.seconds))
+        first_line = error_line(combined_output(outcome)) if ended else ""
+        return list(_failed_test(command, first_line or str(error), outcome.seconds))
     if not tests:
-        said = _headline(outcome.stderr.decode("utf-8", "replace")) if ended else ""
-        return list(_failed_test(command, said or "no test ran", outcome.seconds))
-    if ended and (not _is_plain(outcome) or all(test.outcome != "failed" for test in tests)):
+        first_line = error_line(outcome.stderr.decode("utf-8", "replace")) if ended else ""
+        return list(_failed_test(command, first_line or "no test ran", outcome.seconds))
+    if ended and (not is_plain_end(outcome) or all(test.outcome != "failed" for test in tests)):
         tests.append(Test(name=EXIT_CODE_RESULTS, outcome="failed", message=ended))
     return tests
 
@@ -450,155 +456,13 @@ def _why(tests: list[Test], outcome: ProcessResult) -> tuple[str, str]:
         if any(test.outcome == "passed" for test in tests):
             return "", ""
         return FailureLabel.WRONG_ANSWER, f"all {len(tests)} tests were ignored"
-    limit = _limit(outcome)
+    limit = process_limit(outcome)
     if limit:
         return limit, f"stopped at the {limit} after {outcome.seconds:.1f} s"
-    if not _is_plain(outcome):
-        return FailureLabel.DIED, _bad_end_text(outcome)
-    return FailureLabel.WRONG_ANSWER, f"{wrong.name}: {_one_line(wrong.message)}" if wrong.message else wrong.name
+    if not is_plain_end(outcome):
+        return FailureLabel.DIED, bad_end_text(outcome)
+    return FailureLabel.WRONG_ANSWER, f"{wrong.name}: {one_line(wrong.message)}" if wrong.message else wrong.name
 
 
 def _failed_test(command: str, message: str, seconds: float = 0) -> tuple[Test]:
-    return (Test(name=_short(command), outcome="failed", message=message, seconds=seconds),)
-
-
-# ---- how a command ended
-
-OUT_OF_MEMORY_PATTERN = re.compile(
-    r"out of memory|cannot allocate memory|bad_alloc|memory exhausted|memory allocation of|OutOfMemoryError|MemoryError",
-    re.IGNORECASE,
-)
-
-
-def _signal(outcome: ProcessResult) -> int:
-    """The signal that ended the command, or the last program of a shell command; 0 for none."""
-    code = outcome.exit_code
-    return -code if code < 0 else code - 128 if 128 < code < 128 + signal.NSIG else 0
-
-
-def _limit(outcome: ProcessResult) -> ProcessLimit:
-    if outcome.limit or not outcome.exit_code:
-        return outcome.limit
-    if _signal(outcome) == signal.SIGXCPU:
-        return "cpu limit"
-    return "memory limit" if OUT_OF_MEMORY_PATTERN.search(outcome.stderr.decode("utf-8", "replace")) else ""
-
-
-def _is_plain(outcome: ProcessResult) -> bool:
-    """Whether it ended by itself; an assertion of C ends by a signal, but is a plain end."""
-    return not _limit(outcome) and _signal(outcome) in (0, signal.SIGABRT)
-
-
-def _bad_end_text(outcome: ProcessResult) -> str:
-    """How it ended, when it did not end well."""
-    limit = _limit(outcome)
-    if limit:
-        return f"stopped at the {limit}"
-    if _signal(outcome):
-        return f"died by signal {_signal(outcome)}"
-    return f"ended with exit code {outcome.exit_code}" if outcome.exit_code else ""
-
-
-# ---- what a command said
-
-DIAGNOSTIC_LINE_PATTERN = re.compile(
-    r"([^\s:(]+)(?::(\d{1,9})(?::(\d{1,9}))?:|\((\d{1,9}),(\d{1,9})\):)[ \t]*"
-    r"(?:(fatal error|error|warning|note|info|help|hint)\b:?[ \t]*)?(.*)"
-)
-"""A line of gcc, clang, go and most linters, or of tsc."""
-LINT_RULE_PATTERN = re.compile(r"[ \t]\[([\w+=/.@-]{1,80})\]$|^(TS\d{1,6}):[ \t]*")
-ERROR_LINE_PATTERNS = [
-    re.compile(r"\w*(?:Error|Exception)\b.*:|error\b|panic"),
-    re.compile(r".*(?:\berror\b|Error\b|Assertion|undefined reference)"),
-    re.compile(r".*\S"),
-]
-"""How the line looks that says what went wrong: the first that is found, in this order."""
-
-
-def _combined_output(outcome: ProcessResult) -> str:
-    texts = [
-        output.decode("utf-8", "replace").strip()
-        for output in (outcome.stderr, outcome.stdout[: 2 * MAX_COMMAND_OUTPUT_CHARS])
-    ]
-    return "\n".join(filter(None, texts))
-
-
-def _headline(said: str) -> str:
-    lines = said[:MAX_COMMAND_OUTPUT_CHARS].split("\n")
-    found = (line for clue in ERROR_LINE_PATTERNS for line in lines if clue.match(line[:500]))
-    return _one_line(next(found, ""))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text[:500].split())
-
-
-def _short(command: str) -> str:
-    name = " ".join(command.split())
-    return name if len(name) <= 120 else f"{name[:117]}..."
-
-
-def _build_failure(built: ProcessResult, case: Case) -> Finding:
-    said = _combined_output(built)
-    found = [diagnostic for diagnostic in _diagnostics(said, case, "error") if diagnostic.level == "error"]
-    limit = _limit(built)
-    reason = _bad_end_text(built) if limit else (found[0].message if found else _headline(said)) or _bad_end_text(built)
-    if (
-        not found
-        and case.verify.answer
-        and (place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", said, re.MULTILINE))
-    ):
-        # node names the place on a line of its own
-        found = [Diagnostic(level="error", message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),))]
-    return Finding(
-        compiled=False,
-        diagnostics=tuple(found[:100]),
-        label=limit or FailureLabel.DOES_NOT_COMPILE,
-        reason=reason,
-        output=said[:MAX_COMMAND_OUTPUT_CHARS],
-        compile_seconds=built.seconds,
-    )
-
-
-def _warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
-    """What the linter holds against the answer; of the eval set's own files nothing counts."""
-    said = _combined_output(linted)
-    ended = _bad_end_text(linted)
-    if not _is_plain(linted) or (ended and not said):
-        return [Diagnostic(level="warning", message=f"the linter {ended}")]
-    found = list(_diagnostics(said, case, "warning"))
-    if not found:
-        lines = [line for line in said.split("\n")[:MAX_DIAGNOSTIC_LINES] if line.strip()]
-        return [Diagnostic(level="warning", message=_one_line(line)) for line in lines]
-    return [
-        diagnostic
-        for diagnostic in found
-        # a name that we never gave to a file was made up by the answer, with #line for example
-        if diagnostic.level in ("warning", "error") and diagnostic.spans[0].file not in case.verify.files
-    ]
-
-
-def _diagnostics(said: str, case: Case, otherwise: str) -> Iterator[Diagnostic]:
-    """The lines that speak of a place in a file; those that name no level have the level `otherwise`."""
-    for line in said.split("\n")[:MAX_DIAGNOSTIC_LINES]:
-        found = DIAGNOSTIC_LINE_PATTERN.match(line[:2000])
-        if not found or not (found[6] or ((found[3] or found[5]) and found[7])):
-            continue
-        rule = LINT_RULE_PATTERN.search(found[7])
-        level = (found[6] or otherwise).removeprefix("fatal ")
-        yield Diagnostic(
-            level=level,
-            message=LINT_RULE_PATTERN.sub("", found[7]).strip(),
-            code=(rule[1] or rule[2]) if rule else None,
-            spans=(_span(_own_name(found[1], case), int(found[2] or found[4]), int(found[3] or found[5] or 1)),),
-        )
-
-
-def _own_name(path: str, case: Case) -> str:
-    """The name of a file as the eval set has it."""
-    known = filter(None, (case.verify.answer, *case.verify.files))
-    return next((name for name in known if f"/{path}".endswith(f"/{name}")), path)
-
-
-def _span(file: str, line: int, column: int) -> Span:
-    return Span(file=file, line_start=line, line_end=line, column_start=column, column_end=column)
+    return (Test(name=short_command(command), outcome="failed", message=message, seconds=seconds),)

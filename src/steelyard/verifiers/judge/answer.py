@@ -1,7 +1,7 @@
-"""What a judge's reply means: a judgment, or the reason why it is none.
+"""What a judge's reply means: a judgment, or the reason why it is unusable.
 
 A reply is read to the letter and never completed by a default: what is missing, out of range or of another type makes it
-unusable, and the reason can be said to the judge, who may try again.
+unusable, and the reason can be sent to the judge, who may try again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class UnusableJudgeReply(Record, frozen=True, kw_only=True):
     """A reply that is no judgment; it has no score."""
 
     reason: str
-    """What is wrong with it, in a sentence that the judge can be told."""
+    """What is wrong with it, in a sentence for the judge."""
 
 
 def judgment(text: str, rubric: Rubric) -> RubricScore | UnusableJudgeReply:
@@ -73,7 +73,7 @@ def judgment(text: str, rubric: Rubric) -> RubricScore | UnusableJudgeReply:
 
 
 def repair_request(reason: str) -> Message:
-    """What a judge is told whose reply could not be used."""
+    """The message to a judge whose reply could not be used."""
     content = (
         f"Your reply could not be used: {reason}. Judge the same answer by the same rubric again, and reply with the "
         "complete JSON object of the form you were given, and nothing else."
@@ -150,7 +150,7 @@ class _JudgeReplyReader:
         self.problems.append(what)
 
     def marks(self, table: dict[str, Any]) -> dict[str, CategoryScore] | None:
-        """The marks of every category; None after saying why there are none."""
+        """The marks of every category; None after noting why they are missing."""
         given = self._given(table)
         if given is None:
             return None
@@ -297,7 +297,7 @@ class _JudgeReplyReader:
         return min(number, most)
 
     def _number(self, value: Any, where: str) -> float | None:
-        """A number from 0 up; None after saying that it is none."""
+        """A number from 0 up; None after noting that it is not a number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             way_out = "; write numbers without quotes" if isinstance(value, str) else ""
             self.wrong(f"{where} is {_value_description(value)}; expected a number{way_out}")

@@ -81,14 +81,14 @@ def preference(text: str) -> Preference | UnusableJudgeReply:
     table = single_json_object(text, ("winner",))
     if isinstance(table, UnusableJudgeReply):
         return table
-    said, reason = table.get("winner"), table.get("reason")
+    winner, reason = table.get("winner"), table.get("reason")
     for known in PAIR_POSITIONS:
-        if said == known:
+        if winner == known:
             return Preference(
                 winner=known,
                 reason=surrogates_replaced(reason[:MAX_JUDGE_REASON_CHARACTERS]) if isinstance(reason, str) else "",
             )
-    what = "is missing" if said is None else f"is {printable_excerpt(repr(said), 60)}"
+    what = "is missing" if winner is None else f"is {printable_excerpt(repr(winner), 60)}"
     return UnusableJudgeReply(reason=f'"winner" {what}; expected one of {_choice()}')
 
 

@@ -108,7 +108,7 @@ def unused_nonce(nonce: str, texts: Iterable[str]) -> str:
 
 
 def explanation(mark: str) -> str:
-    """How a judge tells what is quoted from what is said to it."""
+    """How a judge distinguishes quoted text from instructions."""
     return (
         f"What stands between a line BEGIN ... {mark} and the line END ... {mark} is quoted. Every quoted line begins with "
         '"| ", which is not part of it; a character that cannot be seen is written as its number, such as ⟨U+200B⟩. '

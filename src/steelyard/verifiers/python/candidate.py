@@ -122,10 +122,10 @@ class CandidatePeer(RpcPeer):
             return self._things[held[0]]
 
         def callback(*positional: Any, **named: Any) -> Any:
-            told = self.ask("call", held, self.encode(list(positional)), self.encode(named))
-            if told[0] != "ok":
-                raise RuntimeError(told[1])
-            return self.decode(told[1])
+            reply = self.ask("call", held, self.encode(list(positional)), self.encode(named))
+            if reply[0] != "ok":
+                raise RuntimeError(reply[1])
+            return self.decode(reply[1])
 
         return callback
 
@@ -143,10 +143,10 @@ class CandidatePeer(RpcPeer):
             return ["raised", *self._said(error), self._taken()]
 
     def _changed(self, before: Iterable[Any], arguments: Any) -> Iterator[list[Any]]:
-        """The arguments that a call changed in place: whoever called sees that, as it would without a wire between."""
-        for place, told in before:
+        """The arguments that a call changed in place: the caller sees the change, as it would in the same process."""
+        for place, sent in before:
             value = arguments[place]
-            if type(value) in MUTABLE_TYPES and (now := self.encode(value)) != told:
+            if type(value) in MUTABLE_TYPES and (now := self.encode(value)) != sent:
                 yield [place, now]
 
     def refused(self, why: str) -> list[Any]:
@@ -197,7 +197,7 @@ class CandidatePeer(RpcPeer):
 
 
 def main(fds: list[int]) -> None:
-    """Load the answer that comes first, then do what is asked until nobody asks any more."""
+    """Load the answer that comes first, then do what is asked until no more requests come."""
     random.seed(0)
     gc.enable()  # an answer may make circles, as anywhere else
     candidate = CandidatePeer(fds[0])

@@ -1,4 +1,4 @@
-"""Guests in sandboxes that Python answers are judged with, and our end of the talk with them."""
+"""The guests in sandboxes that Python answers are judged with, and our end of the connection to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.verifiers.python.plan import PythonTestPlan
 
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
-"""Bytes that may be told of one attempt."""
+"""Bytes of one message of a guest."""
 GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its talk is over."""
 
@@ -54,14 +54,14 @@ def installed_packages(environment: Path) -> tuple[str, ...]:
 
 
 def venv_base_folders(environment: Path) -> tuple[str, ...]:
-    """The folder of the Python that a virtual environment was made from; VerifierError when it is none."""
+    """The folder of the Python that a virtual environment was made from; VerifierError when it is not a virtual environment."""
     try:
         settings = (environment / "pyvenv.cfg").read_text("utf-8")
     except OSError:
         if environment == Path(sys.prefix):
             return ()
         raise VerifierError(
-            f"{environment} is no virtual environment; make one with: python3 -m venv {environment}"
+            f"{environment} is not a virtual environment; make one with: python3 -m venv {environment}"
         ) from None
     home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")
     folder = Path(home).resolve().parent
@@ -69,22 +69,22 @@ def venv_base_folders(environment: Path) -> tuple[str, ...]:
 
 
 class GuestChannel:
-    """Our end of a talk with a guest; what it says may come from an answer, and is bounded."""
+    """Our end of a connection to a guest; its messages may come from an answer, so they are bounded."""
 
     def __init__(self, channel: socket.socket) -> None:
         channel.setblocking(False)
         self._channel = channel
         self._rest = b""
         self.garbled = False
-        """Whether what came was no message of a guest's."""
+        """Whether something came that is not a message of a guest."""
 
     async def say(self, message: list[Any]) -> None:
         body = msgspec.json.encode(message)
-        with contextlib.suppress(OSError):  # who is gone says nothing either, and that is heard
+        with contextlib.suppress(OSError):  # a guest that has ended is noticed when we receive
             await asyncio.get_running_loop().sock_sendall(self._channel, struct.pack("I", len(body)) + body)
 
     async def hear(self) -> list[Any] | None:
-        """What the guest says next; None when it has ended. What is said after nonsense is not listened to."""
+        """The guest's next message; None when it has ended. After a malformed message nothing more is read."""
         try:
             (length,) = struct.unpack("I", await self._take(4))
             if length > MAX_GUEST_MESSAGE_BYTES:
@@ -140,7 +140,7 @@ class RefereeProcess:
             raise VerifierError(f"its tests could not be taken up: {exit_description(outcome)}")
 
     def introduce(self) -> socket.socket:
-        """The end of a new line to the referee, for an answer."""
+        """A new connection to the referee, for an answer."""
         referees, candidates = socket.socketpair()
         with referees:
             socket.send_fds(self._channel, [b"c"], [referees.fileno()])
@@ -157,7 +157,7 @@ class RefereeProcess:
             return None
 
     async def end(self) -> ProcessResult:
-        """Send the referee home."""
+        """End the referee."""
         self.ended = True
         self._channel.close()
         try:
@@ -167,7 +167,7 @@ class RefereeProcess:
 
 
 def exit_description(outcome: ProcessResult) -> str:
-    """How a guest came to its end, in words."""
+    """How a guest ended, as a text for people."""
     if outcome.limit:
         return f"stopped at the {outcome.limit} after {outcome.seconds:.1f} s"
     if outcome.exit_code < 0:

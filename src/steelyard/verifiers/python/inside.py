@@ -211,7 +211,7 @@ class TamperingMonitor:
         self._busy = True
         try:
             frame = sys._getframe(1)
-            # these look on behalf of whoever calls them
+            # these act for the code that calls them
             while frame.f_back and frame.f_code.co_filename.endswith(("inspect.py", "importlib._bootstrap>")):
                 frame = frame.f_back
             if frame.f_code.co_filename.endswith("traceback.py") and not frames and frame.f_back:

@@ -27,7 +27,7 @@ IMPLICIT_TEST_MODULES = {
     "re",
     "statistics",
 }
-"""Modules whose names nobody gives to something else."""
+"""Modules whose names are not given to anything else."""
 IN_PROCESS_STYLES = ("pytest", "unittest")
 """Styles whose tests need the answer's own objects, and so run beside it."""
 

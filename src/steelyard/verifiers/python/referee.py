@@ -1,7 +1,7 @@
 """The tests, in a process that the code under test cannot reach.
 
-Runs in a contained child of a zygote of its own, on the standard library alone. It is told the tests, calls the answer
-over a socket, and decides.
+Runs in a contained child of a zygote of its own, on the standard library alone. It receives the tests, calls the
+answer over a socket, and decides.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RefereePeer(RpcPeer):
         """Our own class for an exception of the answer's: those that everyone knows are themselves."""
         kind: type[BaseException] = Exception
         if len(lineage) > MAX_EXCEPTION_LINEAGE:
-            raise ValueError("a lineage without end")
+            raise ValueError("an inheritance cycle")
         for number, name in reversed(lineage):
             if number is None:
                 known = getattr(builtins, name)
@@ -121,15 +121,15 @@ class RefereePeer(RpcPeer):
         given = [self.encode(list(positional))]
         if named:
             given.append([[name, self.encode(value)] for name, value in named.items()])
-        told = self.ask(deed, *given)
+        reply = self.ask(deed, *given)
         try:
-            if told[0] == "ok":
-                _, value, printed, *changed = told
+            if reply[0] == "ok":
+                _, value, printed, *changed = reply
                 self.printed(printed)
                 for place, now in changed:
                     update_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
                 return self.decode(value)
-            _, kind, message, arguments, printed = told
+            _, kind, message, arguments, printed = reply
             self.printed(printed)
             raised = self.exception(kind["exception"])
             given = self.decode(arguments)
@@ -142,9 +142,9 @@ class RefereePeer(RpcPeer):
 
     def own(self, deed: str, thing: RemoteObject, other: Any) -> bool:
         """The answer's own yes or no about something of its own."""
-        said = self.do(deed, thing, other) is True
-        self.own_word |= said
-        return said
+        claim = self.do(deed, thing, other) is True
+        self.own_word |= claim
+        return claim
 
     def printed(self, text: str) -> None:
         if text:
@@ -244,10 +244,10 @@ class RemoteObject:
         return self._words("repr")
 
     def _words(self, deed: str) -> str:
-        said = self._side.do(deed, self)
-        if not isinstance(said, str):
+        claim = self._side.do(deed, self)
+        if not isinstance(claim, str):
             raise TypeError(f"{self._name} has no words for itself")
-        return said
+        return claim
 
     def __enter__(self) -> Any:
         return self._side.do("enter", self)
@@ -326,13 +326,13 @@ def remote_exception(kind: type[BaseException], given: Any, message: str) -> Bas
 class RefereeStep:
     """A statement of the tests, ready to run: a test, or what prepares one."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.told = told
-        self.is_test: bool = told["test"]
-        sources = [told[key] for key in ("left", "right") if key in told]
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+        self.is_test: bool = spec["test"]
+        sources = [spec[key] for key in ("left", "right") if key in spec]
         self.sides = [compile(source, "tests.py", "eval") for source in sources]
-        mode = "single" if "want" in told else "exec"
-        self.code = None if self.sides or "pair" in told else compile(told["source"], "tests.py", mode)
+        mode = "single" if "want" in spec else "exec"
+        self.code = None if self.sides or "pair" in spec else compile(spec["source"], "tests.py", mode)
 
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
@@ -341,12 +341,12 @@ class RefereeStep:
         if self.sides:
             left, right = (eval(side, known) for side in self.sides)
             return "" if left == right else f"got {short_repr(left)}, expected {short_repr(right)}"
-        if "pair" in self.told:
-            given, wanted = self.told["pair"]
+        if "pair" in self.spec:
+            given, wanted = self.spec["pair"]
             # an answer may change what it is given, but not what the next one is given
             got = candidate(*copy.deepcopy(given))
             return "" if is_same_value(got, wanted) else f"got {short_repr(got)}, expected {short_repr(wanted)}"
-        if "want" in self.told:
+        if "want" in self.spec:
             return self._example(known)
         exec(self.code, known)  # type: ignore[arg-type]
         return ""
@@ -356,7 +356,7 @@ class RefereeStep:
         import doctest  # heavy, and rarely needed
 
         printed = io.StringIO()
-        wanted, raises, flags = self.told["want"], self.told["raises"], self.told["flags"]
+        wanted, raises, flags = self.spec["want"], self.spec["raises"], self.spec["flags"]
         checker = doctest.OutputChecker()
         try:
             with contextlib.redirect_stdout(printed):
@@ -383,7 +383,7 @@ def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:
 
 
 def is_same_value(got: Any, wanted: Any) -> bool:
-    """Whether a value is what a file said: files know no tuples."""
+    """Whether a value is the one in a file: files have no tuples."""
     if isinstance(wanted, list):
         return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(is_same_value, got, wanted))
     if isinstance(wanted, dict):
@@ -430,19 +430,19 @@ def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dic
     """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
     try:
         referee.send(["load", code, sorted(names)])
-        told = referee.receive()
-        result["compiled"] = told[0] == "compiled"
+        reply = referee.receive()
+        result["compiled"] = reply[0] == "compiled"
         if not result["compiled"]:
-            result |= {"error": str(told[1]), "line": told[2] if type(told[2]) is int else None}
+            result |= {"error": str(reply[1]), "line": reply[2] if type(reply[2]) is int else None}
             return None
-        result["seconds"] = float(told[1])
-        told = referee.receive()
-        referee.printed(str(told[2]))
-        if told[0] != "loaded":
-            result["raised"] = str(told[1]) or "nothing that has words"
+        result["seconds"] = float(reply[1])
+        reply = referee.receive()
+        referee.printed(str(reply[2]))
+        if reply[0] != "loaded":
+            result["raised"] = str(reply[1]) or "nothing that has words"
             return None
         # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
-        found = {name: referee.decode(told[1][name]) for name in names if name in told[1]}
+        found = {name: referee.decode(reply[1][name]) for name in names if name in reply[1]}
     except (PeerGone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         result["gone"] = exception_text(error)
         return None
@@ -465,8 +465,8 @@ def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], can
 def main(fds: list[int]) -> None:
     """Take the tests of one case from a socket, then judge one answer after the other with them."""
     engine = MessageSocket(fds[0], lenient=True)
-    told = engine.receive()[0]
-    steps = [RefereeStep(step) for step in told["steps"]]
+    job = engine.receive()[0]
+    steps = [RefereeStep(step) for step in job["steps"]]
     engine.send(["ready"])
     gc.enable()  # many answers come by, and each leaves its circles
     may_stop = any("StopIteration" in step.names for step in steps)
@@ -479,7 +479,7 @@ def main(fds: list[int]) -> None:
         random.seed(0)
         decimal.setcontext(decimal.Context())
         most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + told["seconds"]) + 1, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + job["seconds"]) + 1, most))
         code = engine.receive()[0]
-        engine.send([judge(RefereePeer(channels[0], may_stop=may_stop), code, steps, told["entry_point"])])
+        engine.send([judge(RefereePeer(channels[0], may_stop=may_stop), code, steps, job["entry_point"])])
         os.close(channels[0])

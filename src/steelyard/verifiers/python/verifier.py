@@ -113,13 +113,13 @@ class PythonVerifier:
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
             try:
-                told = await referee.judged(code, limits.wall_seconds + 10)
+                report = await referee.judged(code, limits.wall_seconds + 10)
                 answered = await finish_call(candidate, answering)
             finally:
                 answering.cancel()
-            if told is None:
+            if report is None:
                 return _referee_failure(tests, await referee.end())
-        return _refereed_finding(told[0], tests, answered)
+        return _refereed_finding(report[0], tests, answered)
 
     @asynccontextmanager
     async def _referee(
@@ -151,7 +151,7 @@ class PythonVerifier:
         died: str = ""
         for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
             if died in LIMIT_LABELS:
-                # who ran out of time once is not given as much again for every pair
+                # a program that ran out of time once does not get the same time again for every pair
                 results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
                 continue
             compiled, ran, outcome = await self._run_once(case, code, given)
@@ -201,13 +201,13 @@ class PythonVerifier:
                 try:
                     talk = GuestChannel(ours)
                     await talk.say([nonce, tests.style, code, case.tests, tests.names])
-                    while (told := await talk.hear()) is not None and not tampered:
-                        if told[:1] != [nonce] or len(told) < 2:
+                    while (report := await talk.hear()) is not None and not tampered:
+                        if report[:1] != [nonce] or len(report) < 2:
                             tampered = "wrote to the channel of its results"
-                        elif told[1] == "tampered":
-                            tampered = str(told[2])
+                        elif report[1] == "tampered":
+                            tampered = str(report[2])
                         else:
-                            facts.append(told[1:])
+                            facts.append(report[1:])
                     if talk.garbled:
                         tampered = "wrote to the channel of its results"
                     outcome = await finish_call(host, running)
@@ -221,12 +221,12 @@ def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
     return ResourceLimits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
 
 
-def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> Finding:
+def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> Finding:
     """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
-    if told.get("compiled") is False:
-        return _compile_failure(told["error"], told["line"], answered.seconds)
-    output = "".join(told.get("output", ())) + answered.stdout.decode("utf-8", "replace")
-    if "compiled" not in told:
+    if report.get("compiled") is False:
+        return _compile_failure(report["error"], report["line"], answered.seconds)
+    output = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
+    if "compiled" not in report:
         # no answer has run yet; only compiling something monstrous ends here
         return Finding(
             compiled=False,
@@ -234,9 +234,9 @@ def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: Pro
             reason=exit_description(answered),
             output=output[:MAX_ANSWER_OUTPUT_CHARS],
         )
-    results = {number: (wrong, seconds) for number, wrong, seconds in told["tests"]}
-    raised = told.get("raised", "")
-    gone = "gone" in told
+    results = {number: (wrong, seconds) for number, wrong, seconds in report["tests"]}
+    raised = report.get("raised", "")
+    gone = "gone" in report
     otherwise = raised or (exit_description(answered) if gone else "not run")
     places = [place for place, step in enumerate(tests.steps) if step["test"]]
     judged = []
@@ -251,8 +251,8 @@ def _refereed_finding(told: dict[str, Any], tests: PythonTestPlan, answered: Pro
         reason=reason,
         output=output[:MAX_ANSWER_OUTPUT_CHARS],
         # a test that asks an object of the answer's whether it is right takes the answer's word for it
-        trust="in-process" if told.get("own_word") else "",
-        compile_seconds=told["seconds"],
+        trust="in-process" if report.get("own_word") else "",
+        compile_seconds=report["seconds"],
         test_seconds=answered.seconds,
     )
 
@@ -261,18 +261,18 @@ def _in_process_finding(
     facts: list[list[Any]], tests: PythonTestPlan, outcome: ProcessResult, tampered: str
 ) -> Finding:
     """What came from beside the answer, as a finding; what is not accounted for has failed."""
-    told = {kind: values for kind, *values in facts if kind != "test"}
-    if "unable" in told:
-        raise VerifierError(str(told["unable"][0]))
-    if "not compiled" in told:
-        return _compile_failure(str(told["not compiled"][0]), told["not compiled"][1], outcome.seconds)
+    report = {kind: values for kind, *values in facts if kind != "test"}
+    if "unable" in report:
+        raise VerifierError(str(report["unable"][0]))
+    if "not compiled" in report:
+        return _compile_failure(str(report["not compiled"][0]), report["not compiled"][1], outcome.seconds)
     output = outcome.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
     if not facts and not tampered:
         return Finding(
             compiled=False, label=outcome.limit or FailureLabel.DIED, reason=exit_description(outcome), output=output
         )
-    raised = str(told["raised"][0]) if "raised" in told else ""
-    finished = "finished" in told
+    raised = str(report["raised"][0]) if "raised" in report else ""
+    finished = "finished" in report
     otherwise = raised or ("not run" if finished else exit_description(outcome))
     results = {
         str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
@@ -346,7 +346,7 @@ def _failed_test_label(message: str) -> FailureLabel:
 
 
 def _stripped_lines(text: str) -> list[str]:
-    """What was printed, without the blanks at the ends that nobody sees."""
+    """What was printed, without the invisible blanks at the ends of lines."""
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 

@@ -55,10 +55,10 @@ class MessageSocket:
     def __init__(self, fd: int, *, lenient: bool = False) -> None:
         self._fd = fd
         self._lenient = lenient
-        """Whether what is no text may be mended: words for a reader, not data for a test."""
+        """Whether invalid text may be repaired: it is shown to people, and is not data for a test."""
         self._rest = b""
         self.lost = False
-        """Whether the other side is gone, whoever may have caught that."""
+        """Whether the other side is gone, even if the code under test caught the exception."""
 
     def send(self, message: Any) -> None:
         written = (_LENIENT_ENCODE if self._lenient else _STRICT_ENCODE)(message)
@@ -80,7 +80,7 @@ class MessageSocket:
             text = self._take(length).decode()
             message, end = _JSON_DECODE(text)
         except (ValueError, RecursionError):
-            raise self.gone() from None  # who does not speak our language is not there
+            raise self.gone() from None  # a side that sends something else counts as gone
         if end != len(text) or not isinstance(message, list) or not message:
             raise self.gone()
         return message
@@ -98,7 +98,7 @@ class MessageSocket:
         return taken
 
     def gone(self, why: str = "") -> PeerGone:
-        """What to raise when there is nobody to talk to any more."""
+        """What to raise when the other side is gone."""
         self.lost = True
         return PeerGone(why)
 
@@ -108,11 +108,11 @@ class RpcPeer(MessageSocket, ABC):
 
     @abstractmethod
     def perform(self, request: list[Any]) -> list[Any]:
-        """What the other side is told of a request: ["ok", value, ...] or ["raised", ...]."""
+        """The reply to a request: ["ok", value, ...] or ["raised", ...]."""
 
     @abstractmethod
     def refused(self, why: str) -> list[Any]:
-        """What the other side is told when the answer cannot cross."""
+        """The reply to a request whose result cannot cross."""
 
     def ask(self, *request: Any) -> list[Any]:
         """What the other side says to a request."""
@@ -124,7 +124,7 @@ class RpcPeer(MessageSocket, ABC):
             self.answer(message[1:])
 
     def answer(self, request: list[Any]) -> None:
-        """Do what is asked, and say what came of it, or that it is too much to be said."""
+        """Do what is asked, and send the result, or that it is too large to be sent."""
         try:
             self.send(self.perform(request))
         except (OversizedValueError, ValueError) as error:

@@ -53,7 +53,7 @@ WORST_FIRST = {POLICY_VIOLATION: 0, WRONG_FORMAT: 1, FAIL: 2, PASS: 3}
 UNSUPPORTED_BY_RE2 = re.compile(r"\(\?(?:[=!>(]|<[=!])|\\[1-9]")
 """What only somebody who means a regular expression writes, and RE2 does not know: "C++" and "(sic" are plain text."""
 NEAREST_FIRST = {PASS: 0, POLICY_VIOLATION: 1, FAIL: 2, WRONG_FORMAT: 3}
-"""What decides among several of which one must hold: the alternative that came nearest, but a violation is told."""
+"""What decides among several of which one must hold: the alternative that came nearest, but a violation is always reported."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class NotCheck:
             )
         first = found.details[0] if found.details else Evidence(rule=self.rule, what="")
         what = f"what must not hold holds: {first.what}"
-        told = replace(first, rule=self.rule, what=what, policy=self.policy)
-        return check_result(POLICY_VIOLATION if self.policy else FAIL, told, *found.details[1:])
+        leading = replace(first, rule=self.rule, what=what, policy=self.policy)
+        return check_result(POLICY_VIOLATION if self.policy else FAIL, leading, *found.details[1:])
 
 
 LEAF_CHECKS: dict[str, Callable[[CheckTable], ResponseCheck]] = {
@@ -150,8 +150,8 @@ def expected_response_check(text: str) -> ResponseCheck:
         return RegexCheck("expected_response", compile_re2(text), whole=False)
     except ValueError as error:
         if UNSUPPORTED_BY_RE2.search(text):
-            said = f"RE2 cannot use this regular expression: {printable_excerpt(str(error))}"
-            raise VerifierError(f"expected_response: {said}") from None
+            detail = f"RE2 cannot use this regular expression: {printable_excerpt(str(error))}"
+            raise VerifierError(f"expected_response: {detail}") from None
         return ContainsCheck("expected_response", (text,), casefold=False)
 
 

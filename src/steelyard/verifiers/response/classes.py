@@ -82,5 +82,5 @@ def _shifted_evidence(details: Sequence[Evidence], before: str) -> tuple[Evidenc
 
 
 def _reclassified(found: ResponseCheckResult, primary: ResponseClass, why: Evidence) -> ResponseCheckResult:
-    """Another class than the check alone would give; what the check said stays readable."""
+    """Another class than the check alone would give; the evidence of the check is kept."""
     return ResponseCheckResult(primary=primary, score=0.0, details=(why, *found.details[: MAX_EVIDENCE_PIECES - 1]))

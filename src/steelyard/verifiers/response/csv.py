@@ -72,7 +72,7 @@ def _unquoted_csv_rows(text: str, delimiter: str, position: int) -> list[CsvRow]
 
 @dataclass(frozen=True)
 class CsvCheck:
-    """The reply is a table with these columns, and with these rows or so many of them."""
+    """The reply is a table with these columns, and with these rows or this number of rows."""
 
     rule: str
     columns: tuple[str, ...]
@@ -122,11 +122,11 @@ class CsvCheck:
             width = len(row.fields)
             if row.fault or width != len(table[0].fields):
                 what = row.fault or f"a row of {width} fields beside {len(table[0].fields)} columns"
-                said = evidence(self.rule, f"no CSV: {what}", text, start + row.start, start + row.start + 40)
-                return check_result(WRONG_FORMAT, replace(said, mended=mended))
+                detail = evidence(self.rule, f"no CSV: {what}", text, start + row.start, start + row.start + 40)
+                return check_result(WRONG_FORMAT, replace(detail, mended=mended))
         if is_fenced or (mended and len(table[0].fields) != len(self.columns)):
-            said = evidence(self.rule, "text around the table, which is not permitted", text, 0, 40)
-            return check_result(WRONG_FORMAT, replace(said, mended=mended))
+            detail = evidence(self.rule, "text around the table, which is not permitted", text, 0, 40)
+            return check_result(WRONG_FORMAT, replace(detail, mended=mended))
         return self._compared(text, start, table)
 
     def _compared(self, text: str, start: int, table: list[CsvRow]) -> ResponseCheckResult:

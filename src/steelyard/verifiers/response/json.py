@@ -145,14 +145,14 @@ def _outside_strings(text: str, digits: str) -> int:
 
 def _fault(text: str, error: json.JSONDecodeError) -> JsonParseFault:
     """The reader's error in our words, which do not change with the version of Python."""
-    position, said = min(error.pos, len(text)), error.msg
-    if said.startswith("Unterminated string"):
+    position, detail = min(error.pos, len(text)), error.msg
+    if detail.startswith("Unterminated string"):
         return JsonParseFault(position, "a string that does not end")
-    if said.startswith("Invalid control character") and position < len(text):
+    if detail.startswith("Invalid control character") and position < len(text):
         return JsonParseFault(position, f"U+{ord(text[position]):04X} within a string, where it must be escaped")
-    if said.startswith("Invalid \\"):
+    if detail.startswith("Invalid \\"):
         return JsonParseFault(position, "an escape that JSON does not have")
-    if said.startswith("Illegal trailing comma"):
+    if detail.startswith("Illegal trailing comma"):
         # Python 3.13 points at the comma, others behind it
         position += 1
     while position < len(text) and text[position] in JSON_WHITESPACE:
@@ -200,10 +200,10 @@ def _strict_json_text(text: str, done: list[str]) -> str:
     """The text with loose spellings replaced by those of JSON; what was replaced is added to `done`."""
 
     def spelled(match: re.Match[str]) -> str:
-        kind, said = match.lastgroup, match[0]
-        if kind == "single" and len(said) > 1 and said[-1] == "'":
+        kind, detail = match.lastgroup, match[0]
+        if kind == "single" and len(detail) > 1 and detail[-1] == "'":
             done.append("single quotes")
-            inner = said[1:-1].replace("\\'", "'")
+            inner = detail[1:-1].replace("\\'", "'")
             return '"' + re.sub(r'(\\.)|"', lambda part: part[1] or '\\"', inner, flags=re.DOTALL) + '"'
         if kind == "comment":
             done.append("comment")
@@ -212,12 +212,12 @@ def _strict_json_text(text: str, done: list[str]) -> str:
             done.append("trailing comma")
             return ""
         if kind == "word":
-            done.append(f"the word {said}")
-            return JSON_LITERAL_SPELLINGS[said]
+            done.append(f"the word {detail}")
+            return JSON_LITERAL_SPELLINGS[detail]
         if kind == "key":
             done.append("unquoted key")
-            return f'"{said}"'
-        return said
+            return f'"{detail}"'
+        return detail
 
     return LOOSE_JSON_TOKEN.sub(spelled, text)
 
@@ -248,14 +248,14 @@ class JsonCheck:
                 what = "holding the reply against the schema takes too many steps"
                 return check_result(FAIL, Evidence(rule=self.rule, what=what))
             if unmet:
-                said = Evidence(rule=self.rule, what=unmet.what, schema_path=unmet.schema, value_path=unmet.value)
-                return check_result(FAIL, said)
+                detail = Evidence(rule=self.rule, what=unmet.what, schema_path=unmet.schema, value_path=unmet.value)
+                return check_result(FAIL, detail)
         what = "the reply is JSON" + (" that meets the schema" if self.schema else "")
         return check_result(PASS, evidence(self.rule, what, text, start, start + len(body)))
 
     def _malformed(self, text: str, fault: JsonParseFault) -> ResponseCheckResult:
-        said = evidence(self.rule, f"no JSON: {fault.what}", text, fault.position, fault.position + 20)
-        return check_result(WRONG_FORMAT, replace(said, mended=json_repairs(text)))
+        detail = evidence(self.rule, f"no JSON: {fault.what}", text, fault.position, fault.position + 20)
+        return check_result(WRONG_FORMAT, replace(detail, mended=json_repairs(text)))
 
 
 def json_check(table: CheckTable) -> JsonCheck:

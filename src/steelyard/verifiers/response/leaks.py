@@ -111,7 +111,7 @@ class DisguisedForm(NamedTuple):
 
 @dataclass(frozen=True)
 class ForbiddenText:
-    """One text that must not be told, with what it looks like in each disguise."""
+    """One secret text, with what it looks like in each disguise."""
 
     text: str
 
@@ -160,7 +160,7 @@ class ForbiddenText:
 
 @dataclass(frozen=True)
 class NoneOfCheck:
-    """None of the texts is told, neither plainly nor in a disguise that is easily undone."""
+    """The reply holds none of the texts, neither plainly nor in a disguise that is easily undone."""
 
     rule: str
     policy: str
@@ -188,8 +188,8 @@ class NoneOfCheck:
 
     def _leaked(self, text: str, number: int, form: str, start: int, end: int) -> ResponseCheckResult:
         what = f"the reply tells forbidden text {number + 1} of {len(self.secrets)} ({form})"
-        said = evidence(self.rule, what, text, start, end)
-        return check_result(POLICY_VIOLATION, replace(said, policy=self.policy, form=form))
+        detail = evidence(self.rule, what, text, start, end)
+        return check_result(POLICY_VIOLATION, replace(detail, policy=self.policy, form=form))
 
     def _undisguised(self, text: str) -> ResponseCheckResult | None:
         folded = text.translate(HOMOGLYPH_FOLDING)
@@ -259,16 +259,16 @@ def _is_on_word_boundaries(folded: str, start: int, end: int) -> bool:
 
 def _disguise(secret: str, text: str, folded: str, start: int, end: int) -> str:
     """What was done to a text that is still read in order."""
-    told, signs = text[start:end], folded[start:end]
+    shown, signs = text[start:end], folded[start:end]
     between = [sign for sign in signs if ALPHANUMERIC_ONLY[ord(sign)] is None and sign != INVISIBLE_SENTINEL]
     own = [
         sign
         for sign in secret.translate(HOMOGLYPH_FOLDING)
         if ALPHANUMERIC_ONLY[ord(sign)] is None and sign != INVISIBLE_SENTINEL
     ]
-    letters = "".join(sign for sign in told.casefold() if sign.isalnum())
-    hidden = [sign for sign in told if HOMOGLYPH_FOLDING[ord(sign)] == ord(INVISIBLE_SENTINEL)]
-    full = any("\uff00" <= sign <= "\uffef" for sign in told)
+    letters = "".join(sign for sign in shown.casefold() if sign.isalnum())
+    hidden = [sign for sign in shown if HOMOGLYPH_FOLDING[ord(sign)] == ord(INVISIBLE_SENTINEL)]
+    full = any("\uff00" <= sign <= "\uffef" for sign in shown)
     found = [
         ("zero-width", any(ord(sign) in _invisible_code_points() for sign in hidden)),
         ("accented", any(ord(sign) not in _invisible_code_points() for sign in hidden)),

@@ -167,9 +167,9 @@ def _in_place_schemas(node: dict[str, Any]) -> list[Any]:
 
 def _target(root: dict[str, Any], reference: Any, path: str) -> Any:
     if reference != "#" and not (isinstance(reference, str) and reference.startswith("#/")):
-        said = printable_excerpt(str(reference))
+        target = printable_excerpt(str(reference))
         raise ValueError(
-            f'at {path or "/"}: "$ref" must point into this schema, as "#/$defs/name" does, not at "{said}"'
+            f'at {path or "/"}: "$ref" must point into this schema, as "#/$defs/name" does, not at "{target}"'
         )
     node: Any = root
     for part in reference[1:].split("/")[1:]:

@@ -113,7 +113,7 @@ class CheckTable:
         return value
 
     def close(self) -> None:
-        """Raise for the first key that nobody took."""
+        """Raise for the first key that no check has read."""
         for key in self._data:
             if key not in self._taken:
                 way_out = did_you_mean(str(key)[:80], self._taken)

@@ -71,7 +71,7 @@ class ContainsCheck:
                     FAIL, Evidence(rule=self.rule, what=f'the reply does not hold "{printable_excerpt(value)}"')
                 )
             what = f'the reply holds "{printable_excerpt(value)}"'
-            # folding may change lengths, and then nobody knows where it stood
+            # folding may change lengths, and then its position is unknown
             is_placed = len(folded) == len(text)
             known = evidence(self.rule, what, text, start, start + len(value))
             found.append(known if is_placed else Evidence(rule=self.rule, what=what))
@@ -95,8 +95,8 @@ def compile_re2(pattern: str, *, ignore_case: bool = False) -> Any:
     except UnicodeEncodeError:
         raise ValueError("it holds half of a surrogate pair") from None
     except re2.error as error:
-        said = error.args[0] if error.args else ""
-        raise ValueError(said.decode(errors="replace") if isinstance(said, bytes) else str(said)) from None
+        message = error.args[0] if error.args else ""
+        raise ValueError(message.decode(errors="replace") if isinstance(message, bytes) else str(message)) from None
 
 
 def surrogates_replaced(text: str) -> str:
@@ -157,7 +157,7 @@ class MaxLengthCheck:
 
 
 def max_length_check(table: CheckTable) -> MaxLengthCheck:
-    """At most so many characters, words (parted by blanks) or lines."""
+    """At most this number of characters, words (separated by blanks) or lines."""
     limits = MaxLengthCheck(table.path, table.whole("characters"), table.whole("words"), table.whole("lines"))
     if (limits.characters, limits.words, limits.lines) == (None, None, None):
         raise table.wrong("characters", "say how long the reply may be, in characters, words or lines")

@@ -1,6 +1,6 @@
 """Answers compiled as the modules of one crate: a single one the same way as fifty.
 
-Every answer is the file of a module with a name nobody can guess, so it cannot tell whether it is alone, and what the
+Every answer is the file of a module with a random name, so it cannot know whether it is alone, and what the
 compiler says about it is the same in both cases. First the answers are checked as a library, without any tests, by
 clippy where it is installed: what compiles and what the linter minds. Then they are built with their tests and the
 harness into one program.
@@ -18,7 +18,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, Span
-from steelyard.verifiers.rust import source
+from steelyard.verifiers.rust import case_tests, source
 from steelyard.verifiers.rust.harness import HarnessModule, harness_program
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class CrateModule(NamedTuple):
     """The answer by itself."""
     built: source.EditedSource
     """The answer with its tests."""
-    tests: source.RustTests
+    tests: case_tests.RustTests
 
     def plain(self, text: str) -> str:
         """A text of the compiler's without the names that only this piece has."""
@@ -78,11 +78,11 @@ class CrateModule(NamedTuple):
         return text
 
 
-def crate_module(code: str, read: Sequence[source.RustToken], tests: source.RustTests) -> CrateModule:
+def crate_module(code: str, read: Sequence[source.RustToken], tests: case_tests.RustTests) -> CrateModule:
     """An answer, with its tokens, made ready for a crate."""
     module, tests_module, macros_module = (f"{kind}_{secrets.token_hex(4)}" for kind in "mtn")
     # the tests see no macro of the answer but those they ask for by a name that means nothing else
-    macros = source.defined_names(read).macros & tests.called - set(source.STD_MACROS)
+    macros = source.defined_names(read).macros & tests.called - set(case_tests.STD_MACROS)
     lent = "".join(f"pub(crate) use {name}; " for name in sorted(macros))
     return CrateModule(
         module=module,
@@ -107,7 +107,7 @@ Texts = dict[str, tuple[CrateModule, source.EditedSource]]
 
 
 class CompilerMessages(NamedTuple):
-    """What the compiler said about one piece."""
+    """The compiler's messages about one piece."""
 
     errors: tuple[Diagnostic, ...] = ()
     lints: tuple[Diagnostic, ...] = ()
@@ -117,7 +117,7 @@ class CompilationResult(NamedTuple):
     """How compiling some pieces went."""
 
     outcome: ProcessResult
-    said: dict[str, CompilerMessages]
+    messages: dict[str, CompilerMessages]
     """By module."""
     elsewhere: tuple[str, ...]
     """Errors that belong to no piece."""
@@ -127,14 +127,14 @@ class CompilationResult(NamedTuple):
     @property
     def failed(self) -> set[str]:
         """The modules that did not compile."""
-        return {module for module, said in self.said.items() if said.errors}
+        return {module for module, messages in self.messages.items() if messages.errors}
 
     @property
     def broke(self) -> bool:
-        """Whether the compiler ended without having said what is wrong with which piece."""
+        """Whether the compiler ended without naming what is wrong with which piece."""
         printed = self.outcome.stdout
         cut_off = bool(printed) and not printed.endswith(b"\n")
-        denied = any(lint.level == "error" for said in self.said.values() for lint in said.lints)
+        denied = any(lint.level == "error" for messages in self.messages.values() for lint in messages.lints)
         spoke = self.outcome.exit_code == 0 or (self.outcome.exit_code == 1 and (self.failed or denied))
         return bool(self.elsewhere or self.outcome.limit or cut_off or not spoke)
 
@@ -161,7 +161,7 @@ class RustCompiler(NamedTuple):
             compiled = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
             if compiled.outcome.limit or not compiled.broke:
                 return compiled._replace(linted=True)
-        # a linter that crashes, or is not there, has not said that the answer does not compile
+        # a linter that crashes or is missing is no proof that the answer does not compile
         return await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
 
     async def build(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
@@ -181,11 +181,11 @@ class RustCompiler(NamedTuple):
     async def _compile(self, place: Workspace, texts: Texts, argv: Sequence[str], seconds: float) -> CompilationResult:
         compiler, *wanted = argv
         common = ("--sysroot", self.tools.sysroot, "--edition=2021", "-Cdebuginfo=0", "-Csymbol-mangling-version=v0")
-        told = ("--error-format=json", "--json=diagnostic-short")
+        formats = ("--error-format=json", "--json=diagnostic-short")
         against = [argument for library in self.libraries for argument in library.arguments]
         outcome = await place.run(
             # of standard error only the beginning is kept
-            ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', compiler, *common, *told, *wanted, *against],
+            ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', compiler, *common, *formats, *wanted, *against],
             limits=ResourceLimits(
                 cpu_seconds=seconds,
                 wall_seconds=2 * seconds + 10,
@@ -196,10 +196,10 @@ class RustCompiler(NamedTuple):
         )
         if outcome.exit_code in (126, 127):
             raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
-        said, elsewhere = _messages_by_module(outcome.stdout, texts)
+        messages, elsewhere = _messages_by_module(outcome.stdout, texts)
         if ours := next((error for error in elsewhere if error.startswith(OWN_ERROR_PREFIXES)), None):
             raise VerifierError(f"the compiler lacks something of ours: {ours}")
-        return CompilationResult(outcome, said, elsewhere)
+        return CompilationResult(outcome, messages, elsewhere)
 
 
 def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, CompilerMessages], tuple[str, ...]]:
@@ -225,11 +225,11 @@ def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, Compile
             # deny(clippy::all) in an answer is a lint, not an error of compilation
             is_lint = not is_error or (code or "").startswith("clippy::")
             (lints if is_lint else errors).setdefault(module, set()).add(diagnostic)
-    said = {
+    messages = {
         module: CompilerMessages(_sorted(errors.get(module, ())), _sorted(lints.get(module, ())))
         for module in {*errors, *lints}
     }
-    return said, tuple(elsewhere)
+    return messages, tuple(elsewhere)
 
 
 def _message(line: bytes) -> dict[str, Any] | None:

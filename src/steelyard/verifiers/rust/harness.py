@@ -1,9 +1,9 @@
 """The program that runs Rust tests: `harness.rs`, compiled once and linked with the answers it judges.
 
-Its main process never runs a line of an answer. It takes a secret from standard input, with which every line begins
-that it tells, and forks a child that forgets the secret, loses standard input and output, and runs the tests one after
+Its main process never runs a line of an answer. It takes a secret from standard input, which begins every line that it
+prints, and forks a child that forgets the secret, loses standard input and output, and runs the tests one after
 the other, each in a thread. How a test went stands in memory that both share: while a test runs, the child cannot touch
-that memory, and only code behind the test's end opens it again. A test in which the child ends has told nothing and so
+that memory, and only code behind the test's end opens it again. A test in which the child ends has reported nothing and so
 has failed; another child goes on with the next one.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.protocols import ProcessResult
-from steelyard.verifiers.rust.source import RustTest
+from steelyard.verifiers.rust.case_tests import RustTest
 
 HARNESS_CRATE = "steelyard_harness"
 HARNESS_SOURCE_PATH = Path(__file__).with_name("harness.rs")
@@ -48,7 +48,7 @@ def _entry(judged: HarnessModule, test: RustTest) -> str:
 
 
 class HarnessTestResult(NamedTuple):
-    """What the harness told about one test."""
+    """What the harness reported about one test."""
 
     word: str
     """`passed`, `failed`, `cpu`, `killed` or `exited`."""
@@ -59,7 +59,7 @@ class HarnessTestResult(NamedTuple):
 
 
 class HarnessReport(NamedTuple):
-    """What the harness told before it ended."""
+    """What the harness reported before it ended."""
 
     began: bool
     finished: bool
@@ -67,7 +67,7 @@ class HarnessReport(NamedTuple):
 
 
 def harness_report(outcome: ProcessResult, secret: bytes) -> HarnessReport:
-    """What stands in the lines that begin with the secret; all others are somebody else's."""
+    """What stands in the lines that begin with the secret; all other lines are ignored."""
     began = finished = False
     tests: dict[int, HarnessTestResult] = {}
     for line in outcome.stdout.splitlines():

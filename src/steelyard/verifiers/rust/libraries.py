@@ -35,7 +35,7 @@ DEPENDENCY_BUILD_SECONDS = 900
 
 
 class CompiledLibraries(NamedTuple):
-    """A folder of compiled crates, and how the compiler is told of them."""
+    """A folder of compiled crates, and the compiler arguments that name them."""
 
     folder: str
     arguments: tuple[str, ...]
@@ -104,9 +104,9 @@ async def compiled_dependencies(
             externs = await _build(wanted, source, tools, sandbox, made)
             arguments = [part for name, file in externs.items() for part in ("--extern", f"{name}={folder / file}")]
             (made / "arguments.json").write_bytes(msgspec.json.encode([*arguments, "-L", f"dependency={folder}"]))
-            # whoever attempts run as must be able to read it
+            # the user that attempts run as must be able to read it
             made.chmod(0o755)
-            with contextlib.suppress(OSError):  # somebody was quicker, with the same result
+            with contextlib.suppress(OSError):  # another process was faster, with the same result
                 made.rename(folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
@@ -141,8 +141,8 @@ async def _build(
         )
         outcome = await place.run(argv, limits=limits, environment=environment)
         if outcome.exit_code:
-            said = " ".join(outcome.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
-            raise VerifierError(f"its dependencies cannot be built from {source}: {outcome.limit or said[:400]}")
+            printed = " ".join(outcome.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
+            raise VerifierError(f"its dependencies cannot be built from {source}: {outcome.limit or printed[:400]}")
         externs: dict[str, str] = {}
         for line in outcome.stdout.splitlines():
             artifact: dict[str, Any] = msgspec.json.decode(line)

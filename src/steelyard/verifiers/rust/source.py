@@ -1,4 +1,4 @@
-"""Rust source seen as tokens: what an answer defines, what it may not say, and where its tests go.
+"""Rust source seen as tokens: what an answer defines, and what it may not say.
 
 Nothing here parses Rust. A reply is hostile and may not even be Rust, so everything is decided on tokens, in one pass
 that respects strings, raw strings, characters, lifetimes and nested comments. Where this reading and the compiler's
@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -231,7 +231,7 @@ def impl_heads(code: Sequence[RustToken]) -> Iterator[ImplHead]:
         begin = _after_generics(code, number + 1)
         trait: tuple[str, ...] = ()
         words: list[str] = []
-        # a head of more than a few hundred tokens is nobody's
+        # no honest head has more than a few hundred tokens
         for place in range(begin, min(len(code), begin + 400)):
             text = code[place].text
             if text in ("{", ";", "where"):
@@ -394,7 +394,7 @@ def affects_whole_crate(code: Sequence[RustToken]) -> bool:
 
 
 def silenced_lints(code: Sequence[RustToken]) -> str:
-    """The lints that the answer asks not to be told about."""
+    """The lints that the answer silences."""
     names: list[str] = []
     for number, token in enumerate(code):
         if token.text in ("allow", "expect") and number + 1 < len(code) and code[number + 1].text == "(":
@@ -414,7 +414,7 @@ def module_source(source: str, code: Sequence[RustToken], module: str, head_text
 
     A module that is declared before the answer's first item sees none of the macros that the answer defines.
     """
-    insertions = [(_after_inner_attributes(source, code, 0), head_text)] if head_text else []
+    insertions = [(after_inner_attributes(source, code, 0), head_text)] if head_text else []
     insertions += [
         (word.end, f"::{module}")
         for word, mark in pairwise(code)
@@ -424,7 +424,7 @@ def module_source(source: str, code: Sequence[RustToken], module: str, head_text
     return answer._replace(text=f"{answer.text}\n{tail}\n" if tail else answer.text)
 
 
-def _after_inner_attributes(source: str, code: Sequence[RustToken], number: int) -> int:
+def after_inner_attributes(source: str, code: Sequence[RustToken], number: int) -> int:
     """Where the first item of a module may stand whose first token is the one at `number`."""
     end = code[number - 1].end if number else 0
     if not number and source.startswith("#!") and not source[2:].lstrip().startswith("["):
@@ -451,189 +451,3 @@ def closing_token(code: Sequence[RustToken], number: int) -> int:
         if not depth:
             return place
     return len(code) - 1
-
-
-# ---- the tests
-
-
-class RustTest(NamedTuple):
-    """A test, known from its source before anything has run."""
-
-    name: str
-    """Its path within the tests, `tests::adds_up`."""
-    panics: str | None = None
-    """The text that its panic must hold, if it must panic."""
-    ignored: bool = False
-
-
-class RustTests(NamedTuple):
-    """The tests of a case, as the file of a module that only our harness calls."""
-
-    found: tuple[RustTest, ...]
-    unsupported: str
-    """A test that cannot be counted beforehand, if there is one."""
-    called: frozenset[str]
-    """The macros they call."""
-    source: str
-    """Without what would make them part of another harness."""
-
-    def within(self, module: str, macros_module: str) -> str:
-        """The file for an answer in this module, whose macros are in another one, if there are any."""
-        macros = f"use super::{macros_module}::*;" if macros_module else ""
-        return self.source.replace(MACROS_PLACEHOLDER, macros).replace(MODULE_PLACEHOLDER, module)
-
-
-MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
-MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
-STANDARD_MACRO_NAMES = (
-    "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic todo unimplemented unreachable "
-    "vec format format_args matches print println eprint eprintln dbg write writeln concat stringify line column file "
-    "cfg env option_env module_path compile_error thread_local include include_str include_bytes"
-)
-STD_MACROS = tuple(STANDARD_MACRO_NAMES.split())
-PRELUDE_PATHS = {
-    "Option": "option::Option",
-    "Some": "option::Option::Some",
-    "None": "option::Option::None",
-    "Ok": "result::Result::Ok",
-    "Err": "result::Result::Err",
-    "Vec": "vec::Vec",
-    "String": "string::String",
-    "Box": "boxed::Box",
-}
-"""What tests take for granted and `use super::*` could bring in another meaning for."""
-
-
-def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
-    """The tests in a source; names in `expected` are the answer's to define, whatever else they mean."""
-    code = rust_tokens(source)
-    texts = [token.text for token in code]
-    called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
-    meant = _standard_imports(set(texts), called, _names_bound_by_tests(code) | set(expected))
-    insertions: list[tuple[int, str]] = [
-        (_after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACEHOLDER} {meant} ")
-    ]
-    blanks: list[tuple[int, int]] = []
-    found: list[RustTest] = []
-    unsupported = ""
-    modules: list[tuple[str, int]] = []
-    attributes: list[tuple[int, int]] = []
-    number = 0
-    while number < len(code):
-        while modules and number >= modules[-1][1]:
-            modules.pop()
-        if texts[number] == "}" or code[number].kind == "inner":
-            number += 1
-            continue
-        if texts[number] == "#":
-            is_inner = texts[number + 1 : number + 2] == ["!"]
-            end = closing_token(code, number + 1 + is_inner)
-            if not is_inner:
-                attributes.append((number, end))
-            number = end + 1
-            continue
-        item = _item_keyword_index(texts, number)
-        keyword, name = texts[item : item + 1], texts[item + 1 : item + 2]
-        marked = {_attribute(texts, start): (start, end) for start, end in attributes}
-        blanks += [
-            (code[start].start, code[end].end) for start, end in attributes if _is_harness_attribute(texts, start, end)
-        ]
-        attributes = []
-        if keyword == ["mod"] and texts[item + 2 : item + 3] == ["{"]:
-            if number == item:
-                insertions.append((code[number].start, "pub(crate) "))
-            insertions.append((_after_inner_attributes(source, code, item + 3), f" {meant} "))
-            modules.append((name[0], closing_token(code, item + 2)))
-            number = item + 3
-            continue
-        if keyword == ["fn"] and name:
-            other = next((mark for mark in marked if mark != "test" and mark.rpartition("::")[2] == "test"), "")
-            if other or ("test" in marked and name == ["$"]):
-                unsupported = unsupported or (f"#[{other}]" if other else "a test made by a macro")
-            elif "test" in marked:
-                if texts[number] != "pub":
-                    insertions.append((code[number].start, "pub(crate) "))
-                path = "::".join([*(module for module, _ in modules), name[0]])
-                found.append(RustTest(path, _expected_panic(code, marked.get("should_panic")), "ignore" in marked))
-        number = _after_item(code, item)
-    insertions += [
-        (word.end, f"::{MODULE_PLACEHOLDER}")
-        for word, mark in pairwise(code)
-        if word.text == "crate" and word.kind == "word" and mark.text == "::"
-    ]
-    return RustTests(tuple(found), unsupported, called, edited_source(source, insertions, blanks).text)
-
-
-def _item_keyword_index(texts: Sequence[str], number: int) -> int:
-    """Where the keyword of an item stands, behind its visibility and qualifiers."""
-    if texts[number] == "pub":
-        number += 1
-        if texts[number : number + 1] == ["("]:
-            number = texts.index(")", number) + 1 if ")" in texts[number:] else len(texts)
-    while number < len(texts) and (texts[number] in ITEM_QUALIFIERS or texts[number].startswith('"')):
-        number += 1
-    return number
-
-
-def _after_item(code: Sequence[RustToken], number: int) -> int:
-    """The number of the token behind an item: behind its `;` or its block."""
-    while number < len(code):
-        text = code[number].text
-        if text == ";":
-            return number + 1
-        if text in BRACKET_PAIRS:
-            number = closing_token(code, number)
-            if text == "{":
-                return number + 1
-        number += 1
-    return number
-
-
-def _attribute(texts: Sequence[str], start: int) -> str:
-    """The path of an attribute: `test`, `should_panic`, `tokio::test`."""
-    path = []
-    for text in texts[start + 2 :]:
-        if text in ("]", "(", "="):
-            break
-        path.append(text)
-    return "".join(path)
-
-
-def _is_harness_attribute(texts: Sequence[str], start: int, end: int) -> bool:
-    """Whether an attribute speaks to the harness, not to the compiler."""
-    first = texts[start + 2]
-    return first in ("test", "should_panic", "ignore") or (first == "cfg" and "test" in texts[start:end])
-
-
-def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None) -> str | None:
-    if attribute is None:
-        return None
-    literals = [token.text for token in code[attribute[0] : attribute[1]] if token.kind == "text"]
-    return literals[0] if literals else '""'
-
-
-def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
-    """The names that the tests bring in or define for themselves."""
-    names: set[str] = set()
-    bringing_in = False
-    for number, token in enumerate(code):
-        before = code[number - 1].text if number else ""
-        if token.text == "use" and token.kind == "word":
-            bringing_in = True
-        elif token.text == ";":
-            bringing_in = False
-        elif token.kind == "word" and (
-            bringing_in
-            or before in TYPE_KEYWORDS | {"fn", "mod", "const", "static"}
-            or (before == "!" and number > 1 and code[number - 2].text == "macro_rules")
-        ):
-            names.add(token.text)
-    return names
-
-
-def _standard_imports(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
-    """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
-    paths = [name for name in STD_MACROS if name in called and name not in taken]
-    paths += [path for name, path in PRELUDE_PATHS.items() if name in used and name not in taken]
-    crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
-    return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()

@@ -34,7 +34,7 @@ class Toolchain(NamedTuple):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its programs need to be told: without /proc they cannot find their own libraries."""
+        """Environment variables for its programs: without /proc they cannot find their own libraries."""
         return {"LD_LIBRARY_PATH": f"{self.sysroot}/lib"}
 
 

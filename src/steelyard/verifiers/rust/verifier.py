@@ -2,8 +2,8 @@
 
 An answer and its tests share a crate, because tests may touch private items: `trust` is `in-process`. What stands
 between an answer and a forged result is drawn in docs/verifying-rust.md: words that no honest answer needs are refused
-before anything is compiled (`rust_source`), tests are found in their source and keep the usual meaning of the usual
-names, and a harness that runs no line of the answer in its own process tells the results (`rust_harness`).
+before anything is compiled (`source`), tests are found in their source and keep the usual meaning of the usual
+names, and a harness that runs no line of the answer in its own process reports the results (`harness`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Test
 from steelyard.verifiers.code.join_stub import code_from_reply
-from steelyard.verifiers.rust import crate
+from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.crate import RustCompiler
@@ -105,9 +105,7 @@ class RustVerifier:
             alone = job.piece.module if rust_source.affects_whole_crate(read) else ""
             finding = await self._batches.done((case.dependencies, alone), job)
         if silenced := rust_source.silenced_lints(read):
-            note = Diagnostic(
-                level="note", message=f"asks not to be told of {silenced}; warnings are counted as if it had not"
-            )
+            note = Diagnostic(level="note", message=f"silences {silenced}; warnings are counted as if it did not")
             finding = msgspec.structs.replace(finding, diagnostics=(*finding.diagnostics, note))
         return msgspec.structs.replace(
             finding,
@@ -129,7 +127,7 @@ class RustVerifier:
             with contextlib.suppress(VerifierError):
                 found, broke = await self._batched(jobs)
             if broke and len(jobs) > 3:
-                # the compiler did not say who broke it; it is in one of the halves
+                # the compiler did not say which piece broke it; it is in one of the halves
                 middle = len(jobs) // 2
                 return [*await self._together(jobs[:middle]), *await self._together(jobs[middle:])]
         results: list[Finding | Exception] = []
@@ -156,14 +154,14 @@ class RustVerifier:
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             checked, accepted = await _compile_until_clean(compiler.check, place, [job.piece for job in jobs], seconds)
             if compiler.tools.clippy and not checked.linted:
-                # one of them makes the linter crash, and the others are owed its word
+                # one of them makes the linter crash, and the others still need its result
                 return {}, not checked.outcome.limit
             built, fitting = checked, accepted
             if tested := [piece for piece in accepted if piece.tests.found]:
                 built, fitting = await _compile_until_clean(compiler.build, place, tested, seconds)
         by_module = {job.piece.module: job for job in jobs}
         for piece in accepted:
-            finding = _lint_finding(checked, checked.said.get(piece.module, crate.CompilerMessages()))
+            finding = _lint_finding(checked, checked.messages.get(piece.module, crate.CompilerMessages()))
             share = checked.outcome.seconds / len(accepted)
             if not piece.tests.found:
                 found[piece.module] = msgspec.structs.replace(finding, compile_seconds=share)
@@ -182,10 +180,10 @@ class RustVerifier:
         compiler = await self._compiler(case)
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             checked = await compiler.check(place, [piece], case.timeout_secs)
-            said = checked.said.get(piece.module, crate.CompilerMessages())
-            if said.errors or checked.broke:
-                return _compiler_failure(checked, said)
-            finding = _lint_finding(checked, said)
+            messages = checked.messages.get(piece.module, crate.CompilerMessages())
+            if messages.errors or checked.broke:
+                return _compiler_failure(checked, messages)
+            finding = _lint_finding(checked, messages)
             if not piece.tests.found:
                 return finding
             built = await compiler.build(place, [piece], case.timeout_secs)
@@ -209,11 +207,11 @@ class RustVerifier:
                 stdin=secret,
                 limits=ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10),
             )
-        told = harness_report(outcome, secret)
-        if not told.began:
+        report = harness_report(outcome, secret)
+        if not report.began:
             raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
-        tests = _outcomes_of_tests(piece.tests.found, told, outcome)
-        label, reason = _why(piece.tests.found, told, tests, outcome)
+        tests = _outcomes_of_tests(piece.tests.found, report, outcome)
+        label, reason = _why(piece.tests.found, report, tests, outcome)
         finding = msgspec.structs.replace(
             finding,
             tests=tuple(tests),
@@ -222,7 +220,7 @@ class RustVerifier:
             output=crate.stable_output(outcome.stderr, piece),
             test_seconds=outcome.seconds,
         )
-        return finding, told.finished
+        return finding, report.finished
 
 
 class BatchQueue(Generic[Item, Result]):
@@ -295,14 +293,14 @@ async def _compile_until_clean(
 
 
 @cache
-def _cached_tests(source: str, expected: tuple[str, ...]) -> rust_source.RustTests:
-    return rust_source.parse_rust_tests(source, expected)
+def _cached_tests(source: str, expected: tuple[str, ...]) -> case_tests.RustTests:
+    return case_tests.parse_rust_tests(source, expected)
 
 
-def _tests(case: Case) -> rust_source.RustTests:
+def _tests(case: Case) -> case_tests.RustTests:
     """The tests of a case; a VerifierError when they cannot be counted."""
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
-        return rust_source.RustTests((), "", frozenset(), "")
+        return case_tests.RustTests((), "", frozenset(), "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
     found = _cached_tests(case.tests, expected)
     if found.unsupported:
@@ -325,35 +323,35 @@ def _last_path_segment(name: str) -> str:
     return name.rpartition("::")[2]
 
 
-def _lint_finding(checked: CompilationResult, said: CompilerMessages) -> Finding:
+def _lint_finding(checked: CompilationResult, messages: CompilerMessages) -> Finding:
     return Finding(
         compiled=True,
-        warnings=len(said.lints) if checked.linted else None,
-        diagnostics=said.lints[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
+        warnings=len(messages.lints) if checked.linted else None,
+        diagnostics=messages.lints[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,
     )
 
 
-def _compiler_failure(checked: CompilationResult, said: CompilerMessages) -> Finding:
+def _compiler_failure(checked: CompilationResult, messages: CompilerMessages) -> Finding:
     """What is true of an answer that the compiler did not accept by itself."""
     finding = Finding(
         compiled=False,
-        diagnostics=(said.errors + said.lints)[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
+        diagnostics=(messages.errors + messages.lints)[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,
     )
-    return msgspec.structs.replace(finding, **_compiler_label_and_reason(checked, said.errors))
+    return msgspec.structs.replace(finding, **_compiler_label_and_reason(checked, messages.errors))
 
 
 def _test_build_failure(finding: Finding, piece: CrateModule, built: CompilationResult) -> Finding:
     """What is true of an answer that compiles, but not together with its tests."""
-    said = built.said.get(piece.module, crate.CompilerMessages())
+    messages = built.messages.get(piece.module, crate.CompilerMessages())
     finding = msgspec.structs.replace(
-        finding, diagnostics=(said.errors + finding.diagnostics)[: crate.MAX_DIAGNOSTICS_PER_ANSWER]
+        finding, diagnostics=(messages.errors + finding.diagnostics)[: crate.MAX_DIAGNOSTICS_PER_ANSWER]
     )
-    fits_badly = bool(said.errors) and not built.outcome.limit and all(map(_is_about_tests, said.errors))
+    fits_badly = bool(messages.errors) and not built.outcome.limit and all(map(_is_about_tests, messages.errors))
     if not fits_badly:
-        return msgspec.structs.replace(finding, compiled=False, **_compiler_label_and_reason(built, said.errors))
-    reason = f"the tests do not compile with it: {said.errors[0].message}"
+        return msgspec.structs.replace(finding, compiled=False, **_compiler_label_and_reason(built, messages.errors))
+    reason = f"the tests do not compile with it: {messages.errors[0].message}"
     tests = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
     return msgspec.structs.replace(finding, tests=tests, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason)
 
@@ -378,16 +376,16 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
 
 
 def _outcomes_of_tests(
-    tests: Sequence[rust_source.RustTest], told: HarnessReport, outcome: ProcessResult
+    tests: Sequence[case_tests.RustTest], report: HarnessReport, outcome: ProcessResult
 ) -> list[Test]:
-    """Every test that the source holds, whatever the program said it had."""
+    """Every test in the source, whatever tests the program claims to have."""
     judged: list[Test] = []
     number = 0
     for test in tests:
         if test.ignored:
             judged.append(Test(name=test.name, outcome="ignored"))
             continue
-        fact = told.tests.get(number)
+        fact = report.tests.get(number)
         number += 1
         if fact is None:
             judged.append(Test(name=test.name, outcome="failed", message=_harness_end_text(outcome)))
@@ -400,7 +398,7 @@ def _outcomes_of_tests(
 
 
 def _why(
-    tests: Sequence[rust_source.RustTest], told: HarnessReport, judged: Sequence[Test], outcome: ProcessResult
+    tests: Sequence[case_tests.RustTest], report: HarnessReport, judged: Sequence[Test], outcome: ProcessResult
 ) -> tuple[str, str]:
     """The kind of failure, and the failure in one line."""
     running = [place for place, test in enumerate(tests) if not test.ignored]
@@ -408,7 +406,7 @@ def _why(
         test = judged[place]
         if test.outcome == "passed":
             continue
-        fact = told.tests.get(number)
+        fact = report.tests.get(number)
         reason = f"{test.name}: {test.message}"
         if fact is None:
             return outcome.limit or FailureLabel.DIED, reason

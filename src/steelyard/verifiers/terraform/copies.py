@@ -62,7 +62,7 @@ MISSING_MODULE_SUMMARIES = frozenset(
 
 
 class ModuleCopyPool:
-    """Private copies of a module, as many as are asked for at a time; whoever is done with the module closes them."""
+    """Private copies of a module, as many as are asked for at a time; close them when the module is no longer needed."""
 
     def __init__(
         self, tree: ModuleSnapshot, sandbox: Sandbox, program: TerraformProgram, *, seconds: float = 60
@@ -110,16 +110,16 @@ class ModuleCopyPool:
             await copy.abandon()
             raise
         self._idle.append(copy)
-        self._check(answered.said, needed, copy.problem)
+        self._check(answered.output, needed, copy.problem)
         return answered
 
-    def _check(self, said: ValidateOutput, needed: InstallRequirements, problem: str) -> None:
+    def _check(self, output: ValidateOutput, needed: InstallRequirements, problem: str) -> None:
         """Raise where validate could not look for want of something that is not the version's own mistake."""
         absent = needed.absent & self._needed.absent if self._tree.is_complete else needed.absent
-        for diagnosis in said.diagnostics:
+        for diagnosis in output.diagnostics:
             if diagnosis.summary in MISSING_PLUGIN_SUMMARIES and not self._asks_too_much(problem or diagnosis.detail):
-                told = PROVIDER_LINE.search(diagnosis.detail)
-                reason = problem[:300] or (told[0].strip(" -") if told else diagnosis.summary)
+                match = PROVIDER_LINE.search(diagnosis.detail)
+                reason = problem[:300] or (match[0].strip(" -") if match else diagnosis.summary)
                 raise VerifierError(f"{self._where}: no answer without its providers: {reason}; {self._way_out}")
             if diagnosis.summary in MISSING_MODULE_SUMMARIES and absent:
                 listed = ", ".join(sorted(absent))
@@ -134,7 +134,7 @@ class ModuleCopyPool:
 
     def _asks_too_much(self, complaint: str) -> bool:
         """Whether the providers that are missing are none of the module's own."""
-        missing = {short_provider_address(told["address"]) for told in PROVIDER_LINE.finditer(complaint)}
+        missing = {short_provider_address(match["address"]) for match in PROVIDER_LINE.finditer(complaint)}
         return self._tree.is_complete and bool(missing) and missing.isdisjoint(self._needed.providers)
 
     @property
@@ -223,7 +223,7 @@ class _ModuleCopy:
             f"{COPY_REPOSITORY_FOLDER}/{path}" for path in {*stale, *fresh} if path in self._own or path in files
         ]
         if replaced:
-            # a file that is written over is put aside, and would lie in the way of whoever lists the folder
+            # a file that is overwritten is put aside, and a listing of the folder would show it
             await self._do('rm -f -- "$@"', *sorted(replaced))
         await self._place.write(
             {f"{COPY_REPOSITORY_FOLDER}/{path}": content for path, content in {**back, **fresh}.items()}
@@ -233,8 +233,8 @@ class _ModuleCopy:
     async def _do(self, script: str, *arguments: str) -> None:
         outcome = await self._place.run(["/bin/sh", "-c", script, "sh", *arguments])
         if outcome.exit_code or outcome.limit:
-            said = outcome.stderr.decode("utf-8", "replace").strip()
-            raise VerifierError(f"the copy of the module could not be made ready: {said or outcome.limit}")
+            output = outcome.stderr.decode("utf-8", "replace").strip()
+            raise VerifierError(f"the copy of the module could not be made ready: {output or outcome.limit}")
 
     async def close(self) -> None:
         """Let go of it; a sandbox that shows what no other module has is of no further use."""

@@ -1,4 +1,4 @@
-"""What `terraform validate -json` said, read strictly: an answer that is not quite one says nothing."""
+"""The output of `terraform validate -json`, read strictly: malformed output counts as no output."""
 
 from __future__ import annotations
 

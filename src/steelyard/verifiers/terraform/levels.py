@@ -257,12 +257,12 @@ def _key(diagnosis: TerraformDiagnostic, module: ModuleSources) -> tuple[str, ..
     return home.directory, home.name or f"in {home.file}", *_complaint(diagnosis)
 
 
-def _diagnostics_of_target(target: Target, said: ValidateOutput) -> list[TerraformDiagnostic]:
+def _diagnostics_of_target(target: Target, output: ValidateOutput) -> list[TerraformDiagnostic]:
     """The diagnostics that a target speaks of: those on its very lines, else those on some of them."""
     file = posixpath.normpath(target.file) if target.file else ""
     found = [
         diagnosis
-        for diagnosis in said.diagnostics
+        for diagnosis in output.diagnostics
         if diagnosis.file == file
         and _complaint(diagnosis) == _complaint(target)
         and (not target.detail or _detail(diagnosis) == _detail(target))

@@ -2,7 +2,7 @@
 
 What is no clear answer is a VerifierError, never a yes or a no: a program that is not there, a limit, a crash, other words
 than `validate -json` has, an exit code that says otherwise. That holds for time limits too: an answer can be slow to
-evaluate on purpose, but so can a machine, and nobody has then said anything about the answer.
+evaluate on purpose, but so can a busy machine, and then nothing is known about the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TERRAFORM_INSTALL_HINT = (
     f"(https://developer.hashicorp.com/terraform/install), or name the program in {TERRAFORM_PROGRAM_VARIABLE}"
 )
 TERRAFORM_VERSION_TIMEOUT_SECONDS = 60
-"""Seconds in which the program must tell its version."""
+"""Seconds in which the program must print its version."""
 TERRAFORM_MEMORY_BYTES, TERRAFORM_PLUGINS_MEMORY_BYTES = 2 << 30, 8 << 30
 """Bytes of addresses: Go reserves more than it uses, and the plugins of the large clouds use gigabytes."""
 MAX_TERRAFORM_PROCESSES = 512
@@ -83,7 +83,7 @@ class TerraformProgram(NamedTuple):
 
     @property
     def settings(self) -> str:
-        """Its settings file: nothing is installed but from the folder of plugins, and nobody is called up."""
+        """Its settings file: nothing is installed except from the folder of plugins, and no server is contacted."""
         mirror = self.plugins or "/nonexistent"
         return (
             "disable_checkpoint = true\n"
@@ -146,7 +146,7 @@ class TerraformProgram(NamedTuple):
 class TimedValidateOutput(NamedTuple):
     """What `validate` said, and how long that took."""
 
-    said: ValidateOutput
+    output: ValidateOutput
     seconds: float
 
 
@@ -188,17 +188,17 @@ def _find_program(named: str, path: str) -> TerraformProgram:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise VerifierError(f"{found} does not run: {error}; {TERRAFORM_INSTALL_HINT}") from None
-    told = re.search(r"\b(Terraform|OpenTofu) v((\d+)\.(\d+)\S*)", ran.stdout)
-    if told is None:
+    version = re.search(r"\b(Terraform|OpenTofu) v((\d+)\.(\d+)\S*)", ran.stdout)
+    if version is None:
         raise VerifierError(
-            f"{found} does not tell its version; if it only chooses among several, name one of those in {TERRAFORM_PROGRAM_VARIABLE}"
+            f"{found} does not print its version; if it only chooses among several, name one of those in {TERRAFORM_PROGRAM_VARIABLE}"
         )
-    name = "tofu" if told[1] == "OpenTofu" else "terraform"
-    if name == "terraform" and (int(told[3]), int(told[4])) < MIN_TERRAFORM_VERSION:
+    name = "tofu" if version[1] == "OpenTofu" else "terraform"
+    if name == "terraform" and (int(version[3]), int(version[4])) < MIN_TERRAFORM_VERSION:
         raise VerifierError(
-            f"{found} is Terraform {told[2]}, and 0.13 is the oldest that can be asked; {TERRAFORM_INSTALL_HINT}"
+            f"{found} is Terraform {version[2]}, and 0.13 is the oldest that is supported; {TERRAFORM_INSTALL_HINT}"
         )
-    return TerraformProgram(place, f"{name} {told[2]}")
+    return TerraformProgram(place, f"{name} {version[2]}")
 
 
 def _is_script(program: Path) -> bool:

@@ -23,7 +23,7 @@ TERRAFORM_DATA_FOLDER = ".terraform"
 MODULES_MANIFEST_FILE, DEPENDENCY_LOCK_FILE = f"{TERRAFORM_DATA_FOLDER}/modules/modules.json", ".terraform.lock.hcl"
 """Where it writes down where modules are, and which providers it chose."""
 COPIED_DATA_PATHS = ("modules", "plugins/selections.json")
-"""What `init` leaves there besides the providers."""
+"""What `init` leaves there apart from the providers."""
 SKIPPED_MODULE_NAMES = re.compile(
     r"\.git|\.terraform|terraform\.d|\.terraformrc|\.tofurc|terraform-provi.*"
     r"|.*\.(?:tfstate|tfstate\.backup|(?:tftest|tofutest)\.(?:hcl|json))"
@@ -223,11 +223,13 @@ def install_requirements(tree: ModuleSnapshot, own: Mapping[str, bytes] = {}) ->
         if entry["Key"] in entries:
             continue
         entries[entry["Key"]] = entry
-        said = [_file_dependencies(files[path], path.endswith(".json")) for path in by_folder.get(folder, ())]
-        sources = {name: source for about in said for name, source in about.required}
-        providers |= {short_provider_address(sources.get(name) or name) for about in said for name in about.providers}
-        settled |= {word for about in said for word in about.settled}
-        for about in said:
+        dependencies = [_file_dependencies(files[path], path.endswith(".json")) for path in by_folder.get(folder, ())]
+        sources = {name: source for about in dependencies for name, source in about.required}
+        providers |= {
+            short_provider_address(sources.get(name) or name) for about in dependencies for name in about.providers
+        }
+        settled |= {word for about in dependencies for word in about.settled}
+        for about in dependencies:
             for name, source in about.calls:
                 key = f"{entry['Key']}.{name}".removeprefix(".")
                 if source.startswith(("./", "../")) or source in (".", ".."):

@@ -36,7 +36,7 @@ DEFAULT_ANSWER_FILE = "main.tf"
 REPAIR_LEVELS = ("plausible", "fixed", "strictly fixed in block", "strictly fixed in module")
 """The levels of success; all but the first need a target."""
 SYNTAX_LEVEL = "syntax"
-"""The level that a look at the syntax alone can tell; it is none of those."""
+"""The level that a check of the syntax alone can reach; it is not one of those above."""
 MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
 """Diagnostics that are kept."""
 
@@ -56,7 +56,7 @@ class TerraformVerifier:
         try:
             return f"terraform 1, {find_terraform().version}"
         except VerifierError:
-            # syntax alone is looked at without it; whoever needs it is told by check
+            # a check of the syntax needs no program; `check` reports where a case needs it
             return f"terraform 1, {syntax.version()}"
 
     def check(self, case: Case) -> None:
@@ -98,13 +98,13 @@ class TerraformVerifier:
         copies = self._of(case)
         try:
             target = _target(case)
-            before = (await copies.validated()).said if target else None
+            before = (await copies.validated()).output if target else None
             answered = await copies.validated(changed)
         finally:
             # the next answer may be to another of any number of cases, and a copy is quickly made
             await copies.release()
-        reached = _levels(case, target, before, answered.said, changed)
-        return msgspec.structs.replace(_finding(case, answered.said, reached), compile_seconds=answered.seconds)
+        reached = _levels(case, target, before, answered.output, changed)
+        return msgspec.structs.replace(_finding(case, answered.output, reached), compile_seconds=answered.seconds)
 
     def _of(self, case: Case) -> ModuleCopyPool:
         """The copies of a case's module: the same for all its answers, so that equal ones are validated once."""
@@ -129,7 +129,9 @@ def _original(case: Case) -> str | None:
 
 def _check_names(case: Case) -> None:
     if not _answer_file(case).endswith(CONFIGURATION_SUFFIXES):
-        raise VerifierError(f'the answer\'s file "{_answer_file(case)}" is none that Terraform reads; call it main.tf')
+        raise VerifierError(
+            f'the answer\'s file "{_answer_file(case)}" is not a file that Terraform reads; call it main.tf'
+        )
     for name in (_answer_file(case), *case.verify.files):
         path = PurePosixPath(name)
         if str(path) != name or path.is_absolute() or ".." in path.parts or not name.isprintable() or name == ".":
@@ -240,22 +242,24 @@ def _failed(case: Case, label: str, reason: str) -> Finding:
     return Finding(passed=False, levels=levels, label=label, reason=reason)
 
 
-def _finding(case: Case, said: ValidateOutput, reached: RepairLevels | None) -> Finding:
-    # threads decide in which order they are said
-    found = sorted(said.diagnostics, key=_order)
+def _finding(case: Case, output: ValidateOutput, reached: RepairLevels | None) -> Finding:
+    # their order depends on threads
+    found = sorted(output.diagnostics, key=_order)
     first = next((diagnosis for diagnosis in found if diagnosis.severity == "error"), None)
-    is_read = not any(error.file == _answer_file(case) and READING_ERRORS.match(error.summary) for error in said.errors)
+    is_read = not any(
+        error.file == _answer_file(case) and READING_ERRORS.match(error.summary) for error in output.errors
+    )
     notes: list[Diagnostic] = []
-    achieved: tuple[bool | None, ...] = (said.valid,)
+    achieved: tuple[bool | None, ...] = (output.valid,)
     if reached is not None:
-        achieved = said.valid, reached.fixed, reached.strictly_fixed_in_block, reached.strictly_fixed_in_module
+        achieved = output.valid, reached.fixed, reached.strictly_fixed_in_block, reached.strictly_fixed_in_module
         introduced = sorted(reached.introduced, key=lambda new: _order(new.diagnosis))
         notes += [Diagnostic(level="note", message=f"new, {new.scope}: {new.diagnosis.summary}") for new in introduced]
         if reached.reason:
             notes.append(Diagnostic(level="note", message=f"not fixed: {reached.reason}"))
     return Finding(
         compiled=is_read,
-        passed=said.valid if is_read else None,
+        passed=output.valid if is_read else None,
         levels={level: bool(is_reached) for level, is_reached in zip(REPAIR_LEVELS, achieved, strict=False)},
         diagnostics=(
             *map(stored_diagnostic, found[:MAX_STORED_TERRAFORM_DIAGNOSTICS]),
@@ -278,7 +282,7 @@ def _error_summary(error: TerraformDiagnostic) -> str:
 
 
 def _syntax_finding(code: str) -> Finding:
-    """What a look at the syntax alone finds; nothing is said about whether the module would validate."""
+    """What a check of the syntax alone finds; whether the module would validate stays open."""
     error = syntax.error(code)
     return Finding(
         compiled=not error,

@@ -32,7 +32,7 @@ class ForgedResultsError(ValueError):
 
 
 def check_test_count(tests: int) -> None:
-    """Refuse so many tests that keeping them would cost us more than printing them cost the answer."""
+    """Refuse more tests than it is worth keeping: printing them is cheap for an answer."""
     if tests > MAX_REPORTED_TESTS:
         raise UnreadableResultsError(f"more than {MAX_REPORTED_TESTS} tests")
 

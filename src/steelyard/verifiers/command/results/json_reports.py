@@ -152,8 +152,8 @@ def jest(output: bytes) -> list[Test]:
     reported = sum(len(file.assertion_results) for file in report.test_results)
     wrong = sum(test.outcome == "failed" for test in tests)
     if report.num_total_tests != reported:
-        said = f"{report.num_total_tests} tests stated, {reported} reported"
-        tests.append(Test(name="report", outcome="failed", message=said))
+        problem = f"{report.num_total_tests} tests stated, {reported} reported"
+        tests.append(Test(name="report", outcome="failed", message=problem))
     elif not wrong and (not report.success or report.num_failed_tests):
         tests.append(Test(name="report", outcome="failed", message="the report says that it failed"))
     return tests

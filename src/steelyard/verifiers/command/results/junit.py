@@ -94,15 +94,15 @@ class _JUnitHandler:
             self.case = msgspec.structs.replace(self.case, outcome=outcome, message=message)
 
     def _close(self, suite: _JUnitSuite) -> None:
-        said = ""
+        problem = ""
         if suite.stated > suite.tests:
-            said = f"{suite.stated} tests stated, {suite.tests} reported"
+            problem = f"{suite.stated} tests stated, {suite.tests} reported"
         elif suite.stated_wrong and not suite.wrong:
-            said = f"{suite.stated_wrong} failures stated, none reported"
-        if said:
+            problem = f"{suite.stated_wrong} failures stated, none reported"
+        if problem:
             # two suites may have the same name, and this is no test that could be there twice
             name = f"suite {suite.name} ({len(self.tests) + 1})"
-            self.tests.append(Test(name=name, outcome="failed", message=said))
+            self.tests.append(Test(name=name, outcome="failed", message=problem))
 
 
 def _count(attributes: dict[str, str], key: str) -> int:
@@ -119,7 +119,7 @@ def junit(output: bytes) -> list[Test]:
         raise UnreadableResultsError("XML with a document type, which results have no need of")
 
     found = _JUnitHandler()
-    # the encoding is not the document's to choose: it could name one that hides what is said
+    # the encoding is not the document's to choose: it could name one that hides the results
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     # no document type, no entities: neither bombs nor files of ours

@@ -38,16 +38,16 @@ class _LibtestSuite:
     def close(self, counts: dict[str, int] | None) -> list[Test]:
         """Its tests, with a failed one when the counts at its end are others."""
         real = Counter(test.outcome for test in self.tests.values())
-        said = ""
+        problem = ""
         if counts is None:
-            said = "the suite was cut off"
+            problem = "the suite was cut off"
         elif self.stated != len(self.tests):
-            said = f"{self.stated} tests announced, {len(self.tests)} reported"
+            problem = f"{self.stated} tests announced, {len(self.tests)} reported"
         elif any(counts[outcome] != real[outcome] for outcome in counts):
-            said = "the counts at the end are not those of the tests"
+            problem = "the counts at the end are not those of the tests"
         tests = list(self.tests.values())
-        if said:
-            tests.append(Test(name="test result", outcome="failed", message=said))
+        if problem:
+            tests.append(Test(name="test result", outcome="failed", message=problem))
         if self.number == 1:
             return tests
         # crates of one project often have tests of the same name
@@ -91,16 +91,16 @@ def _libtest_text(lines: list[str]) -> list[Test]:
             passed, failed, ignored = map(int, counts.groups())
             tests += run.close({"passed": passed, "failed": failed, "ignored": ignored})
             run = None
-        elif run and (said := LIBTEST_STDOUT_PATTERN.fullmatch(line)) and said[1] in run.tests:
-            run.tests[said[1]] = msgspec.structs.replace(
-                run.tests[said[1]], message=_panic_message("\n".join(lines[number + 1 : number + 3]))
+        elif run and (problem := LIBTEST_STDOUT_PATTERN.fullmatch(line)) and problem[1] in run.tests:
+            run.tests[problem[1]] = msgspec.structs.replace(
+                run.tests[problem[1]], message=_panic_message("\n".join(lines[number + 1 : number + 3]))
             )
     return tests + (run.close(None) if run else [])
 
 
-def _panic_message(said: str) -> str:
+def _panic_message(problem: str) -> str:
     """What a panic says; the line before it names a thread by a number that is another one every time."""
-    first, _, rest = said.strip().partition("\n")
+    first, _, rest = problem.strip().partition("\n")
     return headline(rest if first.startswith("thread '") and rest.strip() else first)
 
 

@@ -70,7 +70,7 @@ def tap(output: bytes) -> list[Test]:
     details: list[str] | None = None
     end_of_details = ""
     before = -1
-    """The depth of the result on the line before; -1 when that was none."""
+    """The depth of the result on the line before; -1 if it was not a result."""
     for line in output_lines(output):
         bare = line.lstrip(" ")
         blanks = len(line) - len(bare)

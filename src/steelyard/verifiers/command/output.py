@@ -1,0 +1,159 @@
+"""How a command ended, and what compilers and linters print, read as diagnostics."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult
+from steelyard.records import Case, Diagnostic, Finding, Span
+
+MAX_COMMAND_OUTPUT_CHARS = 64 << 10
+"""Characters of output that are kept."""
+MAX_DIAGNOSTIC_LINES = 10_000
+"""Lines of a compiler or linter that are looked at."""
+OUT_OF_MEMORY_PATTERN = re.compile(
+    r"out of memory|cannot allocate memory|bad_alloc|memory exhausted|memory allocation of|OutOfMemoryError|MemoryError",
+    re.IGNORECASE,
+)
+
+
+def _signal(outcome: ProcessResult) -> int:
+    """The signal that ended the command, or the last program of a shell command; 0 for none."""
+    code = outcome.exit_code
+    return -code if code < 0 else code - 128 if 128 < code < 128 + signal.NSIG else 0
+
+
+def process_limit(outcome: ProcessResult) -> ProcessLimit:
+    """The limit that ended a command; empty for none."""
+    if outcome.limit or not outcome.exit_code:
+        return outcome.limit
+    if _signal(outcome) == signal.SIGXCPU:
+        return "cpu limit"
+    return "memory limit" if OUT_OF_MEMORY_PATTERN.search(outcome.stderr.decode("utf-8", "replace")) else ""
+
+
+def is_plain_end(outcome: ProcessResult) -> bool:
+    """Whether it ended by itself; an assertion of C ends by a signal, but is a plain end."""
+    return not process_limit(outcome) and _signal(outcome) in (0, signal.SIGABRT)
+
+
+def bad_end_text(outcome: ProcessResult) -> str:
+    """How it ended, when it did not end well."""
+    limit = process_limit(outcome)
+    if limit:
+        return f"stopped at the {limit}"
+    if _signal(outcome):
+        return f"died by signal {_signal(outcome)}"
+    return f"ended with exit code {outcome.exit_code}" if outcome.exit_code else ""
+
+
+DIAGNOSTIC_LINE_PATTERN = re.compile(
+    r"([^\s:(]+)(?::(\d{1,9})(?::(\d{1,9}))?:|\((\d{1,9}),(\d{1,9})\):)[ \t]*"
+    r"(?:(fatal error|error|warning|note|info|help|hint)\b:?[ \t]*)?(.*)"
+)
+"""A line of gcc, clang, go and most linters, or of tsc."""
+LINT_RULE_PATTERN = re.compile(r"[ \t]\[([\w+=/.@-]{1,80})\]$|^(TS\d{1,6}):[ \t]*")
+ERROR_LINE_PATTERNS = [
+    re.compile(r"\w*(?:Error|Exception)\b.*:|error\b|panic"),
+    re.compile(r".*(?:\berror\b|Error\b|Assertion|undefined reference)"),
+    re.compile(r".*\S"),
+]
+"""How the line looks that says what went wrong: the first that is found, in this order."""
+
+
+def combined_output(outcome: ProcessResult) -> str:
+    """What a command printed to both outputs."""
+    texts = [
+        output.decode("utf-8", "replace").strip()
+        for output in (outcome.stderr, outcome.stdout[: 2 * MAX_COMMAND_OUTPUT_CHARS])
+    ]
+    return "\n".join(filter(None, texts))
+
+
+def error_line(printed: str) -> str:
+    """The line that says what went wrong."""
+    lines = printed[:MAX_COMMAND_OUTPUT_CHARS].split("\n")
+    found = (line for clue in ERROR_LINE_PATTERNS for line in lines if clue.match(line[:500]))
+    return one_line(next(found, ""))
+
+
+def one_line(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text[:500].split())
+
+
+def short_command(command: str) -> str:
+    """A command as the name of its test."""
+    name = " ".join(command.split())
+    return name if len(name) <= 120 else f"{name[:117]}..."
+
+
+def build_failure(built: ProcessResult, case: Case) -> Finding:
+    """What is known about an answer whose build failed."""
+    printed = combined_output(built)
+    found = [diagnostic for diagnostic in _diagnostics(printed, case, "error") if diagnostic.level == "error"]
+    limit = process_limit(built)
+    reason = (
+        bad_end_text(built) if limit else (found[0].message if found else error_line(printed)) or bad_end_text(built)
+    )
+    if (
+        not found
+        and case.verify.answer
+        and (place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", printed, re.MULTILINE))
+    ):
+        # node names the place on a line of its own
+        found = [Diagnostic(level="error", message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),))]
+    return Finding(
+        compiled=False,
+        diagnostics=tuple(found[:100]),
+        label=limit or FailureLabel.DOES_NOT_COMPILE,
+        reason=reason,
+        output=printed[:MAX_COMMAND_OUTPUT_CHARS],
+        compile_seconds=built.seconds,
+    )
+
+
+def lint_warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
+    """What the linter holds against the answer; of the eval set's own files nothing counts."""
+    printed = combined_output(linted)
+    ended = bad_end_text(linted)
+    if not is_plain_end(linted) or (ended and not printed):
+        return [Diagnostic(level="warning", message=f"the linter {ended}")]
+    found = list(_diagnostics(printed, case, "warning"))
+    if not found:
+        lines = [line for line in printed.split("\n")[:MAX_DIAGNOSTIC_LINES] if line.strip()]
+        return [Diagnostic(level="warning", message=one_line(line)) for line in lines]
+    return [
+        diagnostic
+        for diagnostic in found
+        # a name that we never gave to a file was made up by the answer, with #line for example
+        if diagnostic.level in ("warning", "error") and diagnostic.spans[0].file not in case.verify.files
+    ]
+
+
+def _diagnostics(printed: str, case: Case, otherwise: str) -> Iterator[Diagnostic]:
+    """The lines that speak of a place in a file; those that name no level have the level `otherwise`."""
+    for line in printed.split("\n")[:MAX_DIAGNOSTIC_LINES]:
+        found = DIAGNOSTIC_LINE_PATTERN.match(line[:2000])
+        if not found or not (found[6] or ((found[3] or found[5]) and found[7])):
+            continue
+        rule = LINT_RULE_PATTERN.search(found[7])
+        level = (found[6] or otherwise).removeprefix("fatal ")
+        yield Diagnostic(
+            level=level,
+            message=LINT_RULE_PATTERN.sub("", found[7]).strip(),
+            code=(rule[1] or rule[2]) if rule else None,
+            spans=(_span(_own_name(found[1], case), int(found[2] or found[4]), int(found[3] or found[5] or 1)),),
+        )
+
+
+def _own_name(path: str, case: Case) -> str:
+    """The name of a file as the eval set has it."""
+    known = filter(None, (case.verify.answer, *case.verify.files))
+    return next((name for name in known if f"/{path}".endswith(f"/{name}")), path)
+
+
+def _span(file: str, line: int, column: int) -> Span:
+    return Span(file=file, line_start=line, line_end=line, column_start=column, column_end=column)

@@ -1,0 +1,201 @@
+"""The tests of a Rust case, found in their source before anything runs, and the module that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from steelyard.verifiers.rust.source import (
+    BRACKET_PAIRS,
+    ITEM_QUALIFIERS,
+    TYPE_KEYWORDS,
+    RustToken,
+    after_inner_attributes,
+    closing_token,
+    edited_source,
+    rust_tokens,
+)
+
+
+class RustTest(NamedTuple):
+    """A test, known from its source before anything has run."""
+
+    name: str
+    """Its path within the tests, `tests::adds_up`."""
+    panics: str | None = None
+    """The text that its panic must hold, if it must panic."""
+    ignored: bool = False
+
+
+class RustTests(NamedTuple):
+    """The tests of a case, as the file of a module that only our harness calls."""
+
+    found: tuple[RustTest, ...]
+    unsupported: str
+    """A test that cannot be counted beforehand, if there is one."""
+    called: frozenset[str]
+    """The macros they call."""
+    source: str
+    """Without what would make them part of another harness."""
+
+    def within(self, module: str, macros_module: str) -> str:
+        """The file for an answer in this module, whose macros are in another one, if there are any."""
+        macros = f"use super::{macros_module}::*;" if macros_module else ""
+        return self.source.replace(MACROS_PLACEHOLDER, macros).replace(MODULE_PLACEHOLDER, module)
+
+
+MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
+MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
+STANDARD_MACRO_NAMES = (
+    "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic todo unimplemented unreachable "
+    "vec format format_args matches print println eprint eprintln dbg write writeln concat stringify line column file "
+    "cfg env option_env module_path compile_error thread_local include include_str include_bytes"
+)
+STD_MACROS = tuple(STANDARD_MACRO_NAMES.split())
+PRELUDE_PATHS = {
+    "Option": "option::Option",
+    "Some": "option::Option::Some",
+    "None": "option::Option::None",
+    "Ok": "result::Result::Ok",
+    "Err": "result::Result::Err",
+    "Vec": "vec::Vec",
+    "String": "string::String",
+    "Box": "boxed::Box",
+}
+"""What tests take for granted and `use super::*` could bring in another meaning for."""
+
+
+def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
+    """The tests in a source; names in `expected` are the answer's to define, whatever else they mean."""
+    code = rust_tokens(source)
+    texts = [token.text for token in code]
+    called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
+    meant = _standard_imports(set(texts), called, _names_bound_by_tests(code) | set(expected))
+    insertions: list[tuple[int, str]] = [
+        (after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACEHOLDER} {meant} ")
+    ]
+    blanks: list[tuple[int, int]] = []
+    found: list[RustTest] = []
+    unsupported = ""
+    modules: list[tuple[str, int]] = []
+    attributes: list[tuple[int, int]] = []
+    number = 0
+    while number < len(code):
+        while modules and number >= modules[-1][1]:
+            modules.pop()
+        if texts[number] == "}" or code[number].kind == "inner":
+            number += 1
+            continue
+        if texts[number] == "#":
+            is_inner = texts[number + 1 : number + 2] == ["!"]
+            end = closing_token(code, number + 1 + is_inner)
+            if not is_inner:
+                attributes.append((number, end))
+            number = end + 1
+            continue
+        item = _item_keyword_index(texts, number)
+        keyword, name = texts[item : item + 1], texts[item + 1 : item + 2]
+        marked = {_attribute(texts, start): (start, end) for start, end in attributes}
+        blanks += [
+            (code[start].start, code[end].end) for start, end in attributes if _is_harness_attribute(texts, start, end)
+        ]
+        attributes = []
+        if keyword == ["mod"] and texts[item + 2 : item + 3] == ["{"]:
+            if number == item:
+                insertions.append((code[number].start, "pub(crate) "))
+            insertions.append((after_inner_attributes(source, code, item + 3), f" {meant} "))
+            modules.append((name[0], closing_token(code, item + 2)))
+            number = item + 3
+            continue
+        if keyword == ["fn"] and name:
+            other = next((mark for mark in marked if mark != "test" and mark.rpartition("::")[2] == "test"), "")
+            if other or ("test" in marked and name == ["$"]):
+                unsupported = unsupported or (f"#[{other}]" if other else "a test made by a macro")
+            elif "test" in marked:
+                if texts[number] != "pub":
+                    insertions.append((code[number].start, "pub(crate) "))
+                path = "::".join([*(module for module, _ in modules), name[0]])
+                found.append(RustTest(path, _expected_panic(code, marked.get("should_panic")), "ignore" in marked))
+        number = _after_item(code, item)
+    insertions += [
+        (word.end, f"::{MODULE_PLACEHOLDER}")
+        for word, mark in pairwise(code)
+        if word.text == "crate" and word.kind == "word" and mark.text == "::"
+    ]
+    return RustTests(tuple(found), unsupported, called, edited_source(source, insertions, blanks).text)
+
+
+def _item_keyword_index(texts: Sequence[str], number: int) -> int:
+    """Where the keyword of an item stands, behind its visibility and qualifiers."""
+    if texts[number] == "pub":
+        number += 1
+        if texts[number : number + 1] == ["("]:
+            number = texts.index(")", number) + 1 if ")" in texts[number:] else len(texts)
+    while number < len(texts) and (texts[number] in ITEM_QUALIFIERS or texts[number].startswith('"')):
+        number += 1
+    return number
+
+
+def _after_item(code: Sequence[RustToken], number: int) -> int:
+    """The number of the token behind an item: behind its `;` or its block."""
+    while number < len(code):
+        text = code[number].text
+        if text == ";":
+            return number + 1
+        if text in BRACKET_PAIRS:
+            number = closing_token(code, number)
+            if text == "{":
+                return number + 1
+        number += 1
+    return number
+
+
+def _attribute(texts: Sequence[str], start: int) -> str:
+    """The path of an attribute: `test`, `should_panic`, `tokio::test`."""
+    path = []
+    for text in texts[start + 2 :]:
+        if text in ("]", "(", "="):
+            break
+        path.append(text)
+    return "".join(path)
+
+
+def _is_harness_attribute(texts: Sequence[str], start: int, end: int) -> bool:
+    """Whether an attribute speaks to the harness, not to the compiler."""
+    first = texts[start + 2]
+    return first in ("test", "should_panic", "ignore") or (first == "cfg" and "test" in texts[start:end])
+
+
+def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None) -> str | None:
+    if attribute is None:
+        return None
+    literals = [token.text for token in code[attribute[0] : attribute[1]] if token.kind == "text"]
+    return literals[0] if literals else '""'
+
+
+def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
+    """The names that the tests bring in or define for themselves."""
+    names: set[str] = set()
+    bringing_in = False
+    for number, token in enumerate(code):
+        before = code[number - 1].text if number else ""
+        if token.text == "use" and token.kind == "word":
+            bringing_in = True
+        elif token.text == ";":
+            bringing_in = False
+        elif token.kind == "word" and (
+            bringing_in
+            or before in TYPE_KEYWORDS | {"fn", "mod", "const", "static"}
+            or (before == "!" and number > 1 and code[number - 2].text == "macro_rules")
+        ):
+            names.add(token.text)
+    return names
+
+
+def _standard_imports(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
+    """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
+    paths = [name for name in STD_MACROS if name in called and name not in taken]
+    paths += [path for name, path in PRELUDE_PATHS.items() if name in used and name not in taken]
+    crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
+    return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()
