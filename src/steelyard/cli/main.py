@@ -279,7 +279,7 @@ def compare(options: argparse.Namespace) -> int:
     """What changed between two runs, case by case: mean scores that moved by more than a threshold."""
     from steelyard.comparison.threshold import compare as compared
     from steelyard.engine.gate.sides import side
-    from steelyard.reports.comparison import COMPARISON_FORMATS
+    from steelyard.reports.comparison.threshold import COMPARISON_FORMATS
 
     settings, _ = _settings_and_run_options(options)
     root = Path(settings.output_dir)
@@ -292,7 +292,7 @@ def compare(options: argparse.Namespace) -> int:
 def gate(options: argparse.Namespace) -> int:
     """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
     from steelyard.engine.gate import gate as gating
-    from steelyard.reports.gate import DECISION_FORMATS
+    from steelyard.reports.comparison.gate import DECISION_FORMATS
 
     settings, _ = _settings_and_run_options(options)
     found = gating.gate(
@@ -323,7 +323,7 @@ def plan(options: argparse.Namespace) -> int:
     from steelyard.engine.gate.plan import gate_plan
     from steelyard.engine.gate.sides import side
     from steelyard.providers.prices import Prices
-    from steelyard.reports.plan import PLAN_FORMATS
+    from steelyard.reports.comparison.plan import PLAN_FORMATS
 
     settings, _ = _settings_and_run_options(options)
     loaded = evalsets.load(options.evalset)
@@ -885,8 +885,8 @@ def _conclude_sequential_run(
 ) -> int:
     """Print what came of a run and what was decided, and what it saved."""
     from steelyard.comparison.gate import CANNOT_TELL as UNDECIDED
+    from steelyard.reports.comparison.gate import DECISION_FORMATS
     from steelyard.reports.figures import money
-    from steelyard.reports.gate import DECISION_FORMATS
 
     code = _conclude_run(decided.run, options, suite_rule)
     if decided.gated is None:

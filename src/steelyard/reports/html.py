@@ -10,9 +10,10 @@ from markupsafe import Markup
 from steelyard.analysis.attempts import AttemptRow, AttemptTable, table_of_texts
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
-from steelyard.reports import comparison, figures, gate, tiers
+from steelyard.reports import figures, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
+from steelyard.reports.comparison import gate, threshold
 from steelyard.reports.outlines import (
     MAX_SMALL_RUN_ATTEMPTS,
     ShownAttempts,
@@ -352,7 +353,7 @@ def _baseline_context(against: BaselineReport) -> dict[str, Any]:
     compared, decided = against.comparison, against.decision
     return {
         "baseline": compared.baseline,
-        "headline": comparison.headline(compared),
+        "headline": threshold.headline(compared),
         "models": [
             (
                 model,
@@ -362,9 +363,9 @@ def _baseline_context(against: BaselineReport) -> dict[str, Any]:
             for model in decided.models
         ],
         "states": {gates.REGRESSED: "none", gates.NOT_REGRESSED: "full", gates.CANNOT_TELL: "gap"},
-        "suites": comparison.suite_rows(compared),
+        "suites": threshold.suite_rows(compared),
         "changes": [("Regressions", compared.regressions), ("Improvements", compared.improvements)],
-        "lists": [(title, names) for title, names in comparison.uncompared_names(compared)],
+        "lists": [(title, names) for title, names in threshold.uncompared_names(compared)],
         "warnings": against.warnings,
         "listed": MAX_PAGE_LISTED_CHANGES,
     }
