@@ -11,8 +11,8 @@ import pytest
 
 from steelyard.reports.csv import ATTEMPT_CSV_COLUMNS
 from steelyard.reports.csv import report as csv_report
-from steelyard.reports.markdown import code, escaped
 from steelyard.reports.markdown import report as markdown_report
+from steelyard.reports.tables import code, escaped
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:

@@ -702,12 +702,8 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
     from steelyard.reports import tiers as tables
     from steelyard.reports.charts import tiers as charts
 
-    texts = {
-        "text": tables.text(analysis, color=_color()),
-        "json": tables.as_json(analysis),
-        "markdown": tables.markdown(analysis),
-        "csv": tables.table_csv(analysis),
-    }
+    texts = {name: render(analysis) for name, render in tables.TIER_ANALYSIS_FORMATS.items()}
+    texts["text"] = tables.text(analysis, color=_color())
     print(texts[options.format], end="")
     if options.report:
         _write_texts(options.report, {".json": texts["json"], ".md": texts["markdown"], ".csv": texts["csv"]})

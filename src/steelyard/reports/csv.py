@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from steelyard.reports.figures import missing_reason
-from steelyard.text import line
+from steelyard.reports.tables import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from steelyard.analysis.summary import AttemptText, RunResults
+    from steelyard.reports.tables import CsvValue
 
 ATTEMPT_CSV_COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
@@ -20,21 +19,11 @@ ATTEMPT_CSV_COLUMNS = (
     *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
 )
 
-_FORMULA_PREFIXES = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet takes for the start of a formula; the wide ones in an East Asian locale."""
-
-CsvValue = str | int | float | bool | None
-
 
 def report(results: RunResults) -> str:
     """A header and a row per attempt; what is not known is empty."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(ATTEMPT_CSV_COLUMNS)
-    for tried in results.attempts:
-        row = _row(results.info.id, tried)
-        writer.writerow([cell(row.get(column)) for column in ATTEMPT_CSV_COLUMNS])
-    return text.getvalue()
+    rows = (_row(results.info.id, tried) for tried in results.attempts)
+    return csv_text(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
 
 
 def _row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
@@ -76,15 +65,3 @@ def _row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
         "trust": found.trust,
         "isolation": found.isolation,
     }
-
-
-def cell(value: CsvValue) -> str | int | float:
-    """A value as a spreadsheet may see it: text that is no formula, and nothing for what is not known."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return value
-    text = line(value)
-    return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA_PREFIXES) else text

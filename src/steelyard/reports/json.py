@@ -7,11 +7,9 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from steelyard.analysis.suites import accuracy
 from steelyard.reports.figures import missing_reason, model_label, response_class
-from steelyard.text import escaped_json
+from steelyard.reports.tables import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,8 +38,7 @@ def report(results: RunResults) -> str:
         "duration_ms": _duration(info, results.attempts),
         "summary": summary,
     }
-    text = msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
-    return escaped_json(text) + "\n"
+    return json_text(whole)
 
 
 def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from steelyard.reports.csv import cell
 from steelyard.reports.figures import dollars, points
-from steelyard.reports.markdown import code, escaped, table
-from steelyard.text import escaped_json, line
+from steelyard.reports.tables import bullets, code, csv_text, json_text, markdown_table
+from steelyard.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from steelyard.analysis.estimates import Estimate
     from steelyard.analysis.standings import Standing, Standings
+    from steelyard.reports.tables import CsvValue
 
 
 def markdown(standings: Standings) -> str:
     """The same as a table in GitHub's Markdown, with what there is to know beneath it."""
     head, rows = standings_rows(standings)
-    parts = [table(head, [[code(row[0]), *row[1:]] for row in rows], "---:")]
+    parts = [markdown_table(head, ([code(row[0]), *row[1:]] for row in rows))]
     if not standings.conclusive:
         parts.append("**Cannot tell**: more than 5% of the cases of some model have no outcome.")
     if standings.notes:
-        parts.append("\n".join(f"- {escaped(note)}" for note in standings.notes))
+        parts.append(bullets(standings.notes))
     return "\n\n".join(parts) + "\n"
 
 
@@ -36,19 +32,17 @@ def table_csv(standings: Standings, *, brief: bool = False) -> str:
 
     What cannot be estimated is empty.
     """
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
     ends = [f"pass@{k} {end}" for k in standings.k for end in ("low", "high")]
     rest = [] if brief else [*ends, "problems", "attempts", "correct", "unscored"]
-    writer.writerow(["LLM", *(f"pass@{k}" for k in standings.k), *rest])
+    rows = []
     for model in standings.models:
         estimates = [model.pass_at[k] for k in standings.k]
-        row = [model.model, *(estimate.value for estimate in estimates)]
+        row: list[CsvValue] = [model.model, *(estimate.value for estimate in estimates)]
         if not brief:
             row += [end for estimate in estimates for end in (estimate.low, estimate.high)]
             row += [model.cases, model.attempts, model.correct, len(model.unscored)]
-        writer.writerow([cell(value) for value in row])
-    return written.getvalue()
+        rows.append(row)
+    return csv_text(["LLM", *(f"pass@{k}" for k in standings.k), *rest], rows)
 
 
 def levels_csv(levels: Mapping[str, Standings]) -> str:
@@ -61,12 +55,7 @@ def levels_csv(levels: Mapping[str, Standings]) -> str:
     return "\n".join([f"level,{head}", *rows, ""])
 
 
-def as_json(standings: Standings) -> str:
-    """Everything, for a program."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(standings), indent=2).decode()) + "\n"
-
-
-STANDINGS_FORMATS: dict[str, Callable[[Standings], str]] = {"json": as_json, "csv": table_csv, "markdown": markdown}
+STANDINGS_FORMATS: dict[str, Callable[[Standings], str]] = {"json": json_text, "csv": table_csv, "markdown": markdown}
 
 
 def standings_rows(standings: Standings) -> tuple[list[str], list[list[str]]]:

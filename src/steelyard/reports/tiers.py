@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.reports.csv import cell
 from steelyard.reports.figures import dollars, model_label, money, points, rate
-from steelyard.reports.markdown import code, escaped, table
+from steelyard.reports.tables import ReportTable, bullets, code, csv_text, escaped, json_text, warning_parts
 from steelyard.reports.terminal import rows_text
-from steelyard.text import counted, escaped_json, line
+from steelyard.text import counted, line
 from steelyard.tiers.results import RUN_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
-    from steelyard.reports.csv import CsvValue
+    from steelyard.reports.tables import CsvValue
     from steelyard.tiers.agreement import PanelAgreement
     from steelyard.tiers.results import (
         ExperimentAnalysis,
@@ -40,27 +35,21 @@ RELIABLE_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667
 
 def text(analysis: ExperimentAnalysis, *, color: bool = False) -> str:
     """What a person reads in a terminal: the tiers first, then what they add to each other, then what to beware of."""
-    parts = []
-    for model in analysis.models:
-        parts += [_title(model, analysis), rows_text(*_tiers(model, analysis), color=color)]
-        for title, head, rows in _comparisons(model, analysis):
-            parts += [title, rows_text(head, rows, color=color)]
-    parts += ["Across tiers", _indented(_cross_tier_sentences(analysis))]
-    if analysis.panel is not None:
-        parts += ["Judges", rows_text(*_judges(analysis.panel), color=color), _indented(_agreement(analysis))]
+    parts = [] if analysis.conclusive else [f"{_INCONCLUSIVE_TEXT}\n"]
+    for table in tier_tables(analysis):
+        parts += [table.title, *([rows_text(table.head, table.rows, color=color)] if table.head else [])]
+        parts += [_indented(table.sentences)] if table.sentences or not table.head else []
     if analysis.warnings:
         parts += ["Warnings", _indented(f"! {line(warning)}" for warning in analysis.warnings)]
     if analysis.sources:
         parts += ["Inputs", _indented(f"{source.digest}  {line(source.name)}" for source in analysis.sources)]
-    if not analysis.conclusive:
-        parts.insert(0, f"{_INCONCLUSIVE_TEXT}\n")
     return "".join(f"{part}\n" for part in parts).rstrip("\n") + "\n"
 
 
 _INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
 
 
-def _indented(rows: Iterator[str]) -> str:
+def _indented(rows: Iterable[str]) -> str:
     return "".join(f"  {row}\n" for row in rows)
 
 
@@ -69,39 +58,22 @@ def markdown(analysis: ExperimentAnalysis) -> str:
     parts = ["### Tiers"]
     if not analysis.conclusive:
         parts.append(f"**{_INCONCLUSIVE_TEXT}**")
-    for model in analysis.models:
-        parts.append(f"#### {escaped(_title(model, analysis))}")
-        head, rows = _tiers(model, analysis)
-        parts.append(table([escaped(each) for each in head], [_cells(row) for row in rows], "---:"))
-        for title, head, rows in _comparisons(model, analysis):
-            parts.append(f"**{escaped(title)}**")
-            parts.append(table([escaped(each) for each in head], [_cells(row) for row in rows], "---:"))
-    parts += ["#### Across tiers", _bullets(_cross_tier_sentences(analysis))]
-    if analysis.panel is not None:
-        head, rows = _judges(analysis.panel)
-        said = _bullets(_agreement(analysis))
-        parts += ["#### Judges", table(head, [_cells(row) for row in rows], "---:"), said]
-    if analysis.warnings:
-        parts += ["#### Warnings", _bullets(iter(analysis.warnings))]
-    head, rows = _statistics(analysis)
+    comparisons = {title for model in analysis.models for title, *_ in _comparisons(model, analysis)}
+    for table in tier_tables(analysis):
+        title = escaped(table.title)
+        parts += [f"**{title}**" if table.title in comparisons else f"#### {title}"]
+        parts += [table.markdown()] if table.head else []
+        parts += [bullets(table.sentences)] if table.sentences or not table.head else []
     parts += [
+        *warning_parts(analysis.warnings),
         "<details><summary>Statistics over all runs of a tier</summary>",
-        table(head, [_cells(row) for row in rows], "---:"),
+        _statistics(analysis).markdown(),
         "</details>",
     ]
     if analysis.sources:
         inputs = ", ".join(f"{code(source.name)} ({code(source.digest)})" for source in analysis.sources)
         parts.append(f"Inputs: {inputs}")
     return "\n\n".join(parts) + "\n"
-
-
-def _cells(row: Sequence[str]) -> list[str]:
-    # only the first names something of others
-    return [code(row[0]), *row[1:]]
-
-
-def _bullets(rows: Iterator[str]) -> str:
-    return "\n".join(f"- {escaped(row)}" for row in rows)
 
 
 def table_csv(analysis: ExperimentAnalysis) -> str:
@@ -112,9 +84,7 @@ def table_csv(analysis: ExperimentAnalysis) -> str:
     head += [f"{name}_vs_{against}" for against in ("baseline", "predecessor") for name in _COMPARISON_COLUMNS]
     head += [f"{metric}_{name}" for metric, name in _STATISTIC_COLUMNS]
     head += ["cost_of_pass_infinite_statistics", "inputs"]
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(head)
+    rows = []
     inputs = " ".join(source.digest for source in analysis.sources)
     for model in analysis.models:
         against = {each.tier: each for each in model.against_baseline}
@@ -131,8 +101,8 @@ def table_csv(analysis: ExperimentAnalysis) -> str:
                 row += _comparison_values(comparison)
             row += [getattr(tier.statistics[metric], name) for metric, name in _STATISTIC_COLUMNS]
             row += [" ".join(tier.statistics["cost_of_pass"].infinite), inputs]
-            writer.writerow([cell(value) for value in row])
-    return written.getvalue()
+            rows.append(row)
+    return csv_text(head, rows)
 
 
 # the median composite has a column with its interval already
@@ -152,14 +122,9 @@ def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
     return [*row, comparison.p, comparison.p_adjusted]
 
 
-def as_json(analysis: ExperimentAnalysis) -> str:
-    """Everything, for a program; null stands for what is not known, and where it is infinite a flag says so."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()) + "\n"
-
-
 TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
     "text": text,
-    "json": as_json,
+    "json": json_text,
     "csv": table_csv,
     "markdown": markdown,
 }
@@ -181,24 +146,15 @@ def grade_text(grade: TierGrade) -> str:
     return f"{grade.letter}, could be {told}"
 
 
-class TierReportTable(NamedTuple):
-    """One table of an analysis, made harmless, and what is to be said beneath it."""
-
-    title: str
-    head: list[str]
-    rows: list[list[str]]
-    sentences: tuple[str, ...] = ()
-
-
-def tier_tables(analysis: ExperimentAnalysis) -> Iterator[TierReportTable]:
+def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
     """The tables of an analysis, whatever they are shown in: the tiers, what they add to each other, and their judges."""
     for model in analysis.models:
-        yield TierReportTable(_title(model, analysis), *_tiers(model, analysis))
+        yield ReportTable(*_tiers(model, analysis), _title(model, analysis))
         for title, head, rows in _comparisons(model, analysis):
-            yield TierReportTable(title, head, rows)
-    yield TierReportTable("Across tiers", [], [], tuple(_cross_tier_sentences(analysis)))
+            yield ReportTable(head, rows, title)
+    yield ReportTable([], [], "Across tiers", tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
-        yield TierReportTable("Judges", *_judges(analysis.panel), tuple(_agreement(analysis)))
+        yield ReportTable(*_judges(analysis.panel), "Judges", tuple(_agreement(analysis)))
 
 
 def _title(model: ModelAnalysis, analysis: ExperimentAnalysis) -> str:
@@ -354,7 +310,7 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
         yield f"the judges cost {money(analysis.judges_usd)}, which is in no figure of the tiers"
 
 
-def _statistics(analysis: ExperimentAnalysis) -> tuple[list[str], list[list[str]]]:
+def _statistics(analysis: ExperimentAnalysis) -> ReportTable:
     head = ["tier", "metric", *(name.replace("_", " ") for name in TIER_STATISTICS)]
     rows = [
         [
@@ -366,7 +322,7 @@ def _statistics(analysis: ExperimentAnalysis) -> tuple[list[str], list[list[str]
         for tier in model.tiers
         for metric in RUN_METRICS
     ]
-    return head, rows
+    return ReportTable(head, rows)
 
 
 def _statistic(described: MetricStatistics, name: str) -> str:

@@ -20,7 +20,7 @@ from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 from steelyard.records import Record
-from steelyard.reports.csv import cell
+from steelyard.reports.tables import cell
 from steelyard.text import printable, short_quote
 from steelyard.verifiers.terraform.levels import RepairLevels
 

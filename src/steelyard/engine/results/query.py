@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 from steelyard.analysis.attempts import AttemptTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
-from steelyard.reports.csv import cell
+from steelyard.reports.tables import cell
 from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.journal import DISK_FULL_ERRNOS
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
 from steelyard.reports.figures import money
-from steelyard.reports.markdown import code, escaped, table
-from steelyard.text import counted, escaped_json, line
+from steelyard.reports.tables import bullets, code, json_text, markdown_table, warning_lines, warning_parts
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,9 +32,7 @@ def text(decision: Decision, warnings: Sequence[str]) -> str:
             said += [f"  {title}", *(f"    {_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
             if len(changes) > MAX_LISTED_CASE_CHANGES:
                 said.append(f"    and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
-    if warnings:
-        said += ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)]
-    return "\n".join(said) + "\n"
+    return "\n".join([*said, *warning_lines(warnings)]) + "\n"
 
 
 def markdown(decision: Decision, warnings: Sequence[str]) -> str:
@@ -44,24 +40,21 @@ def markdown(decision: Decision, warnings: Sequence[str]) -> str:
     parts = [f"### {VERDICT_WORDS[decision.verdict]}"]
     for model in decision.models:
         parts.append(f"**{code(model.model)}: {VERDICT_WORDS[model.verdict]}**")
-        parts.append("\n".join(f"- {escaped(reason)}" for reason in reasons(model, decision)))
+        parts.append(bullets(reasons(model, decision)))
         for title, changes in _lists(model):
             rows = [
                 [code(change.case), f"{change.baseline:.3f}", f"{change.current:.3f}", _p(change.p)]
                 for change in changes[:MAX_LISTED_CASE_CHANGES]
             ]
-            parts += [f"{title}:", table(["case", "baseline", "current", "p"], rows, "---:")]
+            parts += [f"{title}:", markdown_table(["case", "baseline", "current", "p"], rows)]
             if len(changes) > MAX_LISTED_CASE_CHANGES:
                 parts.append(f"and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
-    if warnings:
-        parts += ["#### Warnings", "\n".join(f"- {escaped(warning)}" for warning in warnings)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *warning_parts(warnings)]) + "\n"
 
 
 def as_json(decision: Decision, warnings: Sequence[str]) -> str:
     """The same for a program."""
-    whole = {"decision": decision, "warnings": list(warnings)}
-    return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
+    return json_text({"decision": decision, "warnings": list(warnings)})
 
 
 DECISION_FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {

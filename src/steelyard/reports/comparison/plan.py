@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE
 from steelyard.reports.figures import money
-from steelyard.reports.markdown import code, escaped, table
-from steelyard.text import counted, escaped_json, line
+from steelyard.reports.tables import (
+    aligned_lines,
+    bullets,
+    code,
+    escaped,
+    json_text,
+    markdown_table,
+    warning_lines,
+    warning_parts,
+)
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,14 +31,8 @@ def text(plan: ComparisonPlan) -> str:
     said = [_headline(plan)]
     for model in plan.models:
         said += ["", line(model.model), *(f"  {reason}" for reason in _reasons(model, plan)), ""]
-        rows = [_heads(plan), *_rows(model)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            said.append("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
-    warnings = list(_warnings(plan))
-    if warnings:
-        said += ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)]
-    return "\n".join(said) + "\n"
+        said += aligned_lines([_heads(plan), *_rows(model)], to_the_right=True)
+    return "\n".join([*said, *warning_lines(list(_warnings(plan)))]) + "\n"
 
 
 def markdown(plan: ComparisonPlan) -> str:
@@ -39,20 +40,11 @@ def markdown(plan: ComparisonPlan) -> str:
     parts = [f"### {escaped(_headline(plan))}"]
     for model in plan.models:
         parts.append(f"**{code(model.model)}**")
-        parts.append("\n".join(f"- {escaped(reason)}" for reason in _reasons(model, plan)))
-        parts.append(table(_heads(plan), _rows(model), "---:"))
-    warnings = list(_warnings(plan))
-    if warnings:
-        parts += ["#### Warnings", "\n".join(f"- {escaped(warning)}" for warning in warnings)]
-    return "\n\n".join(parts) + "\n"
+        parts += [bullets(_reasons(model, plan)), markdown_table(_heads(plan), _rows(model))]
+    return "\n\n".join([*parts, *warning_parts(list(_warnings(plan)))]) + "\n"
 
 
-def as_json(plan: ComparisonPlan) -> str:
-    """The same for a program."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()) + "\n"
-
-
-PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {"text": text, "json": as_json, "markdown": markdown}
+PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {"text": text, "json": json_text, "markdown": markdown}
 
 
 def _headline(plan: ComparisonPlan) -> str:

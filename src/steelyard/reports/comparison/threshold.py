@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.reports.markdown import code, escaped, table
-from steelyard.text import counted, escaped_json, line
+from steelyard.reports.tables import aligned_lines, bullets, code, escaped, json_text, markdown_table
+from steelyard.text import counted, line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from steelyard.comparison.threshold import CaseScoreChange, OverallChange, SuiteChange, ThresholdComparison
 
@@ -21,7 +21,11 @@ def text(comparison: ThresholdComparison) -> str:
     said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *headline(comparison)]
     suites = suite_rows(comparison)
     if suites:
-        said += ["", "Suites", *_aligned([[row.name, row.scores, row.delta, row.model, row.moved] for row in suites])]
+        said += [
+            "",
+            "Suites",
+            *aligned_lines([[row.name, row.scores, row.delta, row.model, row.moved] for row in suites]),
+        ]
     width = max((len(line(change.case_id)) for change in _changes(comparison)), default=0)
     for title, changes in (("Regressions", comparison.regressions), ("Improvements", comparison.improvements)):
         if changes:
@@ -37,7 +41,7 @@ def text(comparison: ThresholdComparison) -> str:
 def markdown(comparison: ThresholdComparison) -> str:
     """The same for a comment on a pull request."""
     parts = [f"### {code(comparison.baseline)} → {code(comparison.current)}"]
-    parts.append("\n".join(f"- {escaped(said)}" for said in headline(comparison)))
+    parts.append(bullets(headline(comparison)))
     suites = suite_rows(comparison)
     if suites:
         cells = [
@@ -50,7 +54,10 @@ def markdown(comparison: ThresholdComparison) -> str:
             ]
             for row in suites
         ]
-        parts += ["#### Suites", table(["suite", "model", "score", "delta", "classes that moved"], cells, "---")]
+        parts += [
+            "#### Suites",
+            markdown_table(["suite", "model", "score", "delta", "classes that moved"], cells, "---"),
+        ]
     for title, changes in (("Regressions", comparison.regressions), ("Improvements", comparison.improvements)):
         if changes:
             rows = [
@@ -63,7 +70,7 @@ def markdown(comparison: ThresholdComparison) -> str:
                 ]
                 for change in changes
             ]
-            parts += [f"#### {title}", table(["case", "model", "baseline", "current", "delta"], rows, "---")]
+            parts += [f"#### {title}", markdown_table(["case", "model", "baseline", "current", "delta"], rows, "---")]
     for title, names in uncompared_names(comparison):
         parts += [f"#### {title}", "\n".join(f"- {code(name)}" for name in names)]
     return "\n\n".join(parts) + "\n"
@@ -74,7 +81,7 @@ def as_json(comparison: ThresholdComparison) -> str:
     whole = msgspec.to_builtins(comparison)
     if not comparison.suites:
         del whole["suites"], whole["overall"]
-    return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
+    return json_text(whole)
 
 
 COMPARISON_FORMATS: dict[str, Callable[[ThresholdComparison], str]] = {
@@ -86,11 +93,6 @@ COMPARISON_FORMATS: dict[str, Callable[[ThresholdComparison], str]] = {
 
 def _changes(comparison: ThresholdComparison) -> tuple[CaseScoreChange, ...]:
     return (*comparison.regressions, *comparison.improvements)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 class SuiteComparisonRow(NamedTuple):

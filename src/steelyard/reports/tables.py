@@ -1,0 +1,123 @@
+"""Tables, and the text, Markdown, CSV and JSON that all reports write them in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard.text import escaped_json, line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CsvValue = str | int | float | bool | None
+_FORMULA_PREFIXES = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet takes for the start of a formula; the wide ones in an East Asian locale."""
+
+
+class ReportTable(NamedTuple):
+    """A table that every format can show: its cells are harmless and on one line each."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    sentences: tuple[str, ...] = ()
+    """Beneath it."""
+
+    def markdown(self) -> str:
+        """The table without its title; the first column holds names that others chose."""
+        return markdown_table(map(escaped, self.head), ([code(row[0]), *row[1:]] for row in self.rows))
+
+
+def json_text(value: Any) -> str:
+    """Anything that a program reads, indented; everything invisible in it is escaped."""
+    return escaped_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n"
+
+
+def csv_text(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> str:
+    """Rows for a spreadsheet beneath their head; what is not known is empty."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return written.getvalue()
+
+
+def cell(value: CsvValue) -> str | int | float:
+    """A value as a spreadsheet may see it: text that is no formula, and nothing for what is not known."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = line(value)
+    return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA_PREFIXES) else text
+
+
+def aligned_lines(rows: Sequence[Sequence[str]], *, to_the_right: bool = False) -> list[str]:
+    """Rows as indented lines of plain text, whose columns stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    align = str.rjust if to_the_right else str.ljust
+    return ["  " + "  ".join(map(align, row, widths)).rstrip() for row in rows]
+
+
+def warning_lines(warnings: Sequence[str]) -> list[str]:
+    """Warnings at the end of a text; nothing where there are none."""
+    return ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)] if warnings else []
+
+
+def warning_parts(warnings: Sequence[str]) -> list[str]:
+    """Warnings at the end of a page of Markdown; nothing where there are none."""
+    return ["#### Warnings", bullets(warnings)] if warnings else []
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    """A list in Markdown, of text that has no markup."""
+    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+
+
+def markdown_table(head: Iterable[str], rows: Iterable[Sequence[str]], alignment: str = "---:") -> str:
+    """A table whose cells are Markdown already; the alignment is that of all columns but the first."""
+    names = list(head)
+    lines = [names, ["---", *(alignment for _ in names[1:])], *rows]
+    return "\n".join("| " + " | ".join(map(_table_cell, cells)) + " |" for cells in lines)
+
+
+def _table_cell(text: str) -> str:
+    # a table splits at every bar, code or not, and reads two backslashes before it as one that is no escape
+    return re.sub(r"\\(?=\|)", r"\\ ", text).replace("|", r"\|")
+
+
+def code(text: str) -> str:
+    """The text as a code span, where no markup, mention or link is seen; the fence outruns the backticks inside.
+
+    >>> code("a`b")
+    '``a`b``'
+    """
+    text = line(text)
+    if not text:
+        return "-"
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    blank = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{blank}{text}{blank}{fence}"
+
+
+def escaped(text: str) -> str:
+    r"""The text as prose that means nothing but itself: no markup, HTML, links, mentions or references.
+
+    >>> escaped("<b> & *pass@1*")
+    '\\<b\\> \\& \\*pass@1\\*'
+    """
+    text = re.sub(r"^[-+]|^\d+(?=[.)])|[\\`*_\[\]<>#~&$]|:(?=//)|(?<=www)\.", _backslash_escaped, line(text))
+    # GitHub looks for mentions and issues after the escapes are gone, so something must stand between
+    return re.sub(r"(?<!pass)([@#])(?=\w)", "\\1\u200b", text)
+
+
+def _backslash_escaped(match: re.Match[str]) -> str:
+    # a number cannot be escaped, but the point after it can
+    return match[0] + "\\" if match[0].isdigit() else "\\" + match[0]
