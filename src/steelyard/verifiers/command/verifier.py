@@ -455,7 +455,9 @@ def _why(tests: list[Test], outcome: ProcessResult) -> tuple[str, str]:
     if wrong is None:
         if any(test.outcome == "passed" for test in tests):
             return "", ""
-        return FailureLabel.WRONG_ANSWER, f"all {len(tests)} tests were ignored"
+        return FailureLabel.WRONG_ANSWER, "the only test was ignored" if len(
+            tests
+        ) == 1 else f"all {len(tests):,} tests were ignored"
     limit = process_limit(outcome)
     if limit:
         return limit, f"stopped at the {limit} after {outcome.seconds:.1f} s"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.records import Evidence
+from steelyard.text import counted
 from steelyard.verifiers.response.fences import fenced_texts
 from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
 from steelyard.verifiers.response.table import CheckTable
@@ -137,7 +138,8 @@ class CsvCheck:
         body = table[1:]
         wanted = len(self.rows) if isinstance(self.rows, tuple) else self.rows
         if wanted is not None and len(body) != wanted:
-            return check_result(FAIL, Evidence(rule=self.rule, what=f"{len(body)} rows, where {wanted} are asked for"))
+            what = f"{counted(len(body), 'row')} instead of {wanted:,}"
+            return check_result(FAIL, Evidence(rule=self.rule, what=what))
         if isinstance(self.rows, tuple):
             for row, fields in zip(body, self.rows, strict=True):
                 if tuple(field.strip() for field in row.fields) != fields:
@@ -145,7 +147,7 @@ class CsvCheck:
                     return check_result(
                         FAIL, evidence(self.rule, what, text, start + row.start, start + row.start + 100)
                     )
-        return check_result(PASS, Evidence(rule=self.rule, what=f"a table with {len(body)} rows"))
+        return check_result(PASS, Evidence(rule=self.rule, what=f"a table with {counted(len(body), 'row')}"))
 
 
 def csv_check(table: CheckTable) -> CsvCheck:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from steelyard.records import Diagnostic, Record, Span
+from steelyard.text import counted
 
 MAX_VALIDATE_OUTPUT_BYTES = 16 << 20
 """Bytes of an answer; a thousand diagnostics take less than one million."""
@@ -105,7 +106,7 @@ def parse_validate_output(stdout: bytes) -> ValidateOutput:
             raise UnreadableValidateOutput(f"the answer counts {claimed} {word}s but lists {counts[word]}")
     if answer.valid == bool(answer.error_count):
         raise UnreadableValidateOutput(
-            f"the answer says valid = {str(answer.valid).lower()} with {answer.error_count} errors"
+            f"the answer says valid = {str(answer.valid).lower()} with {counted(answer.error_count, 'error')}"
         )
     # Terraform looks at many things at once, and speaks of them as it is done with them
     return ValidateOutput(answer.valid, tuple(sorted(map(_terraform_diagnostic, answer.diagnostics), key=_order)))

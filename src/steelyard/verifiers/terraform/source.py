@@ -12,6 +12,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from steelyard.text import counted
 from steelyard.verifiers.code import extract
 
 
@@ -336,7 +337,9 @@ def with_block_replaced(source: str, line_start: int, line_end: int, text: str) 
     if line_start < 1 or line_end < line_start:
         raise ValueError(f"lines {line_start} to {line_end} are no range; lines count from 1 and the last is included")
     if line_end > len(lines):
-        raise ValueError(f"lines {line_start} to {line_end} cannot be replaced in a file of {len(lines)} lines")
+        raise ValueError(
+            f"lines {line_start} to {line_end} cannot be replaced in a file of {counted(len(lines), 'line')}"
+        )
     before, replaced, after = lines[: line_start - 1], lines[line_start - 1 : line_end], lines[line_end:]
     line_end_here = re.search(r"\r?\n", "".join([*replaced, *lines]))
     ending = line_end_here[0] if line_end_here else "\n"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.records import Test
+from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_SUITE_DEPTH,
     MAX_TEST_MESSAGE_CHARS,
@@ -152,7 +153,7 @@ def jest(output: bytes) -> list[Test]:
     reported = sum(len(file.assertion_results) for file in report.test_results)
     wrong = sum(test.outcome == "failed" for test in tests)
     if report.num_total_tests != reported:
-        problem = f"{report.num_total_tests} tests stated, {reported} reported"
+        problem = f"{counted(report.num_total_tests, 'test')} stated, {reported} reported"
         tests.append(Test(name="report", outcome="failed", message=problem))
     elif not wrong and (not report.success or report.num_failed_tests):
         tests.append(Test(name="report", outcome="failed", message="the report says that it failed"))

@@ -9,6 +9,7 @@ from xml.parsers import expat
 import msgspec
 
 from steelyard.records import Test
+from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_DETAIL_LINES,
     MAX_SUITE_DEPTH,
@@ -96,9 +97,9 @@ class _JUnitHandler:
     def _close(self, suite: _JUnitSuite) -> None:
         problem = ""
         if suite.stated > suite.tests:
-            problem = f"{suite.stated} tests stated, {suite.tests} reported"
+            problem = f"{counted(suite.stated, 'test')} stated, {suite.tests} reported"
         elif suite.stated_wrong and not suite.wrong:
-            problem = f"{suite.stated_wrong} failures stated, none reported"
+            problem = f"{counted(suite.stated_wrong, 'failure')} stated, none reported"
         if problem:
             # two suites may have the same name, and this is no test that could be there twice
             name = f"suite {suite.name} ({len(self.tests) + 1})"

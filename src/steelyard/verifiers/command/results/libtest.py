@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from steelyard.records import Test
+from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_TEST_NAME_CHARS,
     ForgedResultsError,
@@ -42,7 +43,7 @@ class _LibtestSuite:
         if counts is None:
             problem = "the suite was cut off"
         elif self.stated != len(self.tests):
-            problem = f"{self.stated} tests announced, {len(self.tests)} reported"
+            problem = f"{counted(self.stated, 'test')} announced, {len(self.tests)} reported"
         elif any(counts[outcome] != real[outcome] for outcome in counts):
             problem = "the counts at the end are not those of the tests"
         tests = list(self.tests.values())

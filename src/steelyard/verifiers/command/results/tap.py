@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from steelyard.records import Test
+from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_DETAIL_LINES,
     MAX_SUITE_DEPTH,
@@ -60,7 +61,9 @@ class _TapSuite:
         if self.planned is None and ran:
             self.tests.append(Test(name="plan", outcome="failed", message="no plan: the results may have been cut off"))
         elif self.planned is not None and ran < self.planned:
-            self.tests.append(Test(name="plan", outcome="failed", message=f"{self.planned} tests planned, {ran} ran"))
+            self.tests.append(
+                Test(name="plan", outcome="failed", message=f"{counted(self.planned, 'test')} planned, {ran} ran")
+            )
         return self.tests
 
 
