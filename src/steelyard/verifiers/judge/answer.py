@@ -37,7 +37,7 @@ MAX_JUDGE_REASON_CHARACTERS = 2000
 MAX_JUDGE_REPLY_PROBLEMS = 10
 """Things wrong with a reply that are named."""
 PLACEHOLDER_REASONS = ("...", "…", REASON_PLACEHOLDER, REASON_PLACEHOLDER.strip("<>"))
-"""Reasons of somebody who gives the form back as it came."""
+"""Reasons in a form that was returned unchanged."""
 THINKING_TAGS = "<think>", "</think>"
 """What some models put around what they think aloud before they reply."""
 SCORE_SECTIONS = ("criteria_scores", "requirements", "categories")
@@ -45,7 +45,7 @@ SCORE_SECTIONS = ("criteria_scores", "requirements", "categories")
 
 
 class UnusableJudgeReply(Record, frozen=True, kw_only=True):
-    """A reply that is no judgment; it has no score."""
+    """A reply that is not a judgment; it has no score."""
 
     reason: str
     """What is wrong with it, in a sentence for the judge."""
@@ -109,7 +109,7 @@ def single_json_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | Unu
             found.append(value)
         elif isinstance(value, JsonParseFault) and (is_bare or any(key in inside for key in keys)):
             line, column = line_and_column(body, start + value.position)
-            return UnusableJudgeReply(reason=f"the reply is no JSON: {value.what} (line {line}, column {column})")
+            return UnusableJudgeReply(reason=f"the reply is not JSON: {value.what} (line {line}, column {column})")
     if len(found) > 1:
         return UnusableJudgeReply(reason=f"the reply holds {len(found)} JSON objects; write exactly one")
     if not found:
@@ -280,7 +280,7 @@ class _JudgeReplyReader:
         return None if points is None else points / highest
 
     def _mark(self, value: Any, item: RubricItem, most: float, where: str) -> float | None:
-        """A number from 0 to the most there is; None where the item does not apply, or after saying what is wrong."""
+        """A number from 0 to the maximum; None where the item does not apply, or after noting what is wrong."""
         if _is_not_applicable(value):
             if not item.na_condition:
                 self.wrong(f'{where} is "{NOT_APPLICABLE}", but by the rubric it always applies; give a number')
@@ -349,7 +349,7 @@ def _first_text(table: dict[str, Any], *keys: str) -> str:
 
 
 def _value_description(value: Any) -> str:
-    """What a value is, in words."""
+    """A description of a value."""
     if isinstance(value, str):
         return f'the text "{printable_excerpt(value, 40)}"'
     if isinstance(value, bool):

@@ -29,10 +29,10 @@ NOT_APPLICABLE = "N/A"
 INVISIBLE_CHARACTER = re.compile(
     # controls, but for tab and newline
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    # what takes no room: Default_Ignorable_Code_Point of the Unicode Character Database, and the ends of lines
+    # what takes no space: Default_Ignorable_Code_Point of the Unicode Character Database, and the ends of lines
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-    # what means nothing to anybody else: half surrogates, private use, and what is no character at all
+    # what has no common meaning: half surrogates, private use, and noncharacters
     "\ud800-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff]"
 )
 

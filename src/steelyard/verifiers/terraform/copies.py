@@ -84,16 +84,16 @@ class ModuleCopyPool:
         answer = self._answers.get(key)
         if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
             answer = self._answers[key] = asyncio.create_task(self._validated(dict(changed)))
-        # who gives up waiting must not take the answer from the others
+        # one caller that stops waiting must not cancel the validation for the others
         return await asyncio.shield(answer)
 
     async def release(self) -> None:
-        """Let go of the copies that wait for further versions; what was found out is kept."""
+        """Close the idle copies; results stay cached."""
         while self._idle:
             await self._idle.pop().close()
 
     async def close(self) -> None:
-        """End what is under way, and let go of the copies."""
+        """Stop what is running, and close the copies."""
         under_way = [answer for answer in self._answers.values() if not answer.done()]
         for answer in under_way:
             answer.cancel()
@@ -114,7 +114,7 @@ class ModuleCopyPool:
         return answered
 
     def _check(self, output: ValidateOutput, needed: InstallRequirements, problem: str) -> None:
-        """Raise where validate could not look for want of something that is not the version's own mistake."""
+        """Raise where validate lacked something that is not the version's own mistake."""
         absent = needed.absent & self._needed.absent if self._tree.is_complete else needed.absent
         for diagnosis in output.diagnostics:
             if diagnosis.summary in MISSING_PLUGIN_SUMMARIES and not self._asks_too_much(problem or diagnosis.detail):
@@ -133,7 +133,7 @@ class ModuleCopyPool:
                     )
 
     def _asks_too_much(self, complaint: str) -> bool:
-        """Whether the providers that are missing are none of the module's own."""
+        """Whether no missing provider is one of the module's own."""
         missing = {short_provider_address(match["address"]) for match in PROVIDER_LINE.finditer(complaint)}
         return self._tree.is_complete and bool(missing) and missing.isdisjoint(self._needed.providers)
 
@@ -145,7 +145,7 @@ class ModuleCopyPool:
     def _way_out(self) -> str:
         name = self._program.version.partition(" ")[0]
         if self._sandbox.level not in ("full", "bubblewrap"):
-            return f"plugins run only where isolation is full or bubblewrap, and here it is {self._sandbox.level}"
+            return f"plugins run only with isolation full or bubblewrap, and here it is {self._sandbox.level}"
         return f"run {name} init -backend=false in its folder once, or name a folder of plugins in {PLUGIN_FOLDER_VARIABLES[0]}"
 
 
@@ -159,7 +159,7 @@ class _ModuleCopy:
         self._held = held
         self._folder = posixpath.normpath(f"{COPY_REPOSITORY_FOLDER}/{tree.folder}")
         self._own: dict[str, bytes] = {}
-        """The files that are otherwise than in the module itself."""
+        """The files that differ from those of the module itself."""
         self._installed_for: frozenset[str] = frozenset()
         self.problem = ""
         """Why providers could not be installed."""
@@ -237,13 +237,13 @@ class _ModuleCopy:
             raise VerifierError(f"the copy of the module could not be made ready: {output or outcome.limit}")
 
     async def close(self) -> None:
-        """Let go of it; a sandbox that shows what no other module has is of no further use."""
+        """Close it; its sandbox shows this module alone, so it is not used again."""
         if self._tree.packages:
             await self.abandon()
         else:
             await self._held.aclose()
 
     async def abandon(self) -> None:
-        """Let go of it in whatever state it is; its sandbox is then not used again."""
+        """Close it in any state; its sandbox is not used again."""
         error = VerifierError("abandoned")
         await self._held.__aexit__(type(error), error, None)

@@ -14,7 +14,7 @@ from steelyard.text import counted
 MAX_VALIDATE_OUTPUT_BYTES = 16 << 20
 """Bytes of an answer; a thousand diagnostics take less than one million."""
 MAX_VALIDATE_DIAGNOSTICS = 10_000
-"""Diagnostics."""
+"""Diagnostics of one validation."""
 MAX_TERRAFORM_MESSAGE_CHARACTERS = 2000
 """Characters of a diagnostic that are stored."""
 VALIDATE_FORMAT_MAJOR_VERSIONS = ("0", "1")
@@ -22,7 +22,7 @@ VALIDATE_FORMAT_MAJOR_VERSIONS = ("0", "1")
 
 
 class UnreadableValidateOutput(ValueError):
-    """The output is no answer of `terraform validate -json`."""
+    """The output is not that of `terraform validate -json`."""
 
 
 class TerraformDiagnostic(Record, frozen=True, kw_only=True):
@@ -86,14 +86,14 @@ class _ValidateJson(msgspec.Struct):
 
 
 def parse_validate_output(stdout: bytes) -> ValidateOutput:
-    """The answer that a validation printed, in a fixed order; raises Unreadable for anything else."""
+    """The answer that a validation printed, in a fixed order; raises UnreadableValidateOutput for anything else."""
     if len(stdout) > MAX_VALIDATE_OUTPUT_BYTES:
         raise UnreadableValidateOutput(f"more than {MAX_VALIDATE_OUTPUT_BYTES >> 20} MB of output")
     try:
         # 0.13 marks its output for the parent process, which under TF_FORK=0 is not there to take the mark off
         answer = msgspec.json.decode(stdout.removeprefix(b"o:"), type=_ValidateJson)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableValidateOutput(f"no answer of terraform validate -json: {error}") from error
+        raise UnreadableValidateOutput(f"not the output of terraform validate -json: {error}") from error
     if answer.format_version and answer.format_version.partition(".")[0] not in VALIDATE_FORMAT_MAJOR_VERSIONS:
         raise UnreadableValidateOutput(
             f"the answer has the format {answer.format_version[:20]}; known are {', '.join(VALIDATE_FORMAT_MAJOR_VERSIONS)}"

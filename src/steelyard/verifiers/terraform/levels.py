@@ -1,8 +1,8 @@
-"""How successful a repair of a Terraform module is, seen by what was said before it and after it.
+"""How successful a repair of a Terraform module is, judged by the diagnostics before it and after it.
 
 A repair is *plausible* when the module validates. It has *fixed* its target when four things hold:
 
-- The target is no longer said. A diagnostic is the same as an earlier one when it stands in the same block (or local
+- The target is no longer reported. A diagnostic is the same as an earlier one when it stands in the same block (or local
   value, or file outside of blocks) with the same summary; the lines do not matter. Of several such in one block the
   details, and then the lines' texts, tell which is which; where these do not, all of them must be gone.
 - No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (terraform_stages).
@@ -48,9 +48,9 @@ class IntroducedError(Record, frozen=True, kw_only=True):
 
 
 class RepairLevels(Record, frozen=True, kw_only=True):
-    """How successful one repair is; warnings count as errors nowhere.
+    """How successful one repair is; warnings never count as errors.
 
-    Whatever speaks of the target is None where there is none, or where the original does not show it.
+    Fields about the target are None without a target, or where the original does not show it.
     """
 
     plausible: bool
@@ -95,7 +95,7 @@ def repair_levels(
     sources_before: Mapping[str, str],
     sources_after: Mapping[str, str],
 ) -> RepairLevels:
-    """How successful a repair is, from what was said of the original and of the repaired module.
+    """How successful a repair is, from the diagnostics of the original and of the repaired module.
 
     The sources are the files of the module, and of the modules it calls, by their paths from the validated folder.
     """
@@ -157,7 +157,7 @@ def repair_levels(
 
 
 def _target_placeholder(target: Target | None) -> TerraformDiagnostic:
-    """Where a target stands that the original does not show; nowhere when there is none."""
+    """Where a target stands that the original does not show; nowhere without a target."""
     if target is None or not target.file:
         return TerraformDiagnostic(severity="", summary="")
     return TerraformDiagnostic(
@@ -214,7 +214,7 @@ def _is_header(target: TerraformDiagnostic, home: TerraformLocation, module: Mod
 def _diagnostics_on_target_lines(
     target: TerraformDiagnostic, name: str, after: ValidateOutput, old: ModuleSources, new: ModuleSources
 ) -> list[TerraformDiagnostic]:
-    """What is said of the lines that took the place of the target's, as far as they belong to what bears its name now.
+    """The diagnostics of the lines that took the place of the target's, as far as they belong to what bears its name now.
 
     For a target without lines this is what has none either.
     """
@@ -247,7 +247,7 @@ def _detail(diagnosis: TerraformDiagnostic | Target) -> str:
 
 
 def _complaint(diagnosis: TerraformDiagnostic | Target) -> tuple[str, str]:
-    """What is complained of, wherever it is."""
+    """What a diagnostic is about, without its place."""
     return diagnosis.severity, _case_and_space_folded(canonical_summary(diagnosis.summary))
 
 
@@ -275,7 +275,7 @@ def _diagnostics_of_target(target: Target, output: ValidateOutput) -> list[Terra
 def _errors_marked_new(
     before: Iterable[TerraformDiagnostic], after: Iterable[TerraformDiagnostic], old: ModuleSources, new: ModuleSources
 ) -> list[tuple[TerraformDiagnostic, bool]]:
-    """What was said after the repair, each with whether it is new."""
+    """The diagnostics after the repair, each with whether it is new."""
     details: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     groups: dict[tuple[str, ...], list[TerraformDiagnostic]] = defaultdict(list)
     for diagnosis in before:
@@ -298,7 +298,7 @@ def _errors_marked_new(
 def _is_gone(
     target: TerraformDiagnostic, before: ValidateOutput, after: ValidateOutput, old: ModuleSources, new: ModuleSources
 ) -> bool:
-    """Whether none is left of the diagnostics that cannot be told from the target."""
+    """Whether all diagnostics that look like the target are gone."""
     key = _key(target, old)
     was = [one for one in before.diagnostics if _key(one, old) == key]
     left = [one for one in after.diagnostics if _key(one, new) == key]
@@ -320,7 +320,7 @@ def _line(diagnosis: TerraformDiagnostic, module: ModuleSources) -> str:
 
 
 def _lost_part(target: TerraformDiagnostic, old: ModuleSources, new: ModuleSources) -> str:
-    """What a repair lost instead of mending it; empty when nothing."""
+    """What a repair removed instead of repairing it; empty if nothing."""
     home = old.home(target)
     was, now = old.definitions(home.directory), new.definitions(home.directory)
     if target.summary.startswith(CYCLE_PREFIX):

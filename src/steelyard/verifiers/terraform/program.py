@@ -1,6 +1,6 @@
 """The Terraform of this machine, run in a sandbox: offline, and with no setting of its user's.
 
-What is no clear answer is a VerifierError, never a yes or a no: a program that is not there, a limit, a crash, other words
+An unclear answer is a VerifierError, never a yes or a no: a missing program, a limit, a crash, other words
 than `validate -json` has, an exit code that says otherwise. That holds for time limits too: an answer can be slow to
 evaluate on purpose, but so can a busy machine, and then nothing is known about the answer.
 """
@@ -46,9 +46,9 @@ TERRAFORM_ENVIRONMENT = {
     "CHECKPOINT_DISABLE": "1",
     "TF_IN_AUTOMATION": "1",
     "TF_INPUT": "0",
-    # the parent process that older versions run themselves under looks for itself in /proc, which a sandbox has not
+    # older versions run under a parent process that needs /proc, which a sandbox lacks
     "TF_FORK": "0",
-    # collecting garbage at every second breath costs a short run a fifth of its time
+    # frequent garbage collection costs a short run a fifth of its time
     "GOGC": "400",
 }
 TERRAFORM_START_SCRIPT = """
@@ -144,7 +144,7 @@ class TerraformProgram(NamedTuple):
 
 
 class TimedValidateOutput(NamedTuple):
-    """What `validate` said, and how long that took."""
+    """The output of `validate`, and how long it took."""
 
     output: ValidateOutput
     seconds: float

@@ -1,21 +1,21 @@
-"""Which errors can keep another diagnostic from being said.
+"""Which errors can keep another diagnostic from being reported.
 
 Terraform validates in stages, and a stage that finds an error is the last one that is reached: an undeclared variable is
-not found in a module with a syntax error. So a diagnostic that is no longer said may be gone or only hidden. The stages,
+not found in a module with a syntax error. So a diagnostic that is no longer reported may be gone or only hidden. The stages,
 and what hides what within one, were read off Terraform 0.13.5 and 1.0.3 (`internal/command/validate.go`, `configs`,
 `terraform/context.go`, `lang/eval.go` of its source) and seen in their answers:
 
 1. Reading: the parser, and the headers of blocks. It goes on behind an error as well as it can, but what it skips is
-   looked at by nobody.
-2. Loading: what is in the blocks of the module's own files, and duplicates. All of it is said together.
+   skipped by Terraform.
+2. Loading: what is in the blocks of the module's own files, and duplicates. All of it is reported together.
 3. Modules: the same in the modules it calls, and modules that are not there.
 4. Plugins: providers that are not there, and versions.
-5. Inputs: arguments of module calls. Only those of one call are said, of whichever comes first.
+5. Inputs: arguments of module calls. Only those of one call are reported, of whichever comes first.
 6. Cycles.
 7. Evaluation: every output, local value, argument of a module and resource by itself, but only when all that it refers to
    could be evaluated. There is an order in this as well: references to resources and modules, then to variables and local
    values, then arguments and their values, then what a provider thinks of them. Except for the last, all that is wrong
-   with one resource in one of these respects is said together.
+   with one resource in one of these respects is reported together.
 
 Where the words of a diagnostic leave its stage open, an error that may hide something is given the earliest stage, and
 what may be hidden the latest: a repair is never called a success because two things have the same name.
@@ -133,7 +133,7 @@ def possible_stages(diagnosis: TerraformDiagnostic, module: ModuleSources) -> Va
         return ValidationStageRange(ValidationStage.NAMES, ValidationStage.NAMES)
     if VALUE_ERRORS.match(summary):
         return ValidationStageRange(ValidationStage.VALUES, ValidationStage.VALUES)
-    # a provider's words are its own, and before 0.15 nothing marks them as such
+    # a provider's messages are its own, and before 0.15 nothing marks them as such
     return ValidationStageRange(
         ValidationStage.REFERENCES if kind in PROVIDER_SCHEMA_BLOCKS else early,
         early if kind in UNEVALUATED_BLOCKS else ValidationStage.PROVIDERS,
@@ -201,7 +201,7 @@ class _HidingErrorSearch:
             return self._finds_in_other_module(is_new)
         if home.name != self.home.name:
             before, after = self._upstream
-            # what needed the same broken thing before was looked at in spite of it
+            # what needed the same broken thing before was validated nevertheless
             return home.name in after and (is_new or home.name not in before)
         return self._finds_in_block(error, stage, home, is_new)
 

@@ -34,7 +34,7 @@ RELATIVE_SOURCE_PATH = re.compile(
 )
 """A path in a source, seen from the source's folder or from that of the module."""
 MAX_MODULE_FILES, MAX_MODULE_BYTES, MAX_MODULE_FILE_BYTES = 4_000, 64 << 20, 4 << 20
-"""What is copied at most: files, bytes, and bytes of one file."""
+"""The most that is copied: files, bytes, and bytes of one file."""
 MAX_VISITED_MODULE_PATHS = 50_000
 """Files and folders that are looked at."""
 MAX_MODULE_NESTING = 16
@@ -52,7 +52,7 @@ class ModuleSnapshot(NamedTuple):
     packages: Mapping[str, str] = {}
     """The real folders of the providers that it was initialised with, by their place in the module's own folder."""
     left_out: tuple[str, ...] = ()
-    """What was too large, too much, or a link to elsewhere."""
+    """Files that were not copied: too large, too many, or links to elsewhere."""
     root: Path | None = None
     """Where the repository lies; None for a module that was never on a disk."""
     is_complete: bool = True
@@ -62,7 +62,7 @@ class ModuleSnapshot(NamedTuple):
         """The path of a file that the program calls `name`; a VerifierError when that is outside of the repository."""
         path = posixpath.normpath(posixpath.join(self.folder, name))
         if path.startswith(("/", "../")) or path in (".", ".."):
-            raise VerifierError(f"{name} is no file in the repository of the module")
+            raise VerifierError(f"{name} is not a file in the repository of the module")
         return path
 
     def sources(self, changed: Mapping[str, str] = {}) -> dict[str, str]:
@@ -79,7 +79,7 @@ class ModuleSnapshot(NamedTuple):
 
 
 def read_module_snapshot(root: Path, folder: str = ".") -> ModuleSnapshot:
-    """The module in a folder of the repository at `root`; a VerifierError when there is none."""
+    """The module in a folder of the repository at `root`; a VerifierError when it is missing."""
     top = root.resolve()
     place = (top / folder).resolve()
     if not place.is_dir() or not place.is_relative_to(top):

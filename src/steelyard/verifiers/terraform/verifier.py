@@ -136,7 +136,7 @@ def _check_names(case: Case) -> None:
         path = PurePosixPath(name)
         if str(path) != name or path.is_absolute() or ".." in path.parts or not name.isprintable() or name == ".":
             raise VerifierError(
-                f"{name!r:.200} is no plain path below the module's folder; write it like modules/net/main.tf"
+                f"{name!r:.200} is not a plain path below the module's folder; write it like modules/net/main.tf"
             )
         above = next((str(folder) for folder in path.parents if str(folder) in case.verify.files), None)
         if above:
