@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.engine.ray.node import surroundings
-from steelyard.engine.ray.wire import Bundle, Needs, WorkspaceFile, needs
+from steelyard.engine.ray.wire import Bundle, Needs, needs
 from steelyard.providers.agent import workspaces
 
 if TYPE_CHECKING:
@@ -61,13 +61,7 @@ class Bundles:
             cases=tuple(made),
             surroundings=tuple(map(self._surrounding, made)),
             checks={file: Path(file).read_bytes() for file in sorted(files) if Path(file).is_file()},
-            workspaces={
-                workspace: {
-                    name: WorkspaceFile(content=file.content, mode=file.mode)
-                    for name, file in workspaces.workspace_files(workspace).items()
-                }
-                for workspace in sorted(named)
-            },
+            workspaces={workspace: dict(workspaces.workspace_files(workspace)) for workspace in sorted(named)},
         )
 
     def _surrounding(self, case: Case) -> tuple[str, ...]:

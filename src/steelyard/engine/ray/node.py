@@ -25,7 +25,6 @@ from steelyard.engine.ray.wire import (
     Terms,
     WorkItem,
     WorkResult,
-    WorkspaceFile,
     code_version,
     needs,
 )
@@ -229,7 +228,8 @@ class NodeFiles:
         expectations = replace(case.expectations, custom_check=self._function(custom, bundle.checks))
         workspace = case.workspace
         if workspace in bundle.workspaces:
-            workspace = self._workspace(bundle.workspaces[workspace])
+            files = bundle.workspaces[workspace]
+            workspace = str(self._written(f"workspaces/{workspaces.workspace_digest(files)}", files))
         return replace(case, verify=verify, expectations=expectations, workspace=workspace)
 
     def remove(self) -> None:
@@ -251,10 +251,6 @@ class NodeFiles:
         # its own name is a part of the tests
         written = self._written(f"checks/{digest(content)}", {Path(file).name: workspaces.GitFile(content)})
         return f"{written / Path(file).name}:{name}"
-
-    def _workspace(self, files: Mapping[str, WorkspaceFile]) -> str:
-        found = {name: workspaces.GitFile(file.content, file.mode) for name, file in files.items()}
-        return str(self._written(f"workspaces/{workspaces.workspace_digest(found)}", found))
 
     def _written(self, name: str, files: workspaces.WorkspaceFiles) -> Path:
         """A folder with these files, written once: several workers of this node may need it at the same time."""

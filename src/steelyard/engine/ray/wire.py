@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 import steelyard
+from steelyard.providers.agent.workspaces import GitFile
 from steelyard.records import Case, Record
 from steelyard.text import printable
 
@@ -53,13 +54,6 @@ def code_version() -> CodeVersion:
     return CodeVersion(steelyard=version("steelyard"), python=platform.python_version(), code=total.hexdigest())
 
 
-class WorkspaceFile(Record, frozen=True, kw_only=True):
-    """A file of a workspace, as git sees it."""
-
-    content: bytes
-    mode: str
-
-
 class Bundle(Record, frozen=True, kw_only=True):
     """Some cases, and the files on the driver's disk that they name."""
 
@@ -68,7 +62,7 @@ class Bundle(Record, frozen=True, kw_only=True):
     """For each case what the driver's machine has for it, in addition to the version of its verifier."""
     checks: dict[str, bytes] = {}
     """The files of the user's own functions, by their paths."""
-    workspaces: dict[str, dict[str, WorkspaceFile]] = {}
+    workspaces: dict[str, dict[str, GitFile]] = {}
     """The files that agents worked on, by their folders."""
 
 
