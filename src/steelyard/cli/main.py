@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults
     from steelyard.comparison.gate import Decision
     from steelyard.engine.gate.rounds import SequentialRunResult
-    from steelyard.engine.repairs.judging import Progress as Judging
+    from steelyard.engine.repairs.recorded_run import Progress as Judging
     from steelyard.engine.run import Run
     from steelyard.engine.session import RunOptions, SessionProgress
     from steelyard.errors import Problem
@@ -395,8 +395,8 @@ def _count_attempts(options: argparse.Namespace, root: Path) -> int:
 
 def repairs(options: argparse.Namespace) -> int:
     """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
-    from steelyard.engine.repairs.judging import Means
-    from steelyard.engine.repairs.repairs import evaluate
+    from steelyard.engine.repairs.evaluate import evaluate
+    from steelyard.engine.repairs.recorded_run import Means
     from steelyard.reports import terminal
 
     means = Means(

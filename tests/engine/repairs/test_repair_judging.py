@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from steelyard.cli import main as cli
-from steelyard.engine.repairs.judging import Means
-from steelyard.engine.repairs.outcomes import COLUMNS, Journal, Verdict
-from steelyard.engine.repairs.repairs import Evaluation, evaluate
+from steelyard.engine.repairs.evaluate import Evaluation, evaluate
+from steelyard.engine.repairs.outcome_tables import COLUMNS, Journal, Verdict
+from steelyard.engine.repairs.recorded_run import Means
 from steelyard.errors import InputError
 from steelyard.protocols import ProcessResult
 from steelyard.sandbox.levels import strongest_isolation

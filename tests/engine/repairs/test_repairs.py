@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.engine.repairs.repairs import EXPECTED, Config, evaluate
+from steelyard.engine.repairs.evaluate import EXPECTED, Config, evaluate
 from steelyard.engine.results.synthetic import synthesize
 from steelyard.errors import DiskFullError, InputError
 from steelyard.stats.passk import pass_at_k
@@ -445,7 +445,7 @@ def test_a_full_disk_leaves_the_old_results(place: Place) -> None:
     evaluate(place.config)
     before = contents(place.out)
     place.record("n_fixes.csv", p="-")
-    script = f"from pathlib import Path; from steelyard.engine.repairs.repairs import evaluate; evaluate(Path({str(place.config)!r}))"
+    script = f"from pathlib import Path; from steelyard.engine.repairs.evaluate import evaluate; evaluate(Path({str(place.config)!r}))"
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.engine.repairs.attempts import ITERATION, OID, SPECIFIC, Row
+from steelyard.engine.repairs.reader import ITERATION, OID, SPECIFIC, Row
 from steelyard.errors import DiskFullError, InputError
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE

@@ -19,9 +19,9 @@ import msgspec
 from steelyard import outcomes
 from steelyard.analysis.counts import Tally
 from steelyard.analysis.standings import Standings, standings
-from steelyard.engine.repairs.judging import USUAL, Means, Unjudged, needed_program
-from steelyard.engine.repairs.outcomes import LEVELS, PASSED
-from steelyard.engine.repairs.sources import Places, brief_name, judged, plan
+from steelyard.engine.repairs.outcome_tables import LEVELS, PASSED
+from steelyard.engine.repairs.plan import Places, brief_name, judged, plan
+from steelyard.engine.repairs.recorded_run import USUAL, Means, Unjudged, needed_program
 from steelyard.engine.results.synthetic import (
     DEFAULT_SYNTHETIC_RATES,
     SYNTHETIC_PROBLEMS_FILE,

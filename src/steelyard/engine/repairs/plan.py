@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard import outcomes
-from steelyard.engine.repairs.attempts import REPAIRS, Attempt, Fixes, Reader, Row, read_fixes, read_problems
-from steelyard.engine.repairs.judging import Found, Job, Means, Unjudged, earlier, judge
-from steelyard.engine.repairs.outcomes import PASSED, Recorded, Verdict, brief_table, recorded, table
+from steelyard.engine.repairs.outcome_tables import PASSED, Recorded, Verdict, brief_table, recorded, table
+from steelyard.engine.repairs.reader import REPAIRS, Attempt, Fixes, Reader, Row, read_fixes, read_problems
+from steelyard.engine.repairs.recorded_run import Found, Job, Means, Unjudged, earlier, judge
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.csv_columns import OutcomeCsvReader

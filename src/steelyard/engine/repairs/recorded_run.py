@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.engine.pool import run_concurrently, run_coroutine
-from steelyard.engine.repairs.attempts import Attempt, Fixes, Module, Row
-from steelyard.engine.repairs.outcomes import BY, Journal, Verdict, cells_of
+from steelyard.engine.repairs.outcome_tables import BY, Journal, Verdict, cells_of
+from steelyard.engine.repairs.reader import Attempt, Fixes, Module, Row
 from steelyard.errors import InputError, VerifierError, wrap_exceptions
 from steelyard.records import Target, digest
 from steelyard.sandbox.levels import strongest_isolation
