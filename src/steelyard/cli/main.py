@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults
     from steelyard.comparison.gate import Decision
     from steelyard.engine.gate.rounds import SequentialRunResult
-    from steelyard.engine.repairs.recorded_run import Progress as Judging
     from steelyard.engine.run import Run
     from steelyard.engine.session import RunOptions, SessionProgress
     from steelyard.errors import Problem
@@ -396,14 +395,14 @@ def _count_attempts(options: argparse.Namespace, root: Path) -> int:
 def repairs(options: argparse.Namespace) -> int:
     """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
     from steelyard.engine.repairs.evaluate import evaluate
-    from steelyard.engine.repairs.recorded_run import Means
+    from steelyard.engine.session import RunOptions
     from steelyard.reports import terminal
 
-    means = Means(
+    means = RunOptions(
         parallelism=options.parallelism,
         require_isolation=options.require_isolation or "",
         allow_weak_sandbox=options.allow_weak_sandbox,
-        watch=_ProgressDisplay().judging,
+        watch=_ProgressDisplay(),
     )
     try:
         evaluation = evaluate(Path(options.evaluation), means)
@@ -1005,22 +1004,6 @@ class _ProgressDisplay:
             spent=progress.spent,
             reason=progress.reason,
             nodes=progress.nodes,
-        )
-        self._show(counts)
-
-    def judging(self, progress: Judging) -> None:
-        """Show how far the judging of repairs is."""
-        from steelyard.reports.progress import ProgressCounts
-
-        counts = ProgressCounts(
-            wanted=progress.wanted,
-            replied=None,
-            judged=progress.judged,
-            correct=progress.plausible,
-            failed=progress.failed,
-            spent=0,
-            reason="",
-            good="plausible",
         )
         self._show(counts)
 

@@ -134,7 +134,7 @@ def run(
         rule=rule,
         rules=own,
         suites=suites or SuiteRule(),
-        versions=_versions(),
+        versions=versions(),
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(dealt, providers),
     )
@@ -177,7 +177,7 @@ def run_experiment(
         seed=header.seed,
         rule=loaded.rule or "code",
         rules=loaded.rules,
-        versions=_versions(),
+        versions=versions(),
         prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
     )
     info = _with_shard(info, loaded.cases, shard)
@@ -435,7 +435,8 @@ def run_id(started_at: str) -> str:
     return f"{moment}-{secrets.token_hex(2)}"
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The versions that a run is carried out with."""
     return {
         "steelyard": version("steelyard"),
         "python": platform.python_version(),

@@ -26,6 +26,7 @@ from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.protocols import FailureLabel
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class RunOptions(NamedTuple):
     """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
     ray_address: str = ""
     """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
+    sandbox: ZygoteSandbox | None = None
+    """Where code runs on this machine; the strongest that holds here when left out."""
 
 
 class Session:

@@ -39,7 +39,7 @@ class VerifierSet:
             if runs_code
             else ISOLATION_LEVELS[-1]
         )
-        self._sandbox = ZygoteSandbox(enclosure)
+        self._sandbox = means.sandbox or ZygoteSandbox(enclosure)
         self._parallelism = means.parallelism
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)

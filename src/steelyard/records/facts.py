@@ -125,6 +125,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """The verifier's own score in [0, 1], where it has one."""
     levels: dict[str, bool] = {}
     """What was reached, where a verifier knows more than one level of success, such as `plausible` and `fixed`."""
+    figures: dict[str, bool | int | str] = {}
+    """What a verifier counted beyond its levels, such as `module_total_errors`; what is not known is left out."""
     label: str = ""
     """What kind of failure this is, such as `no code` or `time limit`; empty when nothing failed."""
     reason: str = ""

@@ -317,6 +317,18 @@ def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
     return journal
 
 
+def replace_run(folder: Path, info: RunInfo, cases: Iterable[Case], facts: Iterable[Fact]) -> None:
+    """Make a folder hold this run with these facts, and no other; a kill on the way leaves the facts of one of the two."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _create_error(folder, error) from None
+    with Journal(folder) as journal:
+        journal.ask(cases)
+        journal.describe(info)
+        write_atomically(folder / "attempts.jsonl", b"".join(_encoder.encode(fact) + b"\n" for fact in facts))
+
+
 @contextmanager
 def create_run_atomically(folder: Path) -> Iterator[Journal]:
     """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""

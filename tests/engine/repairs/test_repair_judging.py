@@ -20,13 +20,16 @@ from typing import Any
 import pytest
 
 from steelyard.cli import main as cli
-from steelyard.engine.repairs.evaluate import Evaluation, evaluate
-from steelyard.engine.repairs.outcome_tables import COLUMNS, Journal, Verdict
-from steelyard.engine.repairs.recorded_run import Means
+from steelyard.engine.repairs.evaluate import RepairEvaluation, evaluate
+from steelyard.engine.repairs.outcome_tables import OUTCOME_COLUMNS
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.session import RunOptions
 from steelyard.errors import InputError
 from steelyard.protocols import ProcessResult
+from steelyard.records import Reply
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
+from steelyard.store.journal import Journal, StoredRun
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
 from support.toolchains import needs_terraform, terraform
 
@@ -113,9 +116,9 @@ class Scene:
         ]
         write_table(self.fixes / f"{model}_fixes.csv", rows)
 
-    def judge(self, **means: Any) -> Evaluation:
+    def judge(self, *, seconds: float = 60, **options: Any) -> RepairEvaluation:
         self.sandbox = Counting()
-        return evaluate(self.config, Means(sandbox=self.sandbox, **means))
+        return evaluate(self.config, RunOptions(sandbox=self.sandbox, **options), seconds=seconds)
 
     def refused(self) -> list[str]:
         with pytest.raises(InputError) as caught:
@@ -169,6 +172,17 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def tables(folder: Path) -> dict[str, bytes]:
+    """All that is written beside the run, which has its moments and its name."""
+    return {name: content for name, content in contents(folder).items() if not name.startswith("run/")}
+
+
+def verdicts(scene: Scene) -> int:
+    """How many verdicts are in the journal of the run."""
+    journal = scene.out / "run" / "attempts.jsonl"
+    return journal.read_bytes().count(b'{"kind":"verdict"') if journal.exists() else 0
+
+
 # ---- the whole road, with the real Terraform
 
 
@@ -212,7 +226,7 @@ def test_every_level_is_stored_and_has_its_own_numbers(scene: Scene) -> None:
     scene.propose(RIGHT, broken_elsewhere, gone, MAIN.replace("wrong", "wrongly"))
     found = scene.judge()
     rows = scene.outcomes()
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == list(OUTCOME_COLUMNS)
     assert column(rows, "plausible_fix") == ["True", "False", "True", "False"]
     assert column(rows, "is_fixed") == ["True", "True", "False", "False"]
     assert column(rows, "strictly_fixed_in_block") == ["True", "True", "False", "False"]
@@ -439,7 +453,7 @@ def test_nothing_is_validated_again_unless_something_changed(scene: Scene, monke
     scene.judge()
     assert scene.sandbox.validations == 0
     assert contents(scene.out) == first
-    assert set(first) == {
+    assert set(tables(scene.out)) == {
         *("m_outcomes.csv", "m_fixes_outcomes.csv", "m_pass_at_k.csv", "summary_pass_at_k.csv"),
         "levels_pass_at_k.csv",
     }
@@ -563,8 +577,8 @@ def test_a_validator_that_gives_no_answer_is_missing_data_and_is_asked_again(
     (excuse,) = found.excuses()
     assert excuse.startswith("1 attempt (m_fixes.csv:3) not judged: terraform validate")
     scene.judge(seconds=1)
-    # the original again, and what was not judged
-    assert scene.sandbox.validations == 2
+    # the original again, and twice what was not judged, as every failure of ours is tried twice
+    assert scene.sandbox.validations == 3
     if repair == "NONSENSE":
         assert cli.main(["repairs", "--config", str(scene.config)]) == cli.EXIT_CANNOT_TELL
         assert excuse in capsys.readouterr().err
@@ -666,13 +680,13 @@ def many(scene: Scene, modules: int, attempts: int, versions: int) -> None:
 
 
 def killed_in_the_middle(scene: Scene, script: Sequence[str], lines: int, patience: float) -> int:
-    """Start judging, and kill it as soon as so many verdicts are in its journals; gives how many were."""
+    """Start judging, and kill it as soon as this many verdicts are in its journal; gives how many were."""
     running = subprocess.Popen(script, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + patience
     count = 0
     while count < lines and running.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
-        count = sum(journal.read_bytes().count(b"\n") for journal in scene.out.glob(".*.journal.jsonl"))
+        count = verdicts(scene)
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
     return count
@@ -685,15 +699,14 @@ def check_kill(scene: Scene, modules: int, attempts: int, versions: int, patienc
     lasting = killed_in_the_middle(scene, command, attempts // 3, patience)
     assert attempts // 3 <= lasting < attempts
     assert not list(scene.out.glob("*.csv"))
-    (journal, *_) = scene.out.glob(".*.journal.jsonl")
-    with journal.open("ab") as file:
-        file.write(b'{"fix":"half a li')
+    with (scene.out / "run" / "attempts.jsonl").open("ab") as file:
+        file.write(b'{"kind":"half a li')
     scene.judge(parallelism=2)
     resumed = scene.sandbox.validations
-    interrupted = contents(scene.out)
+    interrupted = tables(scene.out)
     shutil.rmtree(scene.out)
     scene.judge(parallelism=1)
-    assert contents(scene.out) == interrupted
+    assert tables(scene.out) == interrupted
     assert len(scene.outcomes("a")) + len(scene.outcomes("b")) == attempts
     assert resumed < scene.sandbox.validations
     assert checksums(scene.clones) == before
@@ -714,46 +727,123 @@ def test_an_interrupted_run_keeps_what_was_judged_and_says_how_to_go_on(scene: S
     many(scene, modules=2, attempts=100, versions=50)
     command = [sys.executable, "-m", "steelyard.cli", "repairs", "--config", str(scene.config)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not any(journal.stat().st_size for journal in scene.out.glob(".*.journal.jsonl")) and running.poll() is None:
+    while not verdicts(scene) and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=60)
     assert running.returncode == cli.EXIT_INTERRUPTED
     assert told.endswith("interrupted; what was judged is kept, and the same command goes on\n")
     assert "Traceback" not in told
-    assert list(scene.out.glob(".*.journal.jsonl"))
+    assert 0 < verdicts(scene) < 100
 
 
 def test_two_processes_do_not_judge_the_same(scene: Scene) -> None:
     scene.propose(RIGHT)
-    scene.out.mkdir()
-    held = Journal(scene.out / ".m_outcomes.journal.jsonl")
-    assert "another process is judging these repairs" in scene.refused()[0]
-    held.close()
+    (scene.out / "run").mkdir(parents=True)
+    with Journal(scene.out / "run"):
+        assert "another process is writing this run; wait for it, or stop it first" in scene.refused()[0]
     scene.judge()
 
 
-def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    verdicts = [Verdict(fix=name, module="m", cells={"plausible_fix": "True"}) for name in "ab"]
-    for verdict in verdicts:
-        journal = Journal(path)
-        journal.append(verdict)
-        journal.close()
-        with path.open("ab") as file:
-            file.write(b'{"fix":"half a li')
-    journal = Journal(path)
-    assert list(journal.verdicts) == verdicts
-    journal.clear()
-    journal.close()
-    assert not path.exists()
-
-
-def test_a_journal_that_is_a_link_is_not_followed(scene: Scene) -> None:
+@pytest.mark.parametrize("name", ["run", "run/attempts.jsonl"])
+def test_a_run_or_journal_that_is_a_link_is_not_followed(scene: Scene, name: str) -> None:
     scene.propose(RIGHT)
     scene.out.mkdir()
     precious = scene.folder / "precious"
-    precious.write_text("precious")
-    (scene.out / ".m_outcomes.journal.jsonl").symlink_to(precious)
-    assert "cannot be written" in scene.refused()[0]
-    assert precious.read_text() == "precious"
+    if name == "run":
+        precious.mkdir()
+    else:
+        (scene.out / "run").mkdir()
+        precious.write_text("precious")
+    (scene.out / name).symlink_to(precious)
+    assert "a link, so the run cannot be written there" in scene.refused()[0]
+    assert list(precious.iterdir()) == [] if name == "run" else precious.read_text() == "precious"
+
+
+# ---- what version 0.1.0 left behind
+
+
+def old_journal(scene: Scene) -> Path:
+    """Turn the outcomes into what the old version had written when it was killed, and leave nothing else."""
+    lines = []
+    for row in scene.outcomes():
+        verdict = {"fix": row.pop("fix_digest"), "module": row.pop("module_digest"), "cells": row}
+        lines.append(json.dumps(verdict))
+    shutil.rmtree(scene.out)
+    scene.out.mkdir()
+    path = scene.out / ".m_outcomes.journal.jsonl"
+    path.write_text("\n".join([*lines, '{"fix":"half a li']))
+    return path
+
+
+def test_the_journal_of_the_old_version_is_honoured_and_its_half_line_does_no_harm(scene: Scene) -> None:
+    scene.propose(RIGHT, MAIN + "# wrong\n")
+    scene.judge()
+    before = tables(scene.out)
+    journal = old_journal(scene)
+    scene.judge()
+    assert scene.sandbox.validations == 0
+    assert tables(scene.out) == before
+    assert not journal.exists()
+
+
+def test_an_old_journal_that_is_a_link_is_not_followed(scene: Scene) -> None:
+    scene.propose(RIGHT)
+    scene.judge()
+    journal = old_journal(scene)
+    precious = journal.rename(scene.folder / "precious")
+    journal.symlink_to(precious)
+    content = precious.read_bytes()
+    scene.judge()
+    assert scene.sandbox.validations == 2
+    assert precious.read_bytes() == content
+
+
+def test_outcomes_of_the_old_version_hold_without_any_run(scene: Scene) -> None:
+    scene.propose(RIGHT, MAIN + "# wrong\n")
+    scene.judge()
+    before = tables(scene.out)
+    shutil.rmtree(scene.out / "run")
+    scene.judge()
+    assert scene.sandbox.validations == 0
+    assert contents(scene.out) == before
+
+
+# ---- the run
+
+
+def test_repairs_are_judged_in_an_ordinary_run_that_every_command_takes(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    block = {"impacted_block_start_line": "1", "impacted_block_end_line": "3"}
+    scene.propose(RIGHT, MAIN + "# wrong\n", {"fixed_code": BLOCK, **block}, "")
+    scene.propose(RIGHT, model="n")
+    scene.judge()
+    run = scene.out / "run"
+    with Journal(run) as journal:
+        summary, _ = summarise_and_cache(journal, journal.info, journal.cases)
+    assert [(model.model, model.cases, model.attempts, model.correct) for model in summary.models] == [
+        *(("m", 1, 4, 2), ("n", 1, 1, 1)),
+    ]
+    for arguments in (
+        ["show", str(run)],
+        ["show", str(run), "o", "2"],
+        ["report", str(run), "-o", str(run / "x.html")],
+    ):
+        assert cli.main(arguments) == 0
+    assert "the target is still there" in capsys.readouterr().out
+    before = (run / "attempts.jsonl").read_bytes()
+    assert cli.main(["resume", str(run)]) == 0
+    assert (run / "attempts.jsonl").read_bytes() == before
+
+
+def test_a_run_that_is_extended_keeps_its_verdicts_and_drops_what_is_no_longer_proposed(scene: Scene) -> None:
+    scene.propose(RIGHT, MAIN + "# wrong\n")
+    scene.judge()
+    scene.propose(MAIN + "# wrong\n", MAIN + "# also wrong\n")
+    scene.judge()
+    assert scene.sandbox.validations == 2
+    replies = [fact for fact in StoredRun(scene.out / "run").facts() if isinstance(fact, Reply)]
+    assert [reply.number for reply in replies] == [1, 2]
+    assert verdicts(scene) == 2
+    assert column(scene.outcomes(), "plausible_fix") == ["False", "False"]

@@ -19,9 +19,9 @@ import msgspec
 from steelyard import outcomes
 from steelyard.analysis.counts import Tally
 from steelyard.analysis.standings import Standings, standings
-from steelyard.engine.repairs.outcome_tables import LEVELS, PASSED
-from steelyard.engine.repairs.plan import Places, brief_name, judged, plan
-from steelyard.engine.repairs.recorded_run import USUAL, Means, Unjudged, needed_program
+from steelyard.engine.repairs.outcome_tables import FURTHER_LEVELS, PASSED
+from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
+from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
 from steelyard.engine.results.synthetic import (
     DEFAULT_SYNTHETIC_RATES,
     SYNTHETIC_PROBLEMS_FILE,
@@ -29,6 +29,7 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
+from steelyard.engine.session import RunOptions
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv
@@ -37,6 +38,8 @@ from steelyard.text import counted, printable, short_quote
 
 DEFAULT = Path("evaluation_config.json")
 SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
+RUN_FOLDER = "run"
+"""The folder in output_dir with the run that judges repairs."""
 CSV = (".csv", ".csv.gz")
 NOT_FIXES = re.compile(
     rf"(?:{re.escape(SYNTHETIC_PROBLEMS_FILE)}|{re.escape(SYNTHETIC_TRUTH_FILE)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?"
@@ -56,7 +59,7 @@ Size = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Config(Record, frozen=True, kw_only=True):
+class EvaluationConfig(Record, frozen=True, kw_only=True):
     """What evaluation_config.json says."""
 
     fixes_dir: Folder
@@ -88,14 +91,14 @@ EXPECTED = {
 }
 
 
-class Evaluation(NamedTuple):
+class RepairEvaluation(NamedTuple):
     """Where the models stand, what was odd, and which files say so."""
 
     standings: Standings
     """Models by name."""
     levels: Mapping[str, Standings]
     """The same for further levels of success, of the models whose repairs were judged here and have targets."""
-    unjudged: tuple[Unjudged, ...]
+    unjudged: tuple[UnjudgedRepair, ...]
     """Attempts about which nothing could be found out."""
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""
@@ -110,13 +113,15 @@ class Evaluation(NamedTuple):
 
     def excuses(self) -> list[str]:
         """Why attempts could not be judged, each reason once with the first attempts that it concerns."""
-        concerned: dict[str, list[Unjudged]] = {}
+        concerned: dict[str, list[UnjudgedRepair]] = {}
         for one in self.unjudged:
             concerned.setdefault(SECONDS.sub("", one.reason), []).append(one)
         return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
 
 
-def evaluate(config: Path = DEFAULT, means: Means = USUAL) -> Evaluation:
+def evaluate(
+    config: Path = DEFAULT, options: RunOptions = RunOptions(), *, seconds: float = VALIDATION_SECONDS
+) -> RepairEvaluation:
     """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
 
     Repairs that nobody has judged are judged by the Terraform of this machine, and their outcomes are written as well.
@@ -131,7 +136,13 @@ def evaluate(config: Path = DEFAULT, means: Means = USUAL) -> Evaluation:
         chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
         problems = _problems_file(places)
         planned = plan(chosen, places, problems)
-    own, lacking = judged(planned, places, means)
+    own: dict[Path, Path] = {}
+    lacking = planned.lacking
+    if planned.jobs:
+        check_names(planned.jobs)
+        judged = judge(planned.jobs, places.output / RUN_FOLDER, options, k=asked.k_values, seconds=seconds)
+        own = write_outcomes(planned, places.output, judged)
+        lacking += judged.unjudged
     sources = [own.get(path) or planned.ready[path] for path in chosen]
     read = outcomes.fixes(sources, problems, passed=PASSED)
     tallies = _with_unjudged(chosen, read.tallies, lacking)
@@ -139,7 +150,7 @@ def evaluate(config: Path = DEFAULT, means: Means = USUAL) -> Evaluation:
     levels = _levels([path for path in chosen if path in own], own, problems, lacking, asked.k_values)
     written = _written(places.output, found, levels)
     tables = [path.with_name(name) for path in own.values() for name in (path.name, brief_name(path.name))]
-    return Evaluation(
+    return RepairEvaluation(
         found, levels, lacking, (*warnings, *unmatched, *planned.problems, *read.problems), (*tables, *written)
     )
 
@@ -153,7 +164,7 @@ def _looking() -> Iterator[None]:
         raise InputError(f"{printable(str(error.filename))}: cannot be read: {error.strerror}") from None
 
 
-def _config(path: Path) -> tuple[Config, list[Problem]]:
+def _config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
     """The config, with warnings about keys that are not known."""
     where = printable(str(path))
     try:
@@ -169,7 +180,7 @@ def _config(path: Path) -> tuple[Config, list[Problem]]:
         raise InputError(f"{where}: not a config: nested too deeply, or a number too long") from None
     if not isinstance(table, dict):
         raise InputError(f'{where}: expected an object with "fixes_dir" and "output_dir"')
-    known = {field.name: field for field in msgspec.structs.fields(Config)}
+    known = {field.name: field for field in msgspec.structs.fields(EvaluationConfig)}
     warnings = [
         Problem(where, 0, f"unknown key {short_quote(key)} ({did_you_mean(key[:80], known)})", fatal=False)
         for key in table
@@ -188,10 +199,10 @@ def _config(path: Path) -> tuple[Config, list[Problem]]:
             errors.append(Problem(where, 0, what))
     if errors:
         raise InputError(errors)
-    return msgspec.convert({name: table[name] for name in known if name in table}, Config), warnings
+    return msgspec.convert({name: table[name] for name in known if name in table}, EvaluationConfig), warnings
 
 
-def _places(config: Path, asked: Config) -> Places:
+def _places(config: Path, asked: EvaluationConfig) -> EvaluationFolders:
     """Paths are taken from the working directory, or from the config's folder when only that has the fixes."""
     base = Path()
     if not Path(asked.fixes_dir).is_dir():
@@ -205,7 +216,7 @@ def _places(config: Path, asked: Config) -> Places:
             )
     output = base / asked.output_dir
     results = (output,) if asked.results_dir is None else (base / asked.results_dir, output)
-    return Places(base / asked.fixes_dir, output, base / asked.clones_dir, results)
+    return EvaluationFolders(base / asked.fixes_dir, output, base / asked.clones_dir, results)
 
 
 def _fixes_files(folder: Path) -> list[Path]:
@@ -227,7 +238,7 @@ def _fixes_files(folder: Path) -> list[Path]:
     ]
 
 
-def _chosen(folder: Path, present: Sequence[Path], asked: Config) -> tuple[list[Path], list[Problem]]:
+def _chosen(folder: Path, present: Sequence[Path], asked: EvaluationConfig) -> tuple[list[Path], list[Problem]]:
     """The files that the config asks for, and a warning about each name that no file has."""
     where = printable(str(folder))
     if not present:
@@ -252,11 +263,11 @@ def _chosen(folder: Path, present: Sequence[Path], asked: Config) -> tuple[list[
     ]
 
 
-def _is_named(path: Path, asked: Config) -> bool:
+def _is_named(path: Path, asked: EvaluationConfig) -> bool:
     return not asked.models or any(model in path.name for model in asked.models)
 
 
-def _is_of_type(path: Path, asked: Config) -> bool:
+def _is_of_type(path: Path, asked: EvaluationConfig) -> bool:
     return asked.data_type == "all" or _is_synthetic(path) == (asked.data_type == "synthetic")
 
 
@@ -264,7 +275,7 @@ def _is_synthetic(path: Path) -> bool:
     return "synthetic" in path.name
 
 
-def _make_up(places: Places, asked: Config) -> None:
+def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
     """Make outcomes up in the folder of the fixes: of the problems that are known already, else of made-up ones."""
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
     # what cannot be read or judged is said before anything is written
@@ -280,7 +291,7 @@ def _make_up(places: Places, asked: Config) -> None:
     )
 
 
-def _problems_file(places: Places) -> Path | None:
+def _problems_file(places: EvaluationFolders) -> Path | None:
     """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
     real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
     for folder in (places.output, places.fixes):
@@ -290,14 +301,14 @@ def _problems_file(places: Places) -> Path | None:
     return None
 
 
-def _counted(unjudged: Sequence[Unjudged]) -> str:
+def _counted(unjudged: Sequence[UnjudgedRepair]) -> str:
     """How many attempts, and where the first of them stand."""
     places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
     more = ", ..." if len(unjudged) > len(places) else ""
     return f"{counted(len(unjudged), 'attempt')} ({', '.join(places)}{more})"
 
 
-def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[Unjudged]) -> list[Tally]:
+def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[UnjudgedRepair]) -> list[Tally]:
     """The tallies of files of fixes, in which what is missing is not forgotten: neither attempts nor whole problems."""
     missing = Counter(one.fixes for one in lacking)
     known = set(tallies[0].cases)
@@ -321,12 +332,12 @@ def _levels(
     paths: Sequence[Path],
     own: Mapping[Path, Path],
     problems: Path | None,
-    lacking: Sequence[Unjudged],
+    lacking: Sequence[UnjudgedRepair],
     sizes: Sequence[int],
 ) -> dict[str, Standings]:
     """Where models stand at each further level; only the levels that somebody's target lets us tell of."""
     found = {}
-    for column, level in LEVELS.items() if paths else ():
+    for column, level in FURTHER_LEVELS.items() if paths else ():
         read = outcomes.fixes([own[path] for path in paths], problems, passed=column, may_be_unknown=True)
         tallies = _with_unjudged(paths, read.tallies, [one for one in lacking if one.fixes in own])
         if any(sum(tally.tried) for tally in tallies):

@@ -1,105 +1,74 @@
-"""What was found out about repairs, on disk: a journal while it grows, a table when it is whole."""
+"""Tables of outcomes, ours and other people's: the rows of `<model>_outcomes.csv`."""
 
 from __future__ import annotations
 
 import csv
-import errno
-import fcntl
 import io
-import os
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from steelyard.engine.repairs.reader import ITERATION, OID, SPECIFIC, Row
-from steelyard.errors import DiskFullError, InputError
+from steelyard.engine.repairs.reader import ITERATION, OID, SPECIFIC, FixRow
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
-from steelyard.records import Record
+from steelyard.records import Verdict
 from steelyard.reports.tables import cell
-from steelyard.text import printable, short_quote
-from steelyard.verifiers.terraform.levels import RepairLevels
+from steelyard.text import short_quote
+from steelyard.verifiers.terraform.verifier import REPAIR_FIGURES, REPAIR_LEVELS
 
 PASSED = "plausible_fix"
-LEVELS = {
-    "is_fixed": "fixed",
-    "strictly_fixed_in_block": "strictly fixed in block",
-    "strictly_fixed_in_module": "strictly fixed in module",
-}
-"""The columns of the levels beyond the plausible one, and what they are called."""
+LEVEL_COLUMNS = (PASSED, "is_fixed", "strictly_fixed_in_block", "strictly_fixed_in_module")
+FURTHER_LEVELS = dict(zip(LEVEL_COLUMNS[1:], REPAIR_LEVELS[1:], strict=True))
+"""The columns of the levels beyond the plausible one, and the names of these levels."""
 FIX, MODULE, BY = "fix_digest", "module_digest", "judged_by"
-"""The columns that say what an outcome holds for."""
-IDENTITY = (OID, "benchmark_oid", SPECIFIC, ITERATION, "llm_name", "filename")
-FIGURES = (
-    *("line_is_clean", "line_specific_error_fixed", "module_total_errors", "file_errors", "module_errors"),
-    *("module_original_errors_remaining", "module_fix_introduced_errors", "block_total_errors"),
-    *("block_original_errors_remaining", "block_fix_introduced_errors"),
-)
-"""The columns that are called like the figures of a repair's levels."""
-COLUMNS = (
-    *(*IDENTITY, "is_fixed", *FIGURES, PASSED, *tuple(LEVELS)[1:]),
+"""The columns that say what an outcome holds for; the first two are empty in outcomes that are not ours."""
+IDENTITY_COLUMNS = (OID, "benchmark_oid", SPECIFIC, ITERATION, "llm_name", "filename")
+OUTCOME_COLUMNS = (
+    *(*IDENTITY_COLUMNS, "is_fixed", *REPAIR_FIGURES, PASSED, *LEVEL_COLUMNS[2:]),
     *("reason", "introduced_errors", BY, FIX, MODULE),
 )
-MOST_INTRODUCED = 20
-"""New errors that are listed."""
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+OutcomeCells = Mapping[str, str]
+"""A row of a table of outcomes, by column."""
 
 
-class Verdict(Record, frozen=True, kw_only=True):
-    """What was found out about a repair, wherever it is proposed."""
-
-    fix: str
-    """A digest of the repair and of what it is to repair; empty where somebody else judged."""
-    module: str
-    """A digest of the module and of who judged; empty where somebody else did."""
-    cells: dict[str, str]
-    """The outcome as a table has it."""
-
-
-def cells_of(levels: RepairLevels, reason: str) -> dict[str, str]:
-    """The levels that a repair reached, as a table has them; what is not known is empty."""
-    introduced = dict.fromkeys(f"{new.scope}: {new.diagnosis.summary}" for new in levels.introduced)
-    reached: dict[str, bool | int | str | None] = {
-        PASSED: levels.plausible,
-        "is_fixed": levels.fixed,
-        "reason": reason,
-        "introduced_errors": "; ".join(list(introduced)[:MOST_INTRODUCED]),
-    }
-    reached |= {name: getattr(levels, name) for name in (*FIGURES, *tuple(LEVELS)[1:])}
-    # the words of those who invented these tables, for their own programs
-    return {name: str(value if isinstance(value, bool) else cell(value)) for name, value in reached.items()}
+def verdict_cells(verdict: Verdict, filename: str, fix: str, module: str) -> OutcomeCells:
+    """What a verdict of a run says, as a table has it; what is not known is empty."""
+    found = verdict.found
+    values: dict[str, bool | int | str | None] = {"filename": filename, "reason": found.reason}
+    values |= {column: found.levels.get(level) for column, level in zip(LEVEL_COLUMNS, REPAIR_LEVELS, strict=True)}
+    values |= {name: found.figures.get(name) for name in (*REPAIR_FIGURES, "introduced_errors")}
+    values |= {BY: verdict.verifier.partition(", ")[2], FIX: fix, MODULE: module}
+    # True and False are the words of the programs that invented these tables
+    return {name: str(value if isinstance(value, bool) else cell(value)) for name, value in values.items()}
 
 
-# ---- tables
-
-
-class Recorded(NamedTuple):
-    """The outcomes of a table that is there."""
+class RecordedOutcomes(NamedTuple):
+    """The outcomes of a table on disk."""
 
     path: Path
-    verdicts: Mapping[tuple[str, str, str], Verdict]
+    cells: Mapping[tuple[str, str, str], OutcomeCells]
     """By oid, specific_oid and iteration_id."""
-    of_oid: Mapping[tuple[str, str], Sequence[Verdict]]
+    of_oid: Mapping[tuple[str, str], Sequence[OutcomeCells]]
     """By oid and iteration_id."""
 
-    def verdict(self, row: Row) -> Verdict | None:
-        """What it says of an attempt; a table or fixes without specific_oid must leave no doubt."""
-        exact = self.verdicts.get((row.oid, row.specific, row.iteration))
+    def of(self, row: FixRow) -> OutcomeCells | None:
+        """The outcome of an attempt; a table or fixes without specific_oid must leave no doubt."""
+        exact = self.cells.get((row.oid, row.specific, row.iteration))
         if exact is not None:
             return exact
-        found = self.of_oid.get((row.oid, row.iteration), ())
-        is_told_apart = row.specific and (row.oid, "", row.iteration) not in self.verdicts
-        return found[0] if len(found) == 1 and not is_told_apart else None
+        candidates = self.of_oid.get((row.oid, row.iteration), ())
+        is_specific = row.specific and (row.oid, "", row.iteration) not in self.cells
+        return candidates[0] if len(candidates) == 1 and not is_specific else None
 
 
-def recorded(path: Path, number: int, complaints: OutcomeProblemCollector) -> Recorded:
-    """The outcomes of a table, our own or somebody else's."""
-    verdicts: dict[tuple[str, str, str], Verdict] = {}
-    of_oid: dict[tuple[str, str], list[Verdict]] = {}
+def recorded_outcomes(path: Path, number: int, complaints: OutcomeProblemCollector) -> RecordedOutcomes:
+    """The outcomes of a table, whoever wrote it."""
+    exact: dict[tuple[str, str, str], OutcomeCells] = {}
+    of_oid: dict[tuple[str, str], list[OutcomeCells]] = {}
     file = OutcomeFile(number, path)
     with collect_file_errors(file, complaints):
         sheet = OutcomeCsvReader(file, complaints)
@@ -113,116 +82,56 @@ def recorded(path: Path, number: int, complaints: OutcomeProblemCollector) -> Re
                     what = f"{PASSED} is {short_quote(passed) if passed else 'empty'}; expected {EXPECTED_BOOLEAN_TEXT}"
                     complaints.add(file, "outcome", what, [line])
                 oid, specific, iteration = (cells.get(name, "").strip() for name in (OID, SPECIFIC, ITERATION))
-                verdict = Verdict(fix=cells.pop(FIX, ""), module=cells.pop(MODULE, ""), cells=cells)
-                verdicts.setdefault((oid, specific, iteration), verdict)
-                of_oid.setdefault((oid, iteration), []).append(verdict)
-    return Recorded(path, verdicts, of_oid)
+                exact.setdefault((oid, specific, iteration), cells)
+                of_oid.setdefault((oid, iteration), []).append(cells)
+    return RecordedOutcomes(path, exact, of_oid)
 
 
-def table(judged: Iterable[tuple[Row, Verdict]]) -> str:
+def old_journal_outcomes(path: Path) -> Iterator[OutcomeCells]:
+    """The outcomes that version 0.1.0 wrote down before it was killed; what cannot be read counts as not written."""
+    try:
+        lines = b"" if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return
+    for line in lines.split(b"\n"):
+        try:
+            outcome = json.loads(line)
+            yield {**outcome["cells"], FIX: outcome["fix"], MODULE: outcome["module"]}
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue
+
+
+def outcomes_csv(outcomes: Iterable[tuple[FixRow, OutcomeCells]]) -> str:
     """The outcomes of attempts, in their order."""
     rows = [
         {
-            **verdict.cells,
-            **{name: row.cells[name].strip() for name in IDENTITY if row.cells.get(name, "").strip()},
-            # whoever joins tables by these needs them to the letter
+            **cells,
+            **{name: row.cells[name].strip() for name in IDENTITY_COLUMNS if row.cells.get(name, "").strip()},
+            # tables are joined by these, so they stay to the letter
             OID: row.oid,
             SPECIFIC: row.specific,
             ITERATION: row.iteration,
-            FIX: verdict.fix,
-            MODULE: verdict.module,
         }
-        for row, verdict in judged
+        for row, cells in outcomes
     ]
     for each in rows:
         each.update({name: str(cell(each.get(name, ""))) for name in ("llm_name", "filename")})
-    others = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
-    return _written([*COLUMNS, *others], rows)
+    others = dict.fromkeys(name for row in rows for name in row if name not in OUTCOME_COLUMNS)
+    return _csv([*OUTCOME_COLUMNS, *others], rows)
 
 
-def brief_table(judged: Iterable[tuple[Row, Verdict]]) -> str:
-    """The same in the three columns that pass@k takes, and in a fourth where oids stand for several problems."""
+def brief_outcomes_csv(outcomes: Iterable[tuple[FixRow, OutcomeCells]]) -> str:
+    """The same in the three columns that pass@k needs, and in a fourth where an oid stands for several problems."""
     rows = [
-        {OID: row.oid, ITERATION: row.iteration, PASSED: verdict.cells[PASSED], SPECIFIC: row.specific}
-        for row, verdict in judged
+        {OID: row.oid, ITERATION: row.iteration, PASSED: cells[PASSED], SPECIFIC: row.specific}
+        for row, cells in outcomes
     ]
-    return _written([OID, ITERATION, PASSED, *([SPECIFIC] if any(row[SPECIFIC] for row in rows) else [])], rows)
+    return _csv([OID, ITERATION, PASSED, *([SPECIFIC] if any(row[SPECIFIC] for row in rows) else [])], rows)
 
 
-def _written(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-# ---- journals
-
-
-class Journal:
-    """Verdicts that are not in their table yet; each survives the death of this process."""
-
-    def __init__(self, path: Path) -> None:
-        """Open or make it; a line that was cut off, or is none of ours, is as if it had never been written."""
-        self.path = path
-        self._unsynced = False
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise self._cannot_write(error) from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise InputError(
-                f"{printable(str(path))}: another process is judging these repairs; wait for it, or stop it first"
-            ) from None
-        with os.fdopen(os.dup(self._file), "rb") as lines:
-            content = lines.read()
-        whole = content.rfind(b"\n") + 1
-        # half a line must not stand before the next whole one
-        os.ftruncate(self._file, whole)
-        self.verdicts = tuple(_verdicts(content[:whole].split(b"\n")))
-
-    def append(self, verdict: Verdict) -> None:
-        try:
-            left = memoryview(msgspec.json.encode(verdict) + b"\n")
-            while left:
-                left = left[os.write(self._file, left) :]
-        except OSError as error:
-            raise self._cannot_write(error) from None
-        self._unsynced = True
-
-    def sync(self) -> None:
-        """Make what was written survive the death of the machine as well."""
-        if self._unsynced:
-            self._unsynced = False
-            try:
-                os.fsync(self._file)
-            except OSError as error:
-                raise self._cannot_write(error) from None
-
-    def close(self) -> None:
-        """Stop writing; an empty one leaves nothing behind."""
-        if not os.fstat(self._file).st_size:
-            self.path.unlink(missing_ok=True)
-        os.close(self._file)
-
-    def clear(self) -> None:
-        """Forget everything: it is in its table now."""
-        os.ftruncate(self._file, 0)
-
-    def _cannot_write(self, error: OSError) -> InputError | DiskFullError:
-        where = printable(str(self.path))
-        if error.errno in NO_ROOM:
-            return DiskFullError(f"{where}: no room left ({error.strerror}); make room and run the same again")
-        return InputError(f"{where}: cannot be written: {error.strerror}")
-
-
-def _verdicts(lines: Iterable[bytes]) -> Iterator[Verdict]:
-    for line in lines:
-        try:
-            yield msgspec.json.decode(line, type=Verdict)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            continue

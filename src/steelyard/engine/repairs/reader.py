@@ -1,4 +1,4 @@
-"""The repairs that files of fixes hold, and the file of which module each is for."""
+"""The repairs that CSV files of fixes hold, and the file of the module that each is for."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.csv_columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
-from steelyard.records import digest
+from steelyard.records import Target, digest
 from steelyard.text import printable, short_quote
 
 OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
-WHOLE, PARTS = "fixed_file", ("fixed_block_content", "fixed_code")
+WHOLE_FILE_COLUMN, PART_COLUMNS = "fixed_file", ("fixed_block_content", "fixed_code")
 """Columns of repairs: of the whole file, and of some of its lines."""
-REPAIRS = (WHOLE, *PARTS)
-LINES, BLOCK = ("line_start", "line_end"), ("impacted_block_start_line", "impacted_block_end_line")
-"""Columns of lines: those that a problem or a repair speaks of, and those of the block around them."""
-ABOUT = ("project_name", "working_directory", "filename", *LINES, *BLOCK, "summary", "detail", "severity")
-"""What fixes say of a problem, or else the list of problems."""
-CARRIED = ("benchmark_oid", "llm_name")
-"""What is handed on to the outcomes."""
-CLONES = "clones"
-"""How the folder of clones is called in paths that begin above it, whatever its name is now."""
+REPAIR_COLUMNS = (WHOLE_FILE_COLUMN, *PART_COLUMNS)
+LINE_COLUMNS, BLOCK_COLUMNS = ("line_start", "line_end"), ("impacted_block_start_line", "impacted_block_end_line")
+"""Columns of lines: those of the problem or the repair, and those of the block around them."""
+PLACE_COLUMNS = ("project_name", "working_directory", "filename")
+PROBLEM_COLUMNS = (*PLACE_COLUMNS, *LINE_COLUMNS, *BLOCK_COLUMNS, "summary", "detail", "severity")
+"""What the fixes say of a problem, or else the list of problems."""
+COPIED_COLUMNS = ("benchmark_oid", "llm_name")
+"""What is copied to the outcomes."""
+CLONES_FOLDER = "clones"
+"""The name of the folder of clones in paths that begin above it, whatever its name is now."""
 SEVERITIES = ("error", "warning")
-NUMBER = re.compile(r"(\d{1,9})(?:\.0+)?")
-"""A line's number, also as a table writes it that has gaps in the column."""
-EVERYWHERE = (1, (1 << 31) - 1)
+LINE_NUMBER = re.compile(r"(\d{1,9})(?:\.0+)?")
+"""A line number; a table with gaps in the column writes it as a float."""
+ALL_LINES = (1, (1 << 31) - 1)
 """The lines of a target that names none."""
 
 
-class Row(NamedTuple):
+class FixRow(NamedTuple):
     """One attempt as a file of fixes has it."""
 
     line: int
@@ -43,90 +46,81 @@ class Row(NamedTuple):
     """What tells problems with one oid apart; empty where nothing does."""
     iteration: str
     cells: Mapping[str, str]
-    """Whatever else is known, by column."""
+    """All cells, by column."""
 
     @property
     def problem(self) -> str:
         return self.specific or self.oid
 
 
-class Fixes(NamedTuple):
-    """A file of fixes."""
+class FixesFile(NamedTuple):
+    """A CSV file of one model's fixes."""
 
     file: OutcomeFile
     columns: frozenset[str]
-    rows: tuple[Row, ...]
+    rows: tuple[FixRow, ...]
 
     @property
     def holds_repairs(self) -> bool:
-        """Whether it says how files were repaired, so that this can be judged."""
-        return not self.columns.isdisjoint(REPAIRS)
+        """Whether it has the repairs themselves, so that they can be judged."""
+        return not self.columns.isdisjoint(REPAIR_COLUMNS)
 
 
-class Problems(NamedTuple):
-    """What a list of problems says of each."""
+class ProblemList(NamedTuple):
+    """What problems.csv says of each problem."""
 
     name: str
     cells: Mapping[str, Mapping[str, str]]
     """By specific_oid where the list has it, else by oid."""
     of_oid: Mapping[str, Sequence[str]]
-    """The problems that an oid stands for."""
+    """The problems of each oid."""
     is_specific: bool
 
 
-class Module(NamedTuple):
-    """A module of a clone."""
+class CloneModule(NamedTuple):
+    """A Terraform module in a clone."""
 
     root: Path
     """The clone."""
     folder: str
 
 
-class Wanted(NamedTuple):
-    """The diagnostic that a repair is to make away with."""
-
-    filename: str
-    line_start: int
-    line_end: int
-    summary: str
-    detail: str
-    severity: str
-
-
-class Attempt(NamedTuple):
+class RecordedRepair(NamedTuple):
     """A repair that can be judged."""
 
-    row: Row
-    module: Module
+    row: FixRow
+    module: CloneModule
     filename: str
-    """Seen from the module, or from the clone."""
-    repair: str
+    """As seen from the module, or from the clone."""
+    text: str
     lines: tuple[int, int] | None
-    """The lines that it replaces; None for all."""
-    target: Wanted | None
+    """The lines that it replaces; None for the whole file."""
+    target: Target | None
     fix: str
     """A digest of all this."""
 
 
-def read_fixes(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Fixes:
+def read_fixes(file: OutcomeFile, complaints: OutcomeProblemCollector) -> FixesFile:
     """The attempts of a file, each once."""
-    found: dict[tuple[str, str, str], Row] = {}
+    rows: dict[tuple[str, str, str], FixRow] = {}
     columns: frozenset[str] = frozenset()
     with collect_file_errors(file, complaints):
         sheet = OutcomeCsvReader(file, complaints)
         columns = frozenset(sheet.columns)
-        for line, cells in _rows(sheet, (OID, ITERATION), (SPECIFIC, *CARRIED, *ABOUT, *REPAIRS)):
-            row = Row(line, cells[OID].strip(), cells.get(SPECIFIC, "").strip(), cells[ITERATION].strip(), cells)
+        for line, cells in _rows(
+            sheet, (OID, ITERATION), (SPECIFIC, *COPIED_COLUMNS, *PROBLEM_COLUMNS, *REPAIR_COLUMNS)
+        ):
+            row = FixRow(line, cells[OID].strip(), cells.get(SPECIFIC, "").strip(), cells[ITERATION].strip(), cells)
             empty = [name for name in (OID, ITERATION) if not cells[name].strip()]
-            earlier = found.setdefault((row.oid, row.specific, row.iteration), row)
+            earlier = rows.setdefault((row.oid, row.specific, row.iteration), row)
             if empty:
                 complaints.add(file, f"empty {empty[0]}", f"{empty[0]} is empty", [line])
             elif earlier is not row:
                 _complain_of_repeat(file, earlier, row, complaints)
-    return Fixes(file, columns, tuple(found.values()))
+    return FixesFile(file, columns, tuple(rows.values()))
 
 
-def _complain_of_repeat(file: OutcomeFile, earlier: Row, row: Row, complaints: OutcomeProblemCollector) -> None:
+def _complain_of_repeat(file: OutcomeFile, earlier: FixRow, row: FixRow, complaints: OutcomeProblemCollector) -> None:
     name = f"{short_quote(row.problem)}, iteration {short_quote(row.iteration)}"
     if earlier.cells == row.cells:
         what = f"{name}: stands on line {earlier.line} already; counted once"
@@ -136,8 +130,8 @@ def _complain_of_repeat(file: OutcomeFile, earlier: Row, row: Row, complaints: O
         complaints.add(file, "contradicted", what, [row.line])
 
 
-def read_problems(path: Path | None, complaints: OutcomeProblemCollector) -> Problems | None:
-    """What the list of problems says, as far as it can be read; None where there is none."""
+def read_problems(path: Path | None, complaints: OutcomeProblemCollector) -> ProblemList | None:
+    """What the list of problems says, as far as it can be read; None without a list."""
     if path is None:
         return None
     file = OutcomeFile(-1, path)
@@ -147,13 +141,13 @@ def read_problems(path: Path | None, complaints: OutcomeProblemCollector) -> Pro
     with collect_file_errors(file, complaints):
         sheet = OutcomeCsvReader(file, complaints)
         is_specific = SPECIFIC in sheet.columns
-        for _, cells in _rows(sheet, (OID,), (SPECIFIC, *ABOUT)):
+        for _, cells in _rows(sheet, (OID,), (SPECIFIC, *PROBLEM_COLUMNS)):
             oid = cells[OID].strip()
             name = cells.get(SPECIFIC, "").strip() or oid
             if name and name not in cells_of:
                 cells_of[name] = cells
                 of_oid.setdefault(oid, []).append(name)
-    return Problems(file.name, cells_of, of_oid, is_specific)
+    return ProblemList(file.name, cells_of, of_oid, is_specific)
 
 
 def _rows(
@@ -162,28 +156,28 @@ def _rows(
     """The cells of a sheet by column, row by row, each with its line."""
     chosen = [*needed, *(name for name in wanted if name in sheet.columns)]
     sheet.require(chosen)
-    # a sheet hands out two columns at least
+    # the reader needs two columns at least
     asked = chosen if len(chosen) > 1 else chosen * 2
     for part in sheet.parts(asked):
         for line, *cells in zip(part.lines.tolist(), *part.columns, strict=True):
             yield line, dict(zip(asked, cells, strict=True))
 
 
-# ---- what is to be judged
+# ---- repairs
 
 
-class Reader:
-    """Makes attempts of rows, and complains of those that cannot be: what they name may be anything."""
+class RepairReader:
+    """Makes repairs of rows, and complains of rows that name what they must not: their paths may be anything."""
 
-    def __init__(self, clones: Path, problems: Problems | None, complaints: OutcomeProblemCollector) -> None:
+    def __init__(self, clones: Path, problems: ProblemList | None, complaints: OutcomeProblemCollector) -> None:
         self._clones = clones
         self._problems = problems
         self._complaints = complaints
         # a row of each attempt at a problem names the same places
         self._module_of = cache(self._module)
 
-    def attempt(self, fixes: Fixes, row: Row) -> Attempt | None:
-        """What a row asks to be judged; None where that is nothing, and then it is said why."""
+    def repair(self, fixes: FixesFile, row: FixRow) -> RecordedRepair | None:
+        """The repair of a row; None after a complaint."""
         listed: Mapping[str, str] = {}
         if self._problems is not None:
             name = self._listed(fixes, row, self._problems)
@@ -191,12 +185,12 @@ class Reader:
                 return None
             listed = self._problems.cells[name]
         try:
-            return self._attempt(row.cells, listed, row)
+            return self._repair(row.cells, listed, row)
         except UnreadableOutcomesError as error:
             self._complaints.add(fixes.file, error.what.partition(" ")[0], error.what, [row.line])
             return None
 
-    def _listed(self, fixes: Fixes, row: Row, problems: Problems) -> str | None:
+    def _listed(self, fixes: FixesFile, row: FixRow, problems: ProblemList) -> str | None:
         """The problem that a row belongs to, by the rules by which outcomes are counted."""
         named = row.specific if problems.is_specific and row.specific else ""
         names = [named] if named in problems.cells else [] if named else problems.of_oid.get(row.oid, ())
@@ -209,36 +203,39 @@ class Reader:
             self._complaints.add(fixes.file, "unknown", what, [row.line], fatal=False)
         return names[0] if len(names) == 1 else None
 
-    def _attempt(self, cells: Mapping[str, str], listed: Mapping[str, str], row: Row) -> Attempt:
+    def _repair(self, cells: Mapping[str, str], listed: Mapping[str, str], row: FixRow) -> RecordedRepair:
         project, folder, filename = (
-            (cells.get(name) or listed.get(name) or "").strip().replace("\\", "/") for name in ABOUT[:3]
+            (cells.get(name) or listed.get(name) or "").strip().replace("\\", "/") for name in PLACE_COLUMNS
         )
         module, filename = self._module_of(project, folder, filename)
-        block = _lines(cells, BLOCK) or _lines(listed, BLOCK)
-        own, theirs = _lines(cells, LINES), _lines(listed, LINES)
-        whole = cells.get(WHOLE, "")
-        part = next((cells[name] for name in PARTS if cells.get(name, "").strip()), "")
+        block = _lines(cells, BLOCK_COLUMNS) or _lines(listed, BLOCK_COLUMNS)
+        own, theirs = _lines(cells, LINE_COLUMNS), _lines(listed, LINE_COLUMNS)
+        whole = cells.get(WHOLE_FILE_COLUMN, "")
+        part = next((cells[name] for name in PART_COLUMNS if cells.get(name, "").strip()), "")
         is_part = bool(part) and not whole.strip()
         if is_part and not (block or own or theirs):
             raise UnreadableOutcomesError(
-                f"{LINES[0]} and {LINES[1]} are empty; they say which lines the repair replaces"
+                f"{LINE_COLUMNS[0]} and {LINE_COLUMNS[1]} are empty; they say which lines the repair replaces"
             )
-        target = _target(cells, listed, theirs or own or block or EVERYWHERE)
+        target = _target(cells, listed, theirs or own or block or ALL_LINES)
         if target is not None:
-            named = target.filename.replace("\\", "/")
-            target = target._replace(filename=self._inside(project, named) if named else filename)
-        repair, lines = (part, block or own or theirs) if is_part else (whole, None)
-        fix = digest(project, module.folder, filename, repair, lines, target)
-        return Attempt(row, module, filename, repair, lines, target, fix)
+            named = (target.file or "").replace("\\", "/")
+            target = msgspec.structs.replace(target, file=self._inside(project, named) if named else filename)
+        text, lines = (part, block or own or theirs) if is_part else (whole, None)
+        wanted = target and (
+            *(target.file, target.line_start, target.line_end, target.summary, target.detail, target.severity),
+        )
+        fix = digest(project, module.folder, filename, text, lines, wanted)
+        return RecordedRepair(row, module, filename, text, lines, target, fix)
 
-    def _module(self, project: str, folder: str, filename: str) -> tuple[Module, str]:
+    def _module(self, project: str, folder: str, filename: str) -> tuple[CloneModule, str]:
         """The module of these names, and the file's name as seen from it or from the clone."""
         for name, value in (("project_name", project), ("filename", filename)):
             if not value:
                 raise UnreadableOutcomesError(f"{name} is not given, neither here nor in the list of problems")
         if not _is_below(project) or ".." in project.split("/"):
             raise UnreadableOutcomesError(
-                f"project_name is {short_quote(project)}; expected the name of a folder in {CLONES}_dir"
+                f"project_name is {short_quote(project)}; expected the name of a folder in {CLONES_FOLDER}_dir"
             )
         inside = self._inside(project, filename)
         if inside.startswith("/") or not (folder or _is_below(inside)):
@@ -255,16 +252,16 @@ class Reader:
         for path in (posixpath.join(folder, inside), inside):
             if _is_below(path):
                 self._hold("filename", filename, root / path, root)
-        return Module(root, folder), inside
+        return CloneModule(root, folder), inside
 
     def _inside(self, project: str, path: str) -> str:
         """A path as seen from the clone, where it is written as seen from somewhere above all clones."""
-        above = "|".join(map(re.escape, (CLONES, self._clones.name)))
-        told = re.search(rf"(?:^|/)(?:{above})/{re.escape(project)}(?:/(.*))?$", path)
-        return path if told is None else told[1] or "."
+        above = "|".join(map(re.escape, (CLONES_FOLDER, self._clones.name)))
+        below = re.search(rf"(?:^|/)(?:{above})/{re.escape(project)}(?:/(.*))?$", path)
+        return path if below is None else below[1] or "."
 
     def _hold(self, column: str, name: str, place: Path, inside: Path) -> None:
-        """Refuse what links lead out of where it belongs."""
+        """Refuse a path that a link leads out of the folder it belongs in."""
         try:
             is_held = place.resolve().is_relative_to(inside.resolve())
         except (OSError, RuntimeError, ValueError) as error:
@@ -288,7 +285,7 @@ def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] 
     texts = [cells.get(name, "").strip() for name in names]
     if not any(texts):
         return None
-    numbers = [NUMBER.fullmatch(text) for text in texts]
+    numbers = [LINE_NUMBER.fullmatch(text) for text in texts]
     for name, text, number in zip(names, texts, numbers, strict=True):
         if number is None or not int(number[1]):
             raise UnreadableOutcomesError(
@@ -300,8 +297,8 @@ def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] 
     return first, last
 
 
-def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[int, int]) -> Wanted | None:
-    """The diagnostic that the problem is about; None where nobody says."""
+def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[int, int]) -> Target | None:
+    """The diagnostic that the repair must remove; None where neither file names one."""
     source = listed if listed.get("summary", "").strip() else cells
     summary = source.get("summary", "").strip()
     if not summary:
@@ -310,4 +307,5 @@ def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[in
     if severity not in SEVERITIES:
         raise UnreadableOutcomesError(f"severity is {short_quote(severity)}; expected {' or '.join(SEVERITIES)}")
     filename, detail = (source.get(name, "").strip() for name in ("filename", "detail"))
-    return Wanted(filename, *lines, summary, detail, severity)
+    first, last = lines
+    return Target(file=filename, line_start=first, line_end=last, summary=summary, detail=detail, severity=severity)

@@ -1,451 +1,328 @@
-"""Repairs judged by the Terraform of this machine, module by module."""
+"""Recorded repairs as an ordinary run: cases, replies, and the verdicts of the Terraform of this machine."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from steelyard.engine.pool import run_concurrently, run_coroutine
-from steelyard.engine.repairs.outcome_tables import BY, Journal, Verdict, cells_of
-from steelyard.engine.repairs.reader import Attempt, Fixes, Module, Row
-from steelyard.errors import InputError, VerifierError, wrap_exceptions
-from steelyard.records import Target, digest
-from steelyard.sandbox.levels import strongest_isolation
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.store.atomic_files import explain_write_errors
-from steelyard.text import printable, short_quote
-from steelyard.verifiers.terraform.copies import ModuleCopyPool
-from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.engine.plan import parameters
+from steelyard.engine.repairs.outcome_tables import (
+    FIX,
+    MODULE,
+    OutcomeCells,
+    old_journal_outcomes,
+    verdict_cells,
+)
+from steelyard.engine.repairs.reader import CloneModule, FixesFile, FixRow, RecordedRepair
+from steelyard.engine.run import resume, run_id, versions
+from steelyard.engine.session import RunOptions
+from steelyard.engine.steps import now
+from steelyard.engine.verifiers import VerifierSet
+from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
+from steelyard.records import Answer, Attempt, Case, Failure, Reply, RunInfo, Verdict, Verify, digest
+from steelyard.store.journal import StoredRun, replace_run
+from steelyard.text import printable, short_quote, verbatim_reply
+from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, module_digest, path_in_module
 from steelyard.verifiers.terraform.program import TerraformProgram, find_terraform
 from steelyard.verifiers.terraform.source import repair_text, with_block_replaced
 from steelyard.verifiers.terraform.tree import ModuleSnapshot, read_module_snapshot
-from steelyard.verifiers.terraform.verifier import is_unchanged
 
-if TYPE_CHECKING:
-    from steelyard.protocols import Sandbox
-    from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput
-
-RULES = 1
-"""How repairs are judged; another number makes every verdict owed again."""
-SECONDS = 60.0
-"""Seconds of CPU time for one validation."""
-SHORT = 500
-"""Letters of a reason."""
+VALIDATION_SECONDS = 60.0
+"""CPU seconds for one validation."""
+MAX_REASON_CHARACTERS = 500
+LANGUAGE = "terraform"
 
 
-class Progress:
-    """How far judging is, for whoever watches."""
-
-    def __init__(self, wanted: int) -> None:
-        self.wanted = wanted
-        """Attempts that had no verdict when this began."""
-        self.judged = 0
-        self.plausible = 0
-        self.failed = 0
-
-
-class Means(NamedTuple):
-    """What repairs are judged with."""
-
-    parallelism: int | None = None
-    """Validations at the same time; as many as there are processors when left out."""
-    require_isolation: str = ""
-    """The weakest level of containment that will do; empty for any that holds."""
-    allow_weak_sandbox: bool = False
-    """Whether Terraform may run where it can reach network, files and secrets."""
-    watch: Callable[[Progress], None] | None = None
-    seconds: float = SECONDS
-    """CPU time for one validation."""
-    sandbox: ZygoteSandbox | None = None
-    """Where Terraform runs; the strongest that holds here when left out."""
-
-
-USUAL = Means()
-
-
-class Unjudged(NamedTuple):
-    """An attempt about which nothing could be found out: it is no success and no failure, and owed again."""
+class UnjudgedRepair(NamedTuple):
+    """An attempt without a verdict: neither a success nor a failure, and owed again."""
 
     fixes: Path
-    row: Row
+    row: FixRow
     reason: str
 
 
-class Job(NamedTuple):
-    """A file of fixes that has attempts to be judged."""
+class RepairJob(NamedTuple):
+    """A file of fixes with the repairs that are ours to judge."""
 
-    fixes: Fixes
-    attempts: Sequence[Attempt]
-    known: Mapping[int, Verdict]
-    """Our own earlier verdicts, by the attempt's line; each holds as long as all it rests on is the same."""
-    journal: Path
+    fixes: FixesFile
+    model: str
+    repairs: Sequence[RecordedRepair]
+    known: Mapping[int, OutcomeCells]
+    """Our own earlier outcomes, by line; each holds as long as all it depends on is the same."""
+    old_journal: Path
+    """Where version 0.1.0 wrote down verdicts."""
+
+    def earlier(self, repair: RecordedRepair) -> OutcomeCells | None:
+        """The earlier outcome of this very repair, of any state of the module and any version of Terraform."""
+        known = self.known.get(repair.row.line)
+        return known if known is not None and known[FIX] == repair.fix else None
 
 
-class Found(NamedTuple):
-    """What judging came to."""
+class RepairOutcomes(NamedTuple):
+    """What is known about all repairs."""
 
-    verdicts: Mapping[Path, Mapping[int, Verdict]]
+    cells: Mapping[Path, Mapping[int, OutcomeCells]]
     """By file of fixes and line."""
-    unjudged: tuple[Unjudged, ...]
+    unjudged: tuple[UnjudgedRepair, ...]
 
 
-def judge(jobs: Sequence[Job], means: Means, then: Callable[[Found], None]) -> None:
-    """Judge what is not judged yet, and hand over what is known; after that nothing has to survive a kill any more.
-
-    An InputError says so where Terraform is missing but needed. What was found out earlier, also by a process that was
-    killed meanwhile, is not found out again unless the repair, the module or Terraform is another one.
-    """
-    asked = needed_program(jobs)
-    with ExitStack() as held:
-        journals = {}
-        for job in jobs:
-            with explain_write_errors(job.journal.parent):
-                job.journal.parent.mkdir(parents=True, exist_ok=True)
-            journal = journals[job.fixes.file.path] = Journal(job.journal)
-            held.callback(journal.close)
-        judging = _Judging(jobs, journals, asked, means)
-        if asked is not None and judging.owed:
-            run_coroutine(judging.carry_out(asked))
-        then(judging.found())
-        for journal in journals.values():
-            journal.clear()
-
-
-def needed_program(jobs: Sequence[Job]) -> TerraformProgram | None:
+def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
     """The Terraform of this machine; None where there is none and none is needed, an InputError where it is."""
     try:
         return find_terraform()
     except VerifierError as error:
-        # what was judged where Terraform was there can be looked at where it is not
-        if all(earlier(job, attempt) for job in jobs for attempt in job.attempts):
+        # what was judged where Terraform was installed can be looked at where it is not
+        if all(job.earlier(repair) for job in jobs for repair in job.repairs):
             return None
         raise InputError(f"repairs are to be judged, but {error}") from None
 
 
-def earlier(job: Job, attempt: Attempt) -> Verdict | None:
-    """What was found out about this very repair, in whatever module and by whatever Terraform."""
-    known = job.known.get(attempt.row.line)
-    return known if known is not None and known.fix == attempt.fix else None
+def judge(
+    jobs: Sequence[RepairJob], folder: Path, options: RunOptions, *, k: Sequence[int], seconds: float
+) -> RepairOutcomes:
+    """The outcomes of all repairs; those that are not known yet come from the run in `folder`, which is made or resumed.
+
+    An outcome is known as long as the repair, the module and Terraform are the same. An InputError says so where Terraform
+    is missing but needed.
+    """
+    judging = _Judging(jobs, folder, needed_program(jobs), seconds)
+    if any(planned.verdict is None for planned in judging.planned):
+        try:
+            judging.carry_out(options, k)
+        except UnicodeEncodeError as error:
+            raise InputError(f"{printable(str(error.object))}: not UTF-8; rename the folder") from None
+    return judging.outcomes()
+
+
+class _PlannedReply(NamedTuple):
+    """A repair on its way into the run."""
+
+    job: RepairJob
+    repair: RecordedRepair
+    case: Case
+    text: str
+    """The file with the repair in it; empty for an empty repair."""
+    verdict: Verdict | None
+    """The verdict of an earlier run, which holds."""
 
 
 class _Judging:
-    """All attempts of all files on their way to a verdict, those at one module together."""
+    """All repairs of all files, those of one module together."""
 
     def __init__(
-        self, jobs: Sequence[Job], journals: Mapping[Path, Journal], asked: TerraformProgram | None, means: Means
+        self, jobs: Sequence[RepairJob], folder: Path, program: TerraformProgram | None, seconds: float
     ) -> None:
-        self._journals = journals
-        self._means = means
-        self._verdicts: dict[Path, dict[int, Verdict]] = {job.fixes.file.path: {} for job in jobs}
-        self._unjudged: list[Unjudged] = []
-        self._places: dict[tuple[Path, int], tuple[int, int]] = {}
-        """Where attempts stand, so that what is said of them is in their order and not in that of chance."""
-        self.owed: dict[Module, list[_Owed]] = {}
-        self._survey(jobs, asked)
-        self._progress = Progress(sum(map(len, self.owed.values())))
-        self._open: dict[Module, _Opened] = {}
-
-    def _survey(self, jobs: Sequence[Job], asked: TerraformProgram | None) -> None:
-        """Find out what holds already, and what is owed."""
-        by_module: dict[Module, list[tuple[Job, Attempt]]] = {}
-        for number, job in enumerate(jobs):
-            for place, attempt in enumerate(job.attempts):
-                by_module.setdefault(attempt.module, []).append((job, attempt))
-                self._places[job.fixes.file.path, attempt.row.line] = number, place
-        found = [verdict for journal in self._journals.values() for verdict in journal.verdicts]
-        found += [verdict for job in jobs for verdict in job.known.values() if verdict.fix]
-        known = {(verdict.fix, verdict.module): verdict for verdict in found}
-        for module, attempts in by_module.items():
-            key, reason = _looked_at(module, asked)
-            for job, attempt in attempts:
-                path = job.fixes.file.path
-                # a module that is not there any more is not another one
-                verdict = known.get((attempt.fix, key)) if key else earlier(job, attempt)
-                if verdict is not None:
-                    self._verdicts[path][attempt.row.line] = verdict
-                elif key:
-                    self.owed.setdefault(module, []).append(_Owed(path, attempt))
+        self._folder = folder
+        self._seconds = float(seconds)
+        self._cells: dict[Path, dict[int, OutcomeCells]] = {job.fixes.file.path: {} for job in jobs}
+        self._unjudged: dict[tuple[Path, int], UnjudgedRepair] = {}
+        self._jobs = jobs
+        self._variants: dict[str, dict[str, Case]] = {}
+        self.planned: list[_PlannedReply] = []
+        known = {(cells.get(FIX, ""), cells.get(MODULE, "")): cells for cells in _known_outcomes(jobs)}
+        verdicts = _stored_verdicts(folder)
+        by_module: dict[CloneModule, list[tuple[RepairJob, RecordedRepair]]] = {}
+        for job in jobs:
+            for repair in job.repairs:
+                by_module.setdefault(repair.module, []).append((job, repair))
+        for module, repairs in by_module.items():
+            tree, key, reason = _snapshot(module, program)
+            for job, repair in repairs:
+                if tree is None:
+                    # a module that is gone has not changed
+                    self._settle(job, repair, job.earlier(repair), reason)
                 else:
-                    self._unjudged.append(Unjudged(path, attempt.row, reason))
+                    self._plan(job, repair, tree, key, known, verdicts)
 
-    def found(self) -> Found:
-        """All that is known."""
-        unjudged = sorted(self._unjudged, key=lambda one: self._places[one.fixes, one.row.line])
-        return Found(self._verdicts, tuple(unjudged))
+    def _plan(
+        self,
+        job: RepairJob,
+        repair: RecordedRepair,
+        tree: ModuleSnapshot,
+        module: str,
+        known: Mapping[tuple[str, str], OutcomeCells],
+        verdicts: Mapping[tuple[str, str], Verdict],
+    ) -> None:
+        outcome = known.get((repair.fix, module))
+        try:
+            with wrap_exceptions(VerifierError):
+                name, text = _repaired_file(repair, tree)
+                case = self._case(repair, tree, module, name)
+        except VerifierError as error:
+            self._settle(job, repair, outcome, str(error))
+            return
+        verdict = verdicts.get((repair.fix, case.tests_digest))
+        if verdict is not None:
+            outcome = verdict_cells(verdict, repair.filename, repair.fix, module)
+        if outcome is not None:
+            self._settle(job, repair, outcome, "")
+        if verdict is not None or outcome is None:
+            self.planned.append(_PlannedReply(job, repair, case, text, verdict))
 
-    # ---- the work
+    def _settle(self, job: RepairJob, repair: RecordedRepair, outcome: OutcomeCells | None, reason: str) -> None:
+        path, line = job.fixes.file.path, repair.row.line
+        if outcome is not None:
+            self._cells[path][line] = outcome
+        else:
+            reason = printable(" ".join(reason.split()))[:MAX_REASON_CHARACTERS]
+            self._unjudged[path, line] = UnjudgedRepair(path, repair.row, reason)
 
-    async def carry_out(self, asked: TerraformProgram) -> None:
-        """Judge what is owed."""
-        means = self._means
-        sandbox = means.sandbox or ZygoteSandbox(
-            strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
+    def _case(self, repair: RecordedRepair, tree: ModuleSnapshot, module: str, name: str) -> Case:
+        """The case that a repair answers."""
+        target = repair.target
+        if target is not None:
+            target = msgspec.structs.replace(target, file=path_in_module(tree, target.file or "") or name)
+        problem, project = repair.row.problem, repair.module.root.name
+        where = project if tree.folder == "." else f"{project}{FOLDER_SEPARATOR}{tree.folder}"
+        about = "" if target is None else f" Terraform says of {target.file}: {target.summary}."
+        case = Case(
+            id=problem,
+            prompt=f"Repair {name} in the module {where}.{about} Give the whole file.",
+            language=LANGUAGE,
+            workspace=str(repair.module.root),
+            timeout_secs=self._seconds,
+            verify=Verify(
+                kind=LANGUAGE,
+                answer=f"{tree.folder}{FOLDER_SEPARATOR}{name}",
+                target=target,
+                workspace_digest=module,
+            ),
         )
-        ticking = asyncio.create_task(self._tick())
+        # a row may name another file or target than the rows before, which makes another question
+        variants = self._variants.setdefault(problem, {})
+        if case.tests_digest not in variants and variants:
+            case = msgspec.structs.replace(case, id=f"{problem}#{len(variants) + 1}", group=problem)
+        return variants.setdefault(case.tests_digest, case)
+
+    def carry_out(self, options: RunOptions, k: Sequence[int]) -> None:
+        """Make the run anew of the repairs as they are now and the verdicts that hold, and do what it owes."""
+        started_at = now()
+        models = tuple(dict.fromkeys(printable(planned.job.model) for planned in self.planned))
+        info = RunInfo(
+            id=run_id(started_at),
+            started_at=started_at,
+            models=(f"replay:{self._folder}",),
+            names=models,
+            k=tuple(sorted(set(k))),
+            versions=versions(),
+        )
+        cases = {planned.case.id: planned.case for planned in self.planned}
+        VerifierSet([*cases.values()], options).check([*cases.values()])
+        replies = list(self._replies(info))
         try:
-            await run_concurrently(self._steps(asked, sandbox), self._do, means.parallelism or os.cpu_count() or 1)
-        except ExceptionGroup as several:
-            # what stops one stops all, so each says the same
-            raise several.exceptions[0] from None
-        finally:
-            ticking.cancel()
-            with suppress(asyncio.CancelledError):
-                await ticking
-            for opened in self._open.values():
-                await opened.copies.close()
-            await sandbox.close()
-        self._sync()
-
-    def _steps(self, asked: TerraformProgram, sandbox: Sandbox) -> Iterator[_Step]:
-        """The validations to be made: of each module first the original, then every version of it once."""
-        for module, owed in self.owed.items():
-            try:
-                with wrap_exceptions(VerifierError):
-                    tree = _tree(module)
-                    copies = ModuleCopyPool(tree, sandbox, asked, seconds=self._means.seconds)
-            except VerifierError as error:
-                self._give_up(owed, error)
-                continue
-            opened = _Opened(module, tree, copies, asked)
-            self._prepare(opened, owed)
-            if opened.steps:
-                self._open[module] = opened
-                yield from opened.steps
-
-    def _prepare(self, opened: _Opened, owed: Sequence[_Owed]) -> None:
-        """Find out which versions the attempts make."""
-        versions: dict[tuple[str, str], list[_Owed]] = {}
-        for one in owed:
-            try:
-                with wrap_exceptions(VerifierError):
-                    change = _change(one.attempt, opened.tree)
-            except VerifierError as error:
-                self._give_up([one], error)
-                continue
-            if change.why_not:
-                opened.steps.append(_Step(opened, change, [one]))
-            else:
-                versions.setdefault((change.name, change.code), []).append(one)
-        opened.steps += [_Step(opened, _Change(name, code), those) for (name, code), those in versions.items()]
-        if opened.steps:
-            opened.steps.insert(0, _Step(opened, None, []))
-        opened.left = len(opened.steps)
-
-    async def _do(self, step: _Step) -> None:
-        opened = step.opened
-        try:
-            with wrap_exceptions(VerifierError):
-                if step.change is None:
-                    await opened.look()
-                else:
-                    await self._judge(step, step.change)
-        except VerifierError as error:
-            self._give_up(step.owed, error)
-        finally:
-            opened.left -= 1
-            if not opened.left:
-                # what comes next is another module
-                await opened.copies.close()
-                self._open.pop(opened.module, None)
-
-    async def _judge(self, step: _Step, change: _Change) -> None:
-        opened = step.opened
-        after = None
-        if not change.why_not and not opened.is_given_up:
-            after = (await opened.copies.validated({change.name: change.code})).output
-        before = await opened.original
-        if isinstance(before, VerifierError):
-            raise before
-        for one in step.owed:
-            reached, reason = _judged(one.attempt, opened.tree, change, before, after)
-            cells = {"filename": one.attempt.filename, **cells_of(reached, reason), BY: opened.asked.version}
-            self._keep(one, Verdict(fix=one.attempt.fix, module=opened.key, cells=cells))
-            self._progress.plausible += reached.plausible
-
-    def _keep(self, one: _Owed, verdict: Verdict) -> None:
-        self._journals[one.fixes].append(verdict)
-        self._verdicts[one.fixes][one.attempt.row.line] = verdict
-        self._progress.judged += 1
-        self._show()
-
-    def _give_up(self, owed: Iterable[_Owed], error: VerifierError) -> None:
-        reason = printable(" ".join(str(error).split()))[:SHORT]
-        for one in owed:
-            self._unjudged.append(Unjudged(one.fixes, one.attempt.row, reason))
-            self._progress.failed += 1
-        self._show()
-
-    def _show(self) -> None:
-        if self._means.watch is not None:
-            self._means.watch(self._progress)
-
-    async def _tick(self) -> None:
-        """Once a second what was written reaches the disk."""
-        while True:
-            await asyncio.sleep(1)
-            await asyncio.to_thread(self._sync)
-
-    def _sync(self) -> None:
-        for journal in self._journals.values():
-            journal.sync()
-
-
-class _Owed(NamedTuple):
-    """An attempt without a verdict."""
-
-    fixes: Path
-    attempt: Attempt
-
-
-class _Change(NamedTuple):
-    """What a repair makes of a file."""
-
-    name: str
-    """As seen from the module."""
-    code: str
-    why_not: str = ""
-    """Why there is nothing to validate."""
-
-
-class _Step(NamedTuple):
-    """A version of a module with the attempts that make it; no change for the original."""
-
-    opened: _Opened
-    change: _Change | None
-    owed: list[_Owed]
-
-
-class _Opened:
-    """A module while its versions are validated."""
-
-    def __init__(self, module: Module, tree: ModuleSnapshot, copies: ModuleCopyPool, asked: TerraformProgram) -> None:
-        self.module = module
-        self.tree = tree
-        self.copies = copies
-        self.asked = asked
-        self.key = _key(tree, asked)
-        self.original: asyncio.Future[ValidateOutput | VerifierError] = asyncio.get_running_loop().create_future()
-        """What is said of the module as it is, or why that is not known."""
-        self.steps: list[_Step] = []
-        self.left = 0
-
-    @property
-    def is_given_up(self) -> bool:
-        return self.original.done() and isinstance(self.original.result(), VerifierError)
-
-    async def look(self) -> None:
-        """Validate the module as it is."""
-        try:
-            with wrap_exceptions(VerifierError):
-                self.original.set_result((await self.copies.validated()).output)
-        except VerifierError as error:
-            self.original.set_result(VerifierError(f"the original cannot be validated: {error}"))
-        except BaseException:
-            self.original.cancel()
+            for path in (self._folder, self._folder / "attempts.jsonl"):
+                if path.is_symlink():
+                    raise InputError(f"{printable(str(path))}: a link, so the run cannot be written there; remove it")
+            replace_run(self._folder, info, cases.values(), self._facts(replies))
+            resume(self._folder, means=options)
+        except DiskFullError:
             raise
+        except StoreError as error:
+            raise InputError(str(error)) from None
+        self._collect(replies)
+
+    def _replies(self, info: RunInfo) -> Iterator[tuple[_PlannedReply, Reply]]:
+        numbers: Counter[tuple[str, str]] = Counter()
+        for planned in self.planned:
+            case, model = planned.case, printable(planned.job.model)
+            numbers[case.id, model] += 1
+            number = numbers[case.id, model]
+            asked = Attempt(case=case, model=model, parameters=parameters(info, case, number), number=number)
+            text = verbatim_reply(planned.text, "hcl") if planned.text else ""
+            yield (
+                planned,
+                Reply(
+                    key=asked.key,
+                    at=info.started_at,
+                    case=case.id,
+                    model=model,
+                    number=number,
+                    asked=asked.asked,
+                    answer=Answer(text=text, request_id=planned.repair.fix),
+                ),
+            )
+
+    def _facts(self, replies: Sequence[tuple[_PlannedReply, Reply]]) -> Iterator[Reply | Verdict]:
+        for planned, reply in replies:
+            yield reply
+            verdict = planned.verdict
+            if verdict is not None:
+                yield msgspec.structs.replace(
+                    verdict,
+                    key=digest(reply.key, verdict.tests, verdict.verifier),
+                    case=reply.case,
+                    model=reply.model,
+                    number=reply.number,
+                    ask=reply.key,
+                )
+
+    def _collect(self, replies: Sequence[tuple[_PlannedReply, Reply]]) -> None:
+        verdicts, failures = {}, {}
+        for fact in StoredRun(self._folder).facts():
+            if isinstance(fact, Verdict):
+                verdicts[fact.ask] = fact
+            elif isinstance(fact, Failure):
+                failures[fact.key] = fact.message
+        for (job, repair, case, _, _), reply in replies:
+            verdict = verdicts.get(reply.key)
+            module = case.verify.workspace_digest
+            cells = None if verdict is None else verdict_cells(verdict, repair.filename, repair.fix, module)
+            self._settle(job, repair, cells, failures.get(reply.key, "the run was stopped before it came to this"))
+
+    def outcomes(self) -> RepairOutcomes:
+        """All that is known, in the order of the files."""
+        places = ((job.fixes.file.path, repair.row.line) for job in self._jobs for repair in job.repairs)
+        return RepairOutcomes(self._cells, tuple(self._unjudged[place] for place in places if place in self._unjudged))
 
 
-# ---- modules and what repairs make of them
+def _known_outcomes(jobs: Sequence[RepairJob]) -> Iterator[OutcomeCells]:
+    for job in jobs:
+        yield from old_journal_outcomes(job.old_journal)
+        yield from (cells for cells in job.known.values() if cells.get(FIX))
 
 
-def _tree(module: Module) -> ModuleSnapshot:
-    with wrap_exceptions(VerifierError):
-        if not module.root.is_dir():
-            raise VerifierError(f"no clone {short_quote(module.root.name)} in {printable(str(module.root.parent))}")
-        return read_module_snapshot(module.root, module.folder)
+def _stored_verdicts(folder: Path) -> dict[tuple[str, str], Verdict]:
+    """The verdicts of an earlier run, killed or not, by the digests of the repair and of how it was verified."""
+    fixes: dict[str, str] = {}
+    found = {}
+    for fact in StoredRun(folder).facts():
+        if isinstance(fact, Reply):
+            fixes[fact.key] = fact.answer.request_id
+        elif isinstance(fact, Verdict) and fact.ask in fixes:
+            found[fixes[fact.ask], fact.tests] = fact
+    return found
 
 
-def _looked_at(module: Module, asked: TerraformProgram | None) -> tuple[str, str]:
-    """The digest of a module; empty where it cannot be looked at, and then why."""
-    if asked is None:
-        return "", ""
+def _repaired_file(repair: RecordedRepair, tree: ModuleSnapshot) -> tuple[str, str]:
+    """The name of a file and its text with the repair in it; a VerifierError where it cannot be put in."""
+    name = path_in_module(tree, repair.filename)
+    if name is None:
+        raise VerifierError(f"{repair.filename}: no such file in the module, nor in the clone where it can be read")
+    code = repair_text(repair.text)
     try:
-        return _key(_tree(module), asked), ""
-    except VerifierError as error:
-        return "", str(error)
-
-
-def _key(tree: ModuleSnapshot, asked: TerraformProgram) -> str:
-    """A digest of all that verdicts on repairs of a module rest on, but for the repairs."""
-    files = sorted(tree.files.items())
-    return digest(RULES, asked.version, tree.folder, files, sorted(tree.packages), sorted(tree.left_out))
-
-
-def _path(tree: ModuleSnapshot, filename: str) -> str | None:
-    """The path of a file that is named as seen from the module, or else from the clone; None when it is neither."""
-    candidates = (posixpath.normpath(posixpath.join(tree.folder, filename)), posixpath.normpath(filename))
-    return next((path for path in candidates if path in tree.files), None)
-
-
-def _change(attempt: Attempt, tree: ModuleSnapshot) -> _Change:
-    """What a repair makes of its file."""
-    path = _path(tree, attempt.filename)
-    if path is None:
-        raise VerifierError(f"{attempt.filename}: no such file in the module, nor in the clone where it can be read")
-    name = posixpath.relpath(path, tree.folder)
-    try:
-        original = tree.files[path].decode()
-        code = repair_text(attempt.repair)
+        original = tree.files[tree.path(name)].decode()
         if not code.strip():
-            return _Change(name, "", "empty repair")
-        if attempt.lines is not None:
-            code = with_block_replaced(original, *attempt.lines, code)
+            return name, ""
+        return name, code if repair.lines is None else with_block_replaced(original, *repair.lines, code)
     except UnicodeDecodeError:
-        raise VerifierError(f"{attempt.filename}: not UTF-8, so no repair can be put into it") from None
+        raise VerifierError(f"{repair.filename}: not UTF-8, so no repair can be put into it") from None
     except ValueError as error:
-        raise VerifierError(f"{attempt.filename}: {error}") from None
-    return _Change(name, code, "unchanged" if is_unchanged(code, original) else "")
+        raise VerifierError(f"{repair.filename}: {error}") from None
 
 
-def _judged(
-    attempt: Attempt, tree: ModuleSnapshot, change: _Change, before: ValidateOutput, after: ValidateOutput | None
-) -> tuple[RepairLevels, str]:
-    """The levels that a repair reached, and what it lacks; without an answer it changed nothing, and reached none."""
-    changed = {} if after is None else {change.name: change.code}
-    sources = tree.sources(), tree.sources(changed)
-
-    def reached(target: Target | None) -> RepairLevels:
-        return repair_levels(
-            before, after or before, target=target, sources_before=sources[0], sources_after=sources[1]
-        )
-
-    target = _target(attempt, tree, change)
-    found = reached(target)
-    if target is not None and found.fixed is None:
-        # of a cycle Terraform does not say where it is
-        elsewhere = reached(msgspec.structs.replace(target, file=""))
-        found = elsewhere if elsewhere.fixed is not None else found
-    if after is None:
-        nothing = None if found.fixed is None else False
-        found = msgspec.structs.replace(
-            found, plausible=False, fixed=nothing, strictly_fixed_in_block=nothing, strictly_fixed_in_module=nothing
-        )
-        return found, change.why_not
-    return found, found.reason or (_told(after.errors[0]) if after.errors else "")
-
-
-def _target(attempt: Attempt, tree: ModuleSnapshot, change: _Change) -> Target | None:
-    wanted = attempt.target
-    if wanted is None:
-        return None
-    path = _path(tree, wanted.filename)
-    return Target(
-        file=change.name if path is None else posixpath.relpath(path, tree.folder),
-        line_start=wanted.line_start,
-        line_end=wanted.line_end,
-        summary=wanted.summary,
-        detail=wanted.detail,
-        severity=wanted.severity,
-    )
-
-
-def _told(error: TerraformDiagnostic) -> str:
-    place = f"{error.file}:{error.line_start}: " if error.file and error.line_start else ""
-    return f"{place}{error.summary}"[:SHORT]
+def _snapshot(module: CloneModule, program: TerraformProgram | None) -> tuple[ModuleSnapshot | None, str, str]:
+    """A module and its digest; None where it cannot be looked at, and then why."""
+    if program is None:
+        return None, "", ""
+    try:
+        with wrap_exceptions(VerifierError):
+            if not module.root.is_dir():
+                raise VerifierError(f"no clone {short_quote(module.root.name)} in {printable(str(module.root.parent))}")
+            tree = read_module_snapshot(module.root, module.folder)
+            return tree, module_digest(tree, program), ""
+    except VerifierError as error:
+        return None, "", str(error)

@@ -45,7 +45,8 @@ def code(text: str, language: str) -> Markup:
 
 def code_language(tried: AttemptText) -> str:
     """What the code of an attempt is written in: that of an agent is a patch."""
-    return "diff" if tried.case.workspace else tried.case.language or tried.case.kind
+    # the answer to a case with a workspace is a patch, unless the case names the file to write
+    return "diff" if tried.case.workspace and not tried.case.verify.answer else tried.case.language or tried.case.kind
 
 
 def _percent(share: float) -> str:

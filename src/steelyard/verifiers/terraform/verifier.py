@@ -1,5 +1,6 @@
 """Terraform answers, judged by what `validate` says of the module they are part of.
 
+The answer to a case with a workspace is a repair of a module on this disk: it is held against that module as it is.
 Nothing is planned or applied, no provisioner, data source or backend is called, and nothing is fetched: what an answer
 names elsewhere is not there. An answer cannot reach what decides about it, so `trust` is `isolated`.
 """
@@ -22,6 +23,7 @@ from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
 from steelyard.verifiers.terraform import syntax
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
+from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules
 from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
 from steelyard.verifiers.terraform.program import find_terraform
 from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
@@ -35,6 +37,13 @@ DEFAULT_ANSWER_FILE = "main.tf"
 """The file that an answer is written to, where the case names none."""
 REPAIR_LEVELS = ("plausible", "fixed", "strictly fixed in block", "strictly fixed in module")
 """The levels of success; all but the first need a target."""
+REPAIR_FIGURES = (
+    *("line_is_clean", "line_specific_error_fixed", "module_total_errors", "file_errors", "module_errors"),
+    *("module_original_errors_remaining", "module_fix_introduced_errors", "block_total_errors"),
+    *("block_original_errors_remaining", "block_fix_introduced_errors"),
+)
+"""The fields of RepairLevels that a finding keeps of a repair on disk."""
+MAX_INTRODUCED_ERRORS_LISTED = 20
 SYNTAX_LEVEL = "syntax"
 """The level that a check of the syntax alone can reach; it is not one of those above."""
 MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
@@ -50,6 +59,7 @@ class TerraformVerifier:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._copies: dict[str, ModuleCopyPool] = {}
+        self._modules = DiskModules(sandbox)
 
     @cached_property
     def version(self) -> str:
@@ -60,6 +70,9 @@ class TerraformVerifier:
             return f"terraform 1, {syntax.version()}"
 
     def check(self, case: Case) -> None:
+        if case.workspace:
+            find_terraform()
+            return
         _check_names(case)
         _check_repair(case)
         if case.verify.syntax_only:
@@ -73,6 +86,10 @@ class TerraformVerifier:
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
+        if case.workspace:
+            async with self._modules.opened(case) as module:
+                finding = await _repair_finding(case, answer, module)
+            return msgspec.structs.replace(finding, trust="isolated", isolation=self._sandbox.level)
         name, original = _answer_file(case), _original(case)
         found = _code(case, answer.text)
         if not (found.code or "").strip():
@@ -93,6 +110,7 @@ class TerraformVerifier:
     async def close(self) -> None:
         while self._copies:
             await self._copies.popitem()[1].close()
+        await self._modules.close()
 
     async def _validated(self, case: Case, changed: dict[str, str]) -> Finding:
         copies = self._of(case)
@@ -119,7 +137,7 @@ class TerraformVerifier:
 
 
 def _answer_file(case: Case) -> str:
-    return case.verify.answer or DEFAULT_ANSWER_FILE
+    return case.verify.answer.rpartition(FOLDER_SEPARATOR)[2] or DEFAULT_ANSWER_FILE
 
 
 def _original(case: Case) -> str | None:
@@ -217,6 +235,70 @@ def is_unchanged(code: str, original: str) -> bool:
     return lines == others
 
 
+# ---- repairs of modules on this disk
+
+
+async def _repair_finding(case: Case, answer: Answer, module: DiskModule) -> Finding:
+    name = _answer_file(case)
+    code, why_not = _repaired_file(case, answer, module)
+    if not module.is_begun:
+        # the others validate their repairs meanwhile
+        await module.original()
+    after = None
+    if not why_not and not module.is_given_up:
+        after = (await module.copies.validated({name: code})).output
+    before = await module.original()
+    tree, target = module.tree, _target(case)
+    sources = tree.sources(), tree.sources({} if after is None else {name: code})
+
+    def levels(target: Target | None) -> RepairLevels:
+        return repair_levels(
+            before, after or before, target=target, sources_before=sources[0], sources_after=sources[1]
+        )
+
+    reached = levels(target)
+    if target is not None and reached.fixed is None:
+        # Terraform does not say where a cycle is
+        elsewhere = levels(msgspec.structs.replace(target, file=""))
+        reached = elsewhere if elsewhere.fixed is not None else reached
+    achieved: tuple[bool | None, ...] = (
+        *(reached.plausible, reached.fixed, reached.strictly_fixed_in_block, reached.strictly_fixed_in_module),
+    )
+    if after is None:
+        achieved = tuple(None if level is None else False for level in achieved)
+        finding = Finding(passed=False, label=why_not, reason=why_not)
+    else:
+        first = after.errors[0] if after.errors else None
+        reason = reached.reason or (_error_summary(first, with_detail=False) if first else "")
+        finding = msgspec.structs.replace(_finding(case, after, reached), reason=reason)
+    known = {level: value for level, value in zip(REPAIR_LEVELS, achieved, strict=True) if value is not None}
+    return msgspec.structs.replace(finding, code=code or None, levels=known, figures=_figures(reached))
+
+
+def _repaired_file(case: Case, answer: Answer, module: DiskModule) -> tuple[str, str]:
+    """The file with the repair in it, and why there is nothing to validate, if there is nothing."""
+    name = _answer_file(case)
+    content = module.tree.files.get(module.tree.path(name))
+    if content is None:
+        raise VerifierError(f"{name}: no such file in the module")
+    original = content.decode()
+    verbatim = verbatim_code(answer.text)
+    code = repair_text(answer.text) if verbatim is None else verbatim
+    if not code.strip():
+        return "", "empty repair"
+    if case.verify.lines is not None:
+        code = with_block_replaced(original, *case.verify.lines, code)
+    return code, "unchanged" if is_unchanged(code, original) else ""
+
+
+def _figures(reached: RepairLevels) -> dict[str, bool | int | str]:
+    """What is counted of a repair, as tables of outcomes have it; what is not known is left out."""
+    introduced = dict.fromkeys(f"{new.scope}: {new.diagnosis.summary}" for new in reached.introduced)
+    figures = {name: getattr(reached, name) for name in REPAIR_FIGURES}
+    figures["introduced_errors"] = "; ".join(list(introduced)[:MAX_INTRODUCED_ERRORS_LISTED])
+    return {name: value for name, value in figures.items() if value is not None}
+
+
 # ---- what was found
 
 
@@ -275,9 +357,9 @@ def _order(diagnosis: TerraformDiagnostic) -> tuple[bool, str, int, int, str, st
     return diagnosis.severity != "error", diagnosis.file, *place, diagnosis.summary, diagnosis.detail
 
 
-def _error_summary(error: TerraformDiagnostic) -> str:
+def _error_summary(error: TerraformDiagnostic, *, with_detail: bool = True) -> str:
     place = f"{error.file}:{error.line_start}: " if error.file and error.line_start else ""
-    more = " ".join(error.detail.split())
+    more = " ".join(error.detail.split()) if with_detail else ""
     return f"{place}{error.summary}{': ' if more else ''}{more}"[:500]
 
 
