@@ -143,7 +143,8 @@ class RefusalRules:
         self._file = msgspec.toml.decode(toml, type=_RuleFile)
         self._patterns: dict[str, re.Pattern[str]] = {}
         languages = self._file.languages
-        self.all = tuple(rule for language in languages.values() for rule in language.rules)
+        self.by_language = {name: language.rules for name, language in languages.items()}
+        self.all = tuple(rule for rules in self.by_language.values() for rule in rules)
         self.cues = {name: tuple(folded(cue)[0] for cue in language.cues) for name, language in languages.items()}
         self.ascii_cues = {
             name: ascii_only for name, cues in self.cues.items() if (ascii_only := tuple(filter(str.isascii, cues)))
@@ -167,10 +168,11 @@ class RefusalRules:
 
     def pattern(self, rule: RefusalRule) -> re.Pattern[str]:
         """The regular expression of a rule."""
-        if rule.id not in self._patterns:
+        pattern = self._patterns.get(rule.id)
+        if pattern is None:
             parts = {"gap": self._file.gap, **self._file.languages[rule.language].parts}
-            self._patterns[rule.id] = _compiled(_with_parts(rule.pattern, parts))
-        return self._patterns[rule.id]
+            pattern = self._patterns[rule.id] = _compiled(_with_parts(rule.pattern, parts))
+        return pattern
 
 
 def _with_parts(pattern: str, parts: dict[str, str]) -> str:
@@ -201,16 +203,16 @@ _VISIBLE_CHARACTER = re.compile(
 )
 
 
-def _applicable_rules(sentence: str, rules: tuple[RefusalRule, ...]) -> list[RefusalRule]:
-    """The rules of the languages whose refusals can be in a sentence."""
-    languages = []
+def _applicable_rules(sentence: str, rules: tuple[RefusalRule, ...] | None) -> list[RefusalRule]:
+    """Those of the rules, or of all, whose language has refusals that can be in a sentence."""
+    applicable: list[RefusalRule] = []
     known = refusal_rules()
     for language, cues in (known.ascii_cues if sentence.isascii() else known.cues).items():
         for cue in cues:
             if cue in sentence:
-                languages.append(language)
+                applicable += known.by_language[language]
                 break
-    return [rule for rule in rules if rule.language in languages] if languages else []
+    return applicable if rules is None else [rule for rule in applicable if rule in rules]
 
 
 def _sentences(window: str) -> Iterator[tuple[int, int]]:
@@ -236,7 +238,7 @@ def _clauses(window: str, start: int, end: int) -> Iterator[int]:
         yield _after_openers(window, comma.end(), end)
 
 
-def _first_refusal(window: str, rules: tuple[RefusalRule, ...]) -> tuple[RefusalRule, int, int] | None:
+def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[RefusalRule, int, int] | None:
     """The first refusal in folded text: the rule, and where it begins and ends."""
     known = refusal_rules()
     patience = MAX_SENTENCES_BEFORE_REFUSAL
@@ -284,7 +286,7 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> Re
         _QUOTATION.sub(lambda quoted: "\0" * len(quoted[0]), letters) if _QUOTATION_MARK.search(letters) else letters
     )
     window = _SOFT_LINE_BREAK.sub(" ", window)
-    found = _first_refusal(window, refusal_rules().all if rules is None else rules)
+    found = _first_refusal(window, rules)
     if found is None:
         return None
     rule, start, end = found
