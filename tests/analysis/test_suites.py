@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import pytest
 
+from steelyard.analysis.suite_scores import SuiteCase, SuiteScores, suite_scores
 from steelyard.analysis.suites import (
     LATENCY_LIMIT_SECONDS,
     LATENCY_TARGET_SECONDS,
     RESPONSE_CLASSES,
     accuracy,
-    case_accuracy,
+    case_mean,
     check_suite_rule,
     classify_response,
     credit,
     latency_score,
     mean_latency_score,
-    micro_rate,
     ordered_class_counts,
     overall,
-    suite_score,
 )
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule
@@ -29,8 +29,14 @@ from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
 FAILURES = ["fail", "error", "refusal", "wrong_format", "policy_violation", "crash", "timeout"]
 
 
-def cases(passed: int, failed: int) -> list[float]:
-    return [float(accuracy(primary)) for primary in ["pass"] * passed + ["fail"] * failed]
+def cases(suite: str, passed: int, failed: int) -> list[SuiteCase]:
+    """Cases with one attempt each."""
+    classes = ["pass"] * passed + ["fail"] * failed
+    return [SuiteCase(suite, f"{suite} {place}", "", {each: 1}, 0, ()) for place, each in enumerate(classes)]
+
+
+def scored(*of: list[SuiteCase], names: tuple[str, ...] = ()) -> SuiteScores:
+    return suite_scores([case for each in of for case in each], SuiteRule(), names=names)
 
 
 @pytest.mark.parametrize("primary", [*FAILURES, "", "Pass", "PASS", "pass "])
@@ -40,33 +46,34 @@ def test_anything_but_a_pass_is_a_failure(primary: str) -> None:
 
 
 def test_a_single_suite_is_worked_out_as_in_example_1() -> None:
-    assert suite_score(cases(7, 3)) == 0.70
+    (suite,) = scored(cases("injection", 7, 3)).suites
+    assert suite.score.value == 0.70
 
 
 def test_the_overall_score_is_worked_out_as_in_example_2() -> None:
-    suites = {"injection": cases(18, 2), "contradictions": cases(8, 2)}
-    scores = {name: suite_score(accuracies) for name, accuracies in suites.items()}
-    assert scores == {"injection": 0.90, "contradictions": 0.80}
-    assert overall(scores) == pytest.approx(0.85, rel=1e-15)
-    assert micro_rate(suites.values()) == pytest.approx(26 / 30, rel=1e-15)
+    found = scored(cases("injection", 18, 2), cases("contradictions", 8, 2))
+    assert {suite.suite: suite.score.value for suite in found.suites} == {"injection": 0.90, "contradictions": 0.80}
+    assert found.overall.value == pytest.approx(0.85, rel=1e-15)
+    assert found.micro.value == pytest.approx(26 / 30, rel=1e-15)
 
 
 def test_what_broke_stays_in_the_denominator_of_imported_results() -> None:
-    assert case_accuracy(["pass", "error", "crash", "timeout"]) == 0.25
+    assert case_mean(Counter(["pass", "error", "crash", "timeout"]), accuracy) == 0.25
 
 
 def test_several_attempts_at_a_case_count_by_their_mean() -> None:
-    assert case_accuracy(["pass", "pass", "refusal", "fail"]) == 0.5
-    assert case_accuracy([]) is None
+    assert case_mean({"pass": 2, "refusal": 1, "fail": 1}, accuracy) == 0.5
+    assert case_mean({}, accuracy) is None
 
 
 def test_an_empty_suite_has_no_score_and_does_not_enter_the_overall_mean() -> None:
-    assert suite_score([]) is None
     assert overall({"full": 0.5, "empty": None}) == 0.5
     assert overall({"empty": None}) is None
     assert overall({}) is None
-    assert micro_rate([[], []]) is None
-    assert micro_rate([[], [1.0, 0.0]]) == 0.5
+    empty, full = scored(names=("empty",)), scored(cases("full", 1, 1), names=("empty",))
+    assert [suite.score.value for suite in (*empty.suites, *full.suites)] == [None, None, 0.5]
+    assert (empty.micro.value, empty.overall.value) == (None, None)
+    assert (full.micro.value, full.overall.value) == (0.5, 0.5)
 
 
 def test_a_failure_may_cost_less_than_all() -> None:
@@ -78,7 +85,9 @@ def test_a_failure_may_cost_less_than_all() -> None:
 @pytest.mark.parametrize("primary", ["pass", *FAILURES])
 def test_without_penalties_credit_is_accuracy(primary: str) -> None:
     assert credit(primary, {}) == accuracy(primary)
-    assert case_accuracy([primary], penalties={}) == case_accuracy([primary]) == accuracy(primary)
+    assert (
+        case_mean({primary: 1}, lambda each: credit(each, {})) == case_mean({primary: 1}, accuracy) == accuracy(primary)
+    )
 
 
 @pytest.mark.parametrize("penalties", [{"refusal": 1.5}, {"refusal": -0.1}, {"refusal": math.nan}, {"pass": 0.5}])
@@ -104,11 +113,7 @@ def test_a_weight_below_zero_or_without_end_is_refused(weight: float) -> None:
 @pytest.mark.parametrize("value", [-0.5, 1.5, math.nan, math.inf])
 def test_a_score_outside_the_unit_interval_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        suite_score([value])
-    with pytest.raises(ValueError, match=r"\[0, 1\]"):
         overall({"suite": value})
-    with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        micro_rate([[1.0, value]])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_target_and_limit_of_latency_can_be_set() -> None:
 
 
 def test_latency_of_no_attempt_is_unknown() -> None:
-    assert mean_latency_score([]) is None
+    assert mean_latency_score([], target=1, limit=5) is None
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, mean
-from steelyard.analysis.suites import accuracy, check_suite_rule, credit, latency_score, ordered_class_counts, overall
+from steelyard.analysis.suites import (
+    accuracy,
+    case_mean,
+    check_suite_rule,
+    credit,
+    mean_latency_score,
+    ordered_class_counts,
+    overall,
+)
 from steelyard.records import Record, SuiteRule
 from steelyard.stats.intervals import Stratum, mean_interval, stratified_interval
 
@@ -129,34 +136,25 @@ class _SuiteValues:
                 ),
             ]
         )
-        self.latency = _latency_values([case for case in cases if case.waits], rule)
+        self.latency = _latency_values(cases, rule)
 
 
 def _attempt_values(cases: Iterable[SuiteCase], of: Callable[[str], float]) -> _CaseValues:
     """The mean over the judged attempts of each case that has some."""
-    known = [case for case in cases if any(case.classes.values())]
-    worth = {primary: of(primary) for primary in {primary for case in known for primary in case.classes}}
-    return _CaseValues(
-        [
-            math.fsum(worth[primary] * count for primary, count in case.classes.items()) / sum(case.classes.values())
-            for case in known
-        ],
-        [case.group for case in known],
-        sum(sum(case.classes.values()) for case in known),
-    )
+    cases = list(cases)
+    worth = {primary: of(primary) for case in cases for primary in case.classes}
+    means = [(case, value) for case in cases if (value := case_mean(case.classes, worth.__getitem__)) is not None]
+    attempts = sum(sum(case.classes.values()) for case, _ in means)
+    return _CaseValues([value for _, value in means], [case.group for case, _ in means], attempts)
 
 
-def _latency_values(cases: Sequence[SuiteCase], rule: SuiteRule) -> _CaseValues:
-    """The mean latency score over the replies to each case."""
+def _latency_values(cases: Iterable[SuiteCase], rule: SuiteRule) -> _CaseValues:
+    """The mean latency score over the replies to each case that has some."""
     target, limit = rule.latency_target, rule.latency_limit
-    return _CaseValues(
-        [
-            math.fsum(latency_score(wait, target=target, limit=limit) for wait in case.waits) / len(case.waits)
-            for case in cases
-        ],
-        [case.group for case in cases],
-        sum(len(case.waits) for case in cases),
-    )
+    scores = [(case, mean_latency_score(case.waits, target=target, limit=limit)) for case in cases]
+    means = [(case, value) for case, value in scores if value is not None]
+    attempts = sum(len(case.waits) for case, _ in means)
+    return _CaseValues([value for _, value in means], [case.group for case, _ in means], attempts)
 
 
 class _CaseValues:

@@ -7,7 +7,7 @@ beside the plain rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import SuiteRule
@@ -96,24 +96,16 @@ def credit(primary: str, penalties: Mapping[str, float]) -> float:
     return 1.0 if primary == "pass" else 1 - penalties.get(primary, 1.0)
 
 
-def case_accuracy(attempts: Sequence[str], *, penalties: Mapping[str, float] | None = None) -> float | None:
-    """The mean over the attempts at a case, by the plain rule or with penalties; None without attempts.
+def case_mean(classes: Mapping[str, int], worth: Callable[[str], float]) -> float | None:
+    """The mean over the attempts at a case, from how many are of each class; None without attempts.
 
     FailProof LLM, "Scoring Criteria", section 2, which has one attempt per case.
 
-    >>> case_accuracy(["pass", "refusal"]), case_accuracy(["pass", "refusal"], penalties={"refusal": 0.5})
-    (0.5, 0.75)
+    >>> case_mean({"pass": 1, "refusal": 1}, accuracy)
+    0.5
     """
-    return _mean([credit(primary, penalties or {}) for primary in attempts])
-
-
-def suite_score(accuracies: Sequence[float]) -> float | None:
-    """The mean over the cases of a suite (section 3); None without cases.
-
-    >>> suite_score([1] * 7 + [0] * 3)
-    0.7
-    """
-    return _mean(accuracies)
+    attempts = sum(classes.values())
+    return math.fsum(worth(primary) * count for primary, count in classes.items()) / attempts if attempts else None
 
 
 def overall(scores: Mapping[str, float | None], *, weights: Mapping[str, float] | None = None) -> float | None:
@@ -135,17 +127,6 @@ def overall(scores: Mapping[str, float | None], *, weights: Mapping[str, float] 
     return math.fsum(score * weight for score, weight in scored) / total if total else None
 
 
-def micro_rate(suites: Iterable[Sequence[float]]) -> float | None:
-    """The mean over all cases of all suites, where a large suite counts for more; None without cases.
-
-    Section 3 of FailProof LLM, "Scoring Criteria", taken over the whole run: to be shown beside `overall`.
-
-    >>> f"{micro_rate([[1] * 18 + [0] * 2, [1] * 8 + [0] * 2]):.12f}"
-    '0.866666666667'
-    """
-    return _mean([accuracy for suite in suites for accuracy in suite])
-
-
 def latency_score(
     seconds: float, *, target: float = LATENCY_TARGET_SECONDS, limit: float = LATENCY_LIMIT_SECONDS
 ) -> float:
@@ -161,19 +142,14 @@ def latency_score(
     return min(1.0, max(0.0, (limit - seconds) / (limit - target)))
 
 
-def mean_latency_score(
-    seconds: Iterable[float], *, target: float = LATENCY_TARGET_SECONDS, limit: float = LATENCY_LIMIT_SECONDS
-) -> float | None:
+def mean_latency_score(seconds: Sequence[float], *, target: float, limit: float) -> float | None:
     """The mean latency score over attempts, never mixed into accuracy (section 6); None without attempts.
 
-    >>> mean_latency_score([1.0, 16.0])
+    >>> mean_latency_score([1.0, 16.0], target=2.0, limit=30.0)
     0.75
     """
-    return _mean([latency_score(each, target=target, limit=limit) for each in seconds])
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(map(_share, values)) / len(values) if values else None
+    scores = [latency_score(each, target=target, limit=limit) for each in seconds]
+    return math.fsum(scores) / len(scores) if scores else None
 
 
 def _share(value: float) -> float:
