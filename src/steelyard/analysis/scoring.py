@@ -29,7 +29,7 @@ def find_rule(name: str, own: Iterable[Rule] = ()) -> Rule:
 
 
 class FindingMeasures(NamedTuple):
-    """All that can be said of a finding before a rule weighs it."""
+    """What a finding measures, before a rule weighs it."""
 
     correct: bool
     """Whether it counts as a success."""
@@ -38,7 +38,7 @@ class FindingMeasures(NamedTuple):
     settled: float | None
     """The score under every rule; None where it is for the facts to say."""
     facts: tuple[float | None, ...] = ()
-    """A share for each of FACTS, where they decide; None where one is not known."""
+    """A share for each of SCORED_FACTS, where they decide; None where one is not known."""
 
     def score(self, rule: Rule) -> float | None:
         """How good it is under a rule, in [0, 1]; None when a fact that the rule weighs is not known."""
@@ -46,7 +46,7 @@ class FindingMeasures(NamedTuple):
             return self.settled
         weighed = [(weight, value) for weight, value in zip(_weights(rule), self.facts, strict=True) if weight]
         parts = [weight * value for weight, value in weighed if value is not None]
-        # a missing fact is not a bad one: whoever has not looked cannot say
+        # a missing fact is not a bad one
         return math.fsum(parts) / math.fsum(weight for weight, _ in weighed) if len(parts) == len(weighed) else None
 
     def unknown(self, rule: Rule) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class FindingMeasures(NamedTuple):
 
 
 def _weights(rule: Rule) -> tuple[float, ...]:
-    """How much each of FACTS weighs."""
+    """How much each of SCORED_FACTS weighs."""
     return rule.compile, rule.tests, rule.lint, rule.structure, rule.correct
 
 
@@ -171,7 +171,7 @@ def lint_score(finding: Finding) -> float | None:
 def structure_score(case: Case, finding: Finding) -> float | None:
     """The share of the expected functions and types that the code defines; 1 when none are expected.
 
-    None when some are expected and nobody looked for them.
+    None when some are expected and the verifier did not look for them.
     """
     expected = len(case.expectations.expected_functions) + len(case.expectations.expected_types)
     if not expected:

@@ -41,9 +41,9 @@ class Standing(Record, frozen=True, kw_only=True):
     pass_hat: dict[int, Estimate]
     """pass^k: how likely it is that all of k attempts succeed."""
     score: Estimate | None = None
-    """None where no scores are told."""
+    """None where there are no scores."""
     cost_usd: float | None = None
-    """None where some price is not told."""
+    """None where a price is unknown."""
     cost_of_pass: Estimate | None = None
 
 
@@ -56,7 +56,7 @@ class Standings(Record, frozen=True, kw_only=True):
     """What was done about cases without an outcome."""
     notes: tuple[str, ...] = ()
     conclusive: bool = True
-    """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
+    """False when more than 5% of the cases of some model are unscored."""
 
 
 def standings(tallies: Iterable[Tally], k: Sequence[int], *, missing: str = "skip") -> Standings:
@@ -102,9 +102,9 @@ def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standi
 def _score(tally: Tally, failed: int) -> Estimate | None:
     if tally.scores is None:
         return None
-    told = [(score, tried) for score, tried in zip(tally.scores, tally.tried, strict=True) if score is not None]
-    values = [score for score, _ in told] + [0.0] * failed
-    return mean(values, sum(int(tried) for _, tried in told) + failed)
+    known = [(score, tried) for score, tried in zip(tally.scores, tally.tried, strict=True) if score is not None]
+    values = [score for score, _ in known] + [0.0] * failed
+    return mean(values, sum(int(tried) for _, tried in known) + failed)
 
 
 def _price(tally: Tally) -> Estimate | None:

@@ -41,7 +41,7 @@ class SuiteScore(Record, frozen=True, kw_only=True):
     penalised: Estimate | None = None
     """The same mean where a failure costs what its class costs; None where no penalties are given."""
     latency: Estimate
-    """The mean over cases of the latency scores of their replies; no value where nobody told how long one took."""
+    """The mean over cases of the latency scores of their replies; no value where no latency is known."""
     agreement: Estimate | None = None
     """How often attempts came out as the author of their case expects: the mean over the cases that have an expectation.
 
@@ -50,7 +50,7 @@ class SuiteScore(Record, frozen=True, kw_only=True):
 
 
 class SuiteScores(Record, frozen=True, kw_only=True):
-    """All suites under one model; what is said of them together counts each of them once, except where it says otherwise."""
+    """All suites under one model; the figures over all suites count each suite once, unless they say otherwise."""
 
     suites: tuple[SuiteScore, ...]
     """Sorted by name."""
@@ -120,7 +120,7 @@ def _score(name: str, suite: _SuiteValues, rule: SuiteRule) -> SuiteScore:
 
 
 class _SuiteValues:
-    """The cases of a suite, with one value each for all that is said of them."""
+    """The cases of a suite, with one value for each figure."""
 
     def __init__(self, cases: Sequence[SuiteCase], rule: SuiteRule) -> None:
         self.cases = cases

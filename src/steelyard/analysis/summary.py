@@ -54,7 +54,7 @@ class Summary(Record, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """What a reader must know before trusting the numbers."""
     conclusive: bool = True
-    """False when more than 5% of the cases of some model are unscored: then nobody can tell."""
+    """False when more than 5% of the cases of some model are unscored."""
 
 
 class RunResults(NamedTuple):

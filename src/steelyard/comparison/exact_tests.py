@@ -311,7 +311,7 @@ def _tests(cases: PairedModelCases, on: ComparedMeasure, seed: int) -> ModelTest
 
 
 def _levels(cases: PairedModelCases, smallest: SmallestPDistribution, alpha: float, models: int) -> ErrorLevels:
-    """What each test of one of so many models may spend."""
+    """What each test of a model may spend of alpha, given how many models share it."""
     watched = [cases.kinds[cases.of[place]].counts for place in cases.critical]
     half = alpha / 2 / models
     if models > 1:
@@ -360,7 +360,7 @@ def _needed_passes(case: PairedCaseCounts, level: float) -> int | None:
 
 
 def _final_p_value(kind: CaseKind, tests: int) -> float | None:
-    """The p-value of a case whose attempts are all in, adjusted for so many tests; None where more may follow."""
+    """The p-value of a case whose attempts are all in, adjusted for the number of tests; None where more may follow."""
     every = kind.with_further
     if (
         kind.further_attempts is None

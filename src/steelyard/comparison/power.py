@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.comparison.pairing import PairedModel
 
 OUTLOOK_ATTEMPTS_PER_CASE = (1, 3, 5, 10, 20)
-"""Attempts per case of which is told what they would see."""
+"""The numbers of attempts per case that an outlook covers."""
 MAX_PLANNED_ATTEMPTS_PER_CASE = 1000
 """More attempts at each case than this are not advice."""
 DETECTABLE_DROP_PRECISION = 1e-6
@@ -53,7 +53,7 @@ class RequiredAttempts(Record, frozen=True, kw_only=True):
 
 
 class DetectionOutlook(Record, frozen=True, kw_only=True):
-    """What so many attempts would see."""
+    """What a number of attempts would see."""
 
     current: int
     """At each case of the current side; the baseline stays as it is."""
@@ -124,7 +124,7 @@ class _ModelPlanner(NamedTuple):
     once: SingleRoundCost
 
     def seen(self, current: int, baseline: int = 0, *, drop: float | None = None, alpha: float | None = None) -> float:
-        """How likely the drop is seen with so many attempts per case and at least so many of the baseline."""
+        """How likely the drop is seen with `current` attempts per case and at least `baseline` of the baseline."""
         level = self.level(current, baseline)[self.model.name] if alpha is None else alpha
         return alarm_chance(self.cases(baseline), self.detect if drop is None else drop, current, alpha=level)
 
@@ -133,7 +133,7 @@ class _ModelPlanner(NamedTuple):
         return all_clear_chance(self.cases(baseline), self.detect, current, alpha=self.alpha)
 
     def cases(self, baseline: int) -> list[BaselineRate]:
-        """What to expect of each case, had the baseline at least so many attempts."""
+        """What to expect of each case if the baseline had at least this many attempts."""
         known = (baseline_rate(old.attempts, old.passes) for old, _ in self.model.cases)
         return [case._replace(attempts=max(case.attempts, baseline)) for case in known]
 
@@ -161,11 +161,11 @@ class _ModelPlanner(NamedTuple):
         return RequiredAttempts(current=current, baseline=baseline, attempts=attempts, cost_usd=self.cost(attempts))
 
     def cost(self, attempts: int) -> float | None:
-        """What so many attempts cost, shared out evenly over the cases."""
+        """What this many attempts cost, spread evenly over the cases."""
         return None if self.once.cost_usd is None else self.once.cost_usd * attempts / len(self.model.cases)
 
     def outlook(self, current: int) -> DetectionOutlook:
-        """What so many attempts per case would see."""
+        """What this many attempts per case would see."""
         attempts = current * len(self.model.cases)
         return DetectionOutlook(
             current=current,
@@ -178,7 +178,7 @@ class _ModelPlanner(NamedTuple):
         )
 
     def smallest_drop(self, current: int) -> float | None:
-        """The smallest mean drop that so many attempts per case see; None where not even a drop to nothing is seen."""
+        """The smallest mean drop that this many attempts per case see; None where not even a drop to 0 is seen."""
         low, high = 0.0, math.fsum(case.rate for case in self.cases(0)) / len(self.model.cases)
         if self.seen(current, drop=high) < self.power:
             return None

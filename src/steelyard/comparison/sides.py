@@ -23,15 +23,15 @@ class Trials(Record, frozen=True, kw_only=True):
 
     case: str
     tests: str = ""
-    """The digest of the tests that judged them; empty where nobody says."""
+    """The digest of the tests that judged them; empty where it is not known."""
     attempts: int
     passes: int
     scores: tuple[tuple[float, int], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
     suite: str = ""
-    """The suite that the case belongs to; empty where it belongs to none, or nobody says."""
+    """The suite that the case belongs to; empty where it belongs to no suite, or that is not known."""
     classes: tuple[tuple[str, int], ...] = ()
-    """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where nobody says."""
+    """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where it is not known."""
     critical: bool = False
     cost_usd: float | None = None
     """What all these attempts cost; None where a price is unknown."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from steelyard.comparison.sides import Side, Trials
 
 SCORE_CHANGE_TOLERANCE = 1e-9
-"""A drop of exactly the threshold is none, whatever floats make of it."""
+"""A drop of exactly the threshold is not a regression, whatever its rounding."""
 
 
 class CaseScoreChange(Record, frozen=True, kw_only=True):

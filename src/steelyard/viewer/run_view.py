@@ -84,7 +84,7 @@ class RunView:
         self.seats: tuple[Column, ...] = moment.table.columns
         """The columns of the matrix, in the order of a summary's models."""
         self.rows: tuple[AttemptRow, ...] = moment.table.rows
-        """One per attempt: cases in order, then seats, then numbers."""
+        """One per attempt: cases in order, then columns, then numbers."""
         self.is_growing: bool = moment.glimpse.is_locked
         """Whether somebody is writing it."""
         self.version: str = version(moment.glimpse)
@@ -197,7 +197,7 @@ def _current_state(folder: Path) -> RunViewState:
             # not there, or of another state, or no index at all
             reading = IncrementalRunReader(stored, info, cases, glimpse)
             reading.go_on()
-            # whoever grows no more needs not to be read on, and that takes more memory than all rows
+            # the reader takes more memory than all rows, and a run that no longer grows does not need it
             return RunViewState(glimpse, info, cases, reading.table(), None, reading if glimpse.is_locked else None)
 
 
@@ -233,7 +233,7 @@ class IncrementalRunReader:
         return sum(tail.byte for tail in self._tails)
 
     def go_on(self, most: int | None = None) -> bool:
-        """Read what is there, or about so many bytes of it; whether that was all."""
+        """Read what is there, or about `most` bytes of it; whether that was all."""
         with self._lock:
             for number, tail in enumerate(self._tails):
                 for byte, fact in tail.facts():
@@ -281,7 +281,7 @@ class IncrementalRunReader:
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """A time in which nobody looks for what refers to itself: with a hundred thousand new things at hand, that takes longest."""
+    """Pause the garbage collector: it would go over a hundred thousand new objects again and again."""
     was_on = gc.isenabled()
     gc.disable()
     try:

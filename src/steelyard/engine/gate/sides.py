@@ -123,7 +123,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),
-        # where some run does not tell the classes of its attempts, nobody knows those of all
+        # where one run lacks the classes of its attempts, those of all are unknown
         classes=tuple(ordered_class_counts(classes).items())
         if all(each.classes for each in trials if each.attempts)
         else (),
@@ -135,7 +135,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
 
 
 def _baseline_path(name: str) -> Path:
-    """Where a baseline of this name is; a path is none, and leads nowhere here."""
+    """Where a baseline of this name is; a path is not a name, and leads nowhere here."""
     return BASELINES_FOLDER / f"{name}.json" if Path(name).name == name else BASELINES_FOLDER / "-"
 
 

@@ -33,7 +33,7 @@ ShortenedValue = TypeVar("ShortenedValue")
 
 
 def shortened(value: ShortenedValue, most: int) -> ShortenedValue:
-    r"""A record whose texts have at most so many characters; of longer ones the middle is left out, and that is said.
+    r"""A record whose texts have at most `most` characters; in longer ones a note stands for the middle.
 
     >>> shortened(("ab", "a" * 50 + "b" * 50), 6)
     ('ab', 'aaaa\n[94 characters left out]\nbb')
@@ -86,8 +86,8 @@ def html_page(
     wanted = {place for row in picked.rows for place in (row.reply_place, row.verdict_place, row.failure_place)}
     facts = {place: shortened(fact, most) for place, fact in stored.placed() if place in wanted}
     shown = [attempt_text(cases, table.columns, row, facts) for row in picked.rows]
-    heard: dict[str, Any] = tier_runs.reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
-    return page(HtmlReportData(info, cases, summary, table, picked, shown, heard, _analysis(stored), held))
+    judgments: dict[str, Any] = tier_runs.reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
+    return page(HtmlReportData(info, cases, summary, table, picked, shown, judgments, _analysis(stored), held))
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
