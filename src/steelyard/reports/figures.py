@@ -103,7 +103,7 @@ def model_label(model: str, tier: str) -> str:
     return f"{model} ({tier})" if tier else model
 
 
-# What is said of a model and of an attempt, whatever the format.
+# What every format says about a model and an attempt.
 
 
 class MetricRow(NamedTuple):
@@ -192,7 +192,7 @@ def _rests_on(model: ModelSummary, estimate: Estimate) -> str:
 
 
 def _tokens(model: ModelSummary) -> str:
-    # nothing is said or read without a token: a provider that told of none did not count
+    # every reply has tokens: a provider that reports none did not count them
     return f"{total:,}" if (total := model.input_tokens + model.output_tokens) else "unknown"
 
 
@@ -218,11 +218,11 @@ def _disagreed(model: ModelSummary) -> str:
 
 def footnotes(rows: Sequence[MetricRow]) -> list[str]:
     """What the starred rows rest on, such as `openai/gpt-5 (47/50 cases): pass@5`."""
-    told: dict[tuple[str, str], list[str]] = {}
+    names_by_note: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for note in row.notes:
-            told.setdefault(note, []).append(row.name.rstrip("*"))
-    return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in told.items()]
+            names_by_note.setdefault(note, []).append(row.name.rstrip("*"))
+    return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in names_by_note.items()]
 
 
 class SuiteTable(NamedTuple):
@@ -289,7 +289,7 @@ class FlaggedAttempts(NamedTuple):
     title: str
     attempts: tuple[tuple[ModelSummary, Flag], ...]
     more: int
-    """How many there are besides."""
+    """How many others there are."""
 
 
 def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
@@ -323,10 +323,10 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
             how = ", ".join(filter(None, (way.trust, way.isolation)))
             ways[" on ".join(filter(None, (how or "read", way.node)))] += way.attempts
     entries = sorted(ways.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{count:,} {line(way)}" for way, count in entries[:MAX_VERIFICATION_WAYS]]
+    texts = [f"{count:,} {line(way)}" for way, count in entries[:MAX_VERIFICATION_WAYS]]
     if rest := entries[MAX_VERIFICATION_WAYS:]:
-        told.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
-    return "; ".join(told)
+        texts.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
+    return "; ".join(texts)
 
 
 def _levels(models: Sequence[ModelSummary]) -> Iterator[MetricRow]:
@@ -351,14 +351,14 @@ def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
     """
     if not case.attempts:
         return "not judged"
-    told = [f"{case.correct}/{case.attempts} correct{rate(case.rate).partition('%')[2]}"]
+    parts = [f"{case.correct}/{case.attempts} correct{rate(case.rate).partition('%')[2]}"]
     if not brief:
         # pass@1 is the share of correct attempts, which stands there already
         sizes = [(k, value) for k, value in sorted(case.pass_at.items()) if k > 1]
-        told += [f"pass@{k} {'-' if value is None else f'{value:.1%}'}" for k, value in sizes]
-    told += [] if case.score is None else [f"score {case.score:.3f}"]
-    told += [f"flake rate {case.flake_rate:.1%}"] if case.flake_rate else []
-    return ", ".join(told)
+        parts += [f"pass@{k} {'-' if value is None else f'{value:.1%}'}" for k, value in sizes]
+    parts += [] if case.score is None else [f"score {case.score:.3f}"]
+    parts += [f"flake rate {case.flake_rate:.1%}"] if case.flake_rate else []
+    return ", ".join(parts)
 
 
 def outcome(tried: AttemptText) -> str:
@@ -416,18 +416,18 @@ def evidence_text(evidence: Evidence) -> str:
     >>> evidence_text(Evidence(rule="expect", what="no JSON", matched="Sure!", position=0, line=1, column=1))
     'expect: no JSON\n  "Sure!" at line 1, column 1'
     """
-    said = [f"{evidence.rule}: {evidence.what}"]
+    lines = [f"{evidence.rule}: {evidence.what}"]
     at = "" if evidence.line is None or evidence.column is None else f"line {evidence.line}, column {evidence.column}"
     if evidence.matched:
-        said.append(f'"{evidence.matched}"{f" at {at}" if at else ""}')
+        lines.append(f'"{evidence.matched}"{f" at {at}" if at else ""}')
     elif at:
-        said.append(f"at {at}")
-    told = [
+        lines.append(f"at {at}")
+    details = [
         ("schema", evidence.schema_path),
         ("value", evidence.value_path),
         ("policy", evidence.policy),
         ("form", evidence.form),
         ("would be right after mending", ", ".join(evidence.mended)),
     ]
-    said += [f"{name}: {value}" for name, value in told if value]
-    return "\n  ".join(said)
+    lines += [f"{name}: {value}" for name, value in details if value]
+    return "\n  ".join(lines)

@@ -10,11 +10,11 @@ class ContainmentLevel(Record, frozen=True, kw_only=True):
 
     name: str
     held: dict[str, bool]
-    """What is claimed of the level in words, and whether a probe failed to break it; empty when it is not to be had."""
+    """What is claimed of the level in words, and whether a probe failed to break it; empty when the machine does not support it."""
     problem: str
-    """Why it is not to be had; empty when it is."""
+    """Why the machine does not support it; empty when it does."""
     holds: bool
-    """Whether replies run at this level without a word from the user."""
+    """Whether replies run at this level by default."""
 
 
 class AttemptLimit(Record, frozen=True, kw_only=True):

@@ -64,7 +64,7 @@ class HtmlReportData(NamedTuple):
     shown: Sequence[AttemptText]
     """Those with their texts."""
     heard: Mapping[str, Sequence[JudgingResult]] = {}
-    """What judges said, by the key of the reply."""
+    """Judgments by the key of the reply."""
     tiers: ExperimentAnalysis | None = None
     against: BaselineReport | None = None
 
@@ -80,7 +80,7 @@ class ReportCell(NamedTuple):
     more: str
     """What is not shown of them, in words."""
     change: str = ""
-    """How its score moved since the baseline; empty where nobody knows."""
+    """How its score moved since the baseline; empty where that is not known."""
 
     @property
     def is_told(self) -> bool:
@@ -220,18 +220,18 @@ def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[Repo
     )
 
 
-# What is said first.
+# The verdict and the headline.
 
 
 def _size_summary(material: HtmlReportData) -> str:
     """How many cases, models and tiers there are."""
     models = material.summary.models
-    told = [
+    counts = [
         counted(len(material.cases), "case"),
         counted(len({model.model for model in models}), "model"),
     ]
     tier_names = {model.tier for model in models if model.tier}
-    return " · ".join([*told, counted(len(tier_names), "tier")] if tier_names else told)
+    return " · ".join([*counts, counted(len(tier_names), "tier")] if tier_names else counts)
 
 
 def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
@@ -257,11 +257,11 @@ def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
 def _gate_verdict(against: BaselineReport) -> HeadlineVerdict:
     verdict = against.decision.verdict
     state = {gates.REGRESSED: "bad", gates.NOT_REGRESSED: "good"}.get(verdict, "unsure")
-    told = [_model_change_sentence(model, against.decision) for model in against.decision.models[:3]]
+    sentences = [_model_change_sentence(model, against.decision) for model in against.decision.models[:3]]
     return HeadlineVerdict(
         state,
         verdict.capitalize(),
-        f"Held against {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(told)}",
+        f"Held against {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(sentences)}",
     )
 
 
@@ -296,13 +296,13 @@ def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> Headlin
     )
     gap = sum(first[case][0] - second[case][0] for case in shared) / len(shared)
     ends = "" if interval is None else f" [{interval.low * 100:.1f}, {interval.high * 100:.1f}]"
-    told = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {counted(len(shared), 'case')} that both tried"
+    lead = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {counted(len(shared), 'case')} that both tried"
     if interval is None or interval.low <= 0:
         who = "model" if len({model.model for model in judged}) > 1 else "tier"
         return HeadlineVerdict(
-            "unsure", f"No {who} is clearly ahead", f"{names[0]} is {told}: no more than chance can do."
+            "unsure", f"No {who} is clearly ahead", f"{names[0]} is {lead}: no more than chance can do."
         )
-    return HeadlineVerdict("ahead", f"{names[0]} is ahead", f"It is {told}.")
+    return HeadlineVerdict("ahead", f"{names[0]} is ahead", f"It is {lead}.")
 
 
 def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:

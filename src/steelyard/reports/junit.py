@@ -32,7 +32,7 @@ MAX_JUNIT_HEADLINE_CHARACTERS = 200
 """Characters of a failure's headline, which CI systems show on one line."""
 
 MAX_JUNIT_MESSAGE_CHARACTERS = 1_000
-"""Characters of a reason, and of what a failed test said."""
+"""Characters of a reason, and of the message of a failed test."""
 
 # XML 1.0, fifth edition, section 2.2, has no way at all to write these two; the others it forbids are invisible ones
 _FORBIDDEN_XML_CHARACTERS = re.compile("[\ufffe\uffff]")
@@ -99,25 +99,25 @@ def _most_frequent_label(wrong: Iterable[AttemptText]) -> str:
 
 
 def _reasons(wrong: Iterable[AttemptText]) -> str:
-    """Why attempts are wrong, the most frequent reason first, each with what the tests of its first attempt said."""
+    """Why attempts are wrong, the most frequent reason first, each with the messages of the tests of its first attempt."""
     groups: dict[str, list[AttemptText]] = {}
     for tried in wrong:
         groups.setdefault(attempt_failure_reason(tried), []).append(tried)
-    told: list[str] = []
+    lines: list[str] = []
     ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
     for reason, same in ranked[:MAX_JUNIT_REASONS]:
         numbers = ", ".join(f"{tried.number}" for tried in same[:20]) + (", ..." if len(same) > 20 else "")
-        told.append(
+        lines.append(
             f"{'attempt' if len(same) == 1 else 'attempts'} {numbers}: {line(reason, MAX_JUNIT_MESSAGE_CHARACTERS) or 'not correct'}"
         )
         found = same[0].verdict.found if same[0].verdict else None
         failed = [test for test in found.tests if test.outcome == "failed"] if found else []
-        told += [_failed_test_text(test) for test in failed[:MAX_JUNIT_REASONS]]
+        lines += [_failed_test_text(test) for test in failed[:MAX_JUNIT_REASONS]]
         if len(failed) > MAX_JUNIT_REASONS:
-            told.append(f"  and {counted(len(failed) - MAX_JUNIT_REASONS, 'more failed test')}")
+            lines.append(f"  and {counted(len(failed) - MAX_JUNIT_REASONS, 'more failed test')}")
     if len(ranked) > MAX_JUNIT_REASONS:
-        told.append(f"and {counted(len(ranked) - MAX_JUNIT_REASONS, 'other reason')}")
-    return _lines(told)
+        lines.append(f"and {counted(len(ranked) - MAX_JUNIT_REASONS, 'other reason')}")
+    return _lines(lines)
 
 
 def _failed_test_text(test: Test) -> str:

@@ -14,18 +14,18 @@ class ProgressCounts(NamedTuple):
     wanted: int
     """Verdicts that were owed when the work began."""
     replied: int | None
-    """None where nobody is asked."""
+    """None where no model is asked."""
     judged: int
     correct: int | None
-    """None where nobody looks for that."""
+    """None where that is not counted."""
     failed: int
     spent: float
     reason: str
     """Why the work waits, if it does."""
     good: str = "correct"
-    """What is said of those that succeeded."""
+    """The word for those that succeeded."""
     done: str = "done"
-    """What is said of those that have ended."""
+    """The word for those that have ended."""
     nodes: int | None = None
     """How many machines work on it; None where it is this one alone."""
 

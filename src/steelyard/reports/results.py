@@ -27,7 +27,7 @@ def report(results: RunResults) -> str:
     An attempt without a verdict has no line: where every line is an outcome, one about an outage of ours would be read as a
     wrong answer, whatever it says. Such attempts are counted in the summary.
     """
-    # ASCII, so that no terminal obeys what a model wrote, and nobody takes U+2028 for the end of a line
+    # ASCII, so that no terminal obeys what a model wrote, and no reader takes U+2028 for the end of a line
     found = (result(results.info.id, tried) for tried in results.attempts)
     return "".join(json.dumps(one) + "\n" for one in found if one is not None)
 

@@ -1,4 +1,4 @@
-"""What compilers and linters said about code that failed, as SARIF 2.1.0."""
+"""Messages of compilers and linters about code that failed, as SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def report(results: RunResults) -> str:
 
 
 def attempt_diagnostics(attempts: Iterable[AttemptText]) -> Iterator[AttemptDiagnostic]:
-    """What was said about the attempts that are not correct."""
+    """The messages about attempts that are not correct."""
     for tried in attempts:
         if tried.verdict is None or tried.correct is not False:
             continue

@@ -336,7 +336,7 @@ def standings_text(standings: Standings, *, color: bool) -> str:
 
 
 def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> str:
-    """A table of somebody's values, each on one line."""
+    """A table of any values, each on one line."""
     page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
     head = [line(column) for column in columns]
     _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
@@ -480,7 +480,7 @@ class _TerminalPage:
 
     def __init__(self, width: int, color: bool) -> None:
         self._written = io.StringIO()
-        # everything is said here, so that neither the environment nor a real terminal is asked
+        # everything is set here, so that neither the environment nor a real terminal is asked
         self._console = Console(
             file=self._written,
             width=width,
@@ -525,5 +525,5 @@ class _TerminalPage:
         self.verbatim(text if text.strip() else nothing, indent="  ")
 
     def text(self) -> str:
-        """All of it; blanks at the ends of lines help nobody."""
+        """All of it, without blanks at the ends of lines."""
         return "".join(f"{row.rstrip()}\n" for row in self._written.getvalue().split("\n")).rstrip("\n") + "\n"

@@ -142,8 +142,8 @@ def grade_text(grade: TierGrade) -> str:
     if not grade.could_be:
         return grade.letter
     others = grade.could_be
-    told = f"{others[0]} to {others[-1]}" if len(others) > 2 else " or ".join(others)
-    return f"{grade.letter}, could be {told}"
+    alternatives = f"{others[0]} to {others[-1]}" if len(others) > 2 else " or ".join(others)
+    return f"{grade.letter}, could be {alternatives}"
 
 
 def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
@@ -247,7 +247,7 @@ def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
         yield f"{frontier.unsolved:,} of {counted(frontier.cases, 'case')} have no finite cost of pass"
     for model in analysis.models:
         of = f"{line(model.model)}: " if len(analysis.models) > 1 else ""
-        told = [
+        variances = [
             f"{name} {value:.4g}"
             for name, value in (
                 ("pass rates", model.pass_rate_variance),
@@ -256,8 +256,8 @@ def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
             )
             if value is not None
         ]
-        if told:
-            yield f"{of}variance of the tiers' medians: {', '.join(told)}"
+        if variances:
+            yield f"{of}variance of the tiers' medians: {', '.join(variances)}"
         if model.cost_delta is not None:
             yield f"{of}the median run of the dearest tier costs {money(model.cost_delta)} more than that of the cheapest"
     if analysis.tests:
@@ -340,10 +340,10 @@ def _rate_difference_text(estimate: Estimate) -> str:
     """
     if estimate.value is None:
         return "-"
-    told = f"{_rounded(estimate.value * 100, 1):+.1f} points"
+    text = f"{_rounded(estimate.value * 100, 1):+.1f} points"
     if estimate.low is None or estimate.high is None:
-        return told
-    return f"{told} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
+        return text
+    return f"{text} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
 
 
 def score_difference_text(estimate: Estimate) -> str:
@@ -354,10 +354,10 @@ def score_difference_text(estimate: Estimate) -> str:
     """
     if estimate.value is None:
         return "-"
-    told = f"{_rounded(estimate.value, 3):+.3f}"
+    text = f"{_rounded(estimate.value, 3):+.3f}"
     if estimate.low is None or estimate.high is None:
-        return told
-    return f"{told} [{_rounded(estimate.low, 3):.3f}, {_rounded(estimate.high, 3):.3f}]"
+        return text
+    return f"{text} [{_rounded(estimate.low, 3):.3f}, {_rounded(estimate.high, 3):.3f}]"
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -377,9 +377,9 @@ def _cost_difference_text(estimate: Estimate) -> str:
     greatest = max(map(abs, known))
     # as many digits for all as the greatest needs, so that they can be compared
     digits = 2 if greatest >= 1 or not greatest else 3 if greatest >= 0.01 else 2 - math.floor(math.log10(greatest))
-    told, *ends = (f"{_rounded(end, digits):,.{digits}f}" for end in known)
-    told = f"-${told[1:]}" if told.startswith("-") else f"+${told}"
-    return f"{told} [{', '.join(ends)}]" if len(ends) == 2 else told
+    text, *ends = (f"{_rounded(end, digits):,.{digits}f}" for end in known)
+    text = f"-${text[1:]}" if text.startswith("-") else f"+${text}"
+    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
 
 
 def _p(value: float) -> str:

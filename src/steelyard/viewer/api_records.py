@@ -176,14 +176,14 @@ class AttemptsPage(ApiRecord, frozen=True, kw_only=True):
 
 
 class JudgmentEntry(ApiRecord, frozen=True, kw_only=True):
-    """What one judge said of an attempt."""
+    """The judgment of one judge on an attempt."""
 
     judge: str
     repeat: int
     score: float | None
     passed: bool | None
     unusable: str
-    """Why it said nothing that can be used."""
+    """Why the judgment cannot be used."""
 
 
 class AttemptDetail(AttemptEntry, frozen=True, kw_only=True):

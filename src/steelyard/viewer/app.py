@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_CONCURRENT_REQUESTS = 8
 """Requests that are worked on at the same time; each may hold some megabytes."""
 RUN_READ_TIMEOUT_SECONDS = 1.0
-"""Seconds after which a reader is told that a run is being read."""
+"""Seconds after which a reader sees a page that says the run is being read."""
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
@@ -79,7 +79,7 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     import anyio.to_thread
 
     anyio.to_thread.current_default_thread_limiter().total_tokens = MAX_CONCURRENT_REQUESTS
-    # while the browser opens, and nobody waits for it when the viewer ends
+    # while the browser opens; the viewer does not wait for it at its end
     threading.Thread(target=rendering.compile_templates, daemon=True).start()
     yield
 
@@ -94,7 +94,7 @@ def _endpoint_for(make: Callable[[QueryParameters, dict[str, str]], Response]) -
             return error_response(request.scope, refused.status, refused.message)
         except SteelyardError as error:
             return error_response(request.scope, 409, str(error))
-        except Exception:  # noqa: BLE001  a reader gets a page, and whoever started the viewer the reason
+        except Exception:  # noqa: BLE001  a reader gets a page, and the terminal of the viewer gets the reason
             print(plain(traceback.format_exc()), file=sys.stderr)
             return error_response(request.scope, 500, "this page could not be made; where the viewer runs it says why")
 

@@ -1,4 +1,4 @@
-"""What was dear to work out, kept for the next who asks, and never worked out by two at once."""
+"""A cache in which each key is computed at most once at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 class SingleFlightCache(Generic[Value]):
-    """The values that were asked for last, by key; at most so many."""
+    """The most recently used values by key; the oldest goes when there are too many."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -22,7 +22,7 @@ class SingleFlightCache(Generic[Value]):
         self._making: dict[Hashable, threading.Lock] = {}
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key, made if it is not there; whoever asks meanwhile waits for it."""
+        """The value of a key, computed if it is not cached; other threads that ask for it wait for that."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)

@@ -46,7 +46,7 @@ class QueryParameters:
             self._values.setdefault(name, []).append(value)
 
     def check(self, known: Collection[str], repeated: Collection[str] = ()) -> None:
-        """Refuse values that nobody reads, and two where one is meant."""
+        """Refuse parameters that the page does not read, and two values where one is meant."""
         for name, values in self._values.items():
             if name not in known and name not in repeated:
                 raise ViewerRequestError(

@@ -36,9 +36,9 @@ MAX_OPEN_RUNS = 16
 MAX_LISTED_JOURNAL_BYTES = 64 << 20
 """Bytes of a growing run's journals up to which a list reads along; the figures of longer ones are those of when they are opened."""
 JOURNAL_BYTES_PER_LISTING = 2 << 20
-"""About how many bytes of journals one listing reads to work out figures that nobody has written down."""
+"""About how many bytes of journals one listing reads to compute figures that are not cached on disk."""
 RUN_OVERHEAD_BYTES = 64 << 10
-"""What a run costs besides, in the same coin."""
+"""The fixed cost of a run, counted as bytes of its journal."""
 SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
 """The figures of a growing run with more bytes are worked out again when it is this many times as large."""
 LONG_RUN_INFO_BYTES = 64 << 10
@@ -57,7 +57,7 @@ class ListedRun(NamedTuple):
     models: tuple[ModelHeadline, ...]
     """One per model and tier; empty while they are not worked out yet, and where the run is broken."""
     state: str
-    """`done`, `growing` (somebody writes it), `stopped` (its last sitting did not come to its end) or `broken`."""
+    """`done`, `growing` (a process writes to it), `stopped` (its last session did not finish) or `broken`."""
     problem: str
     """What is wrong with a broken run, or odd about another, in one sentence; else empty."""
     cases: int
@@ -69,7 +69,7 @@ class RunListing(NamedTuple):
     """The runs of a folder at one moment."""
 
     runs: tuple[ListedRun, ...]
-    """The newest first; those that nobody knows the beginning of last."""
+    """The newest first; those without a known start come last."""
     version: str
     """Another one as soon as something in the list has changed."""
     pending: int = 0
@@ -185,7 +185,7 @@ class RunCatalog:
             )
 
     def _work_out(self, most: int) -> None:
-        """Get on with the figures that nobody has written down, the newest runs first."""
+        """Continue with the figures that are not cached on disk, the newest runs first."""
         behind = [known for known in self._known.values() if known.is_behind]
         for known in sorted(behind, key=lambda known: known.listed.started_at, reverse=True):
             if most <= 0:
@@ -193,7 +193,7 @@ class RunCatalog:
             most -= known.get_on(most, self._opened(known)) + RUN_OVERHEAD_BYTES
 
     def _opened(self, known: _CatalogEntry) -> RunView | None:
-        """The run as somebody has it open, which then needs not to be read twice."""
+        """The run as it is open in the cache, so that it is not read twice."""
         name = known.listed.name
         opened = self._open.get(name)
         if opened is None or opened.version == version(known.glimpse):
@@ -270,7 +270,7 @@ class _CatalogEntry:
         return kept if is_present and not self.glimpse.links else None
 
     def get_on(self, most: int, opened: RunView | None) -> int:
-        """Read about so many bytes of the journals, and once all is read work out the figures; how many were read."""
+        """Read about this many bytes of the journals, and compute the figures once all is read; returns the bytes read."""
         size = sum(file.size for file in self.glimpse.journals)
         is_due = (
             size < SMALL_GROWING_RUN_BYTES
@@ -304,7 +304,7 @@ class _CatalogEntry:
 
     def _fail(self, problem: str) -> None:
         self.is_behind, self._reading = False, None
-        # where the folder lies is nobody's business but its owner's
+        # only the owner may learn where the folder lies
         problem = problem.replace(f"{self._stored.folder.parent}/", "")
         self.listed = self.listed._replace(models=(), state="broken", problem=problem)
 

@@ -28,11 +28,11 @@ MAX_VIEWER_CONNECTIONS = 200
 MAX_REQUEST_HEAD_BYTES = 64 << 10
 """Bytes of the head of a request."""
 VIEWER_SHUTDOWN_SECONDS = 2
-"""Seconds that requests get to be answered after somebody stopped us."""
+"""Seconds that open requests get after the viewer is stopped."""
 
 
 def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], browser: bool) -> None:
-    """Show the runs below a folder until somebody stops us; `tell` gets the address as soon as it can be opened."""
+    """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened."""
     listening = _listening_socket(port)
     with listening:
         port = listening.getsockname()[1]

@@ -111,8 +111,8 @@ def quantile_panel(rows: Sequence[QuantileRow], x: Axis, *, marks_zero: bool = F
         Layer("tick", tuple(Point(0.0, name) for name in names) if marks_zero else (), colour=CHART_GREY, width=28),
         Layer("rule", wide, colour=CHART_COLOURS[0]),
         Layer("bar", middle, colour=CHART_COLOURS[5], width=10),
-        Layer("tick", medians, width=16),
-        Layer("text", tuple(point for point in medians if point.label), dy=-12),
+        Layer("tick", medians, width=14),
+        Layer("text", tuple(point for point in medians if point.label), dy=-13),
         Layer("rule", tuple(_intervals(means)), colour=CHART_COLOURS[1], width=3),
         Layer("dot", tuple(_values(means)), colour=CHART_COLOURS[1], width=7, shape="circle"),
     ]

@@ -142,7 +142,7 @@ def distinct_names(names: Iterable[str]) -> list[str]:
 
 
 def linear_axis(title: str, low: float, high: float, *, style: str, ticks: int = 5, has_grid: bool = True) -> Axis:
-    """An axis with about so many ticks at round numbers.
+    """An axis with about this many ticks at round numbers.
 
     >>> linear_axis("share", 0, 0.42, style=".0%").ticks
     (0.0, 0.1, 0.2, 0.3, 0.4)

@@ -47,7 +47,7 @@ DARK_COLOURS = {
     CHART_GRID_COLOUR: "#2a2e33",
     "#FFFFFF": "#1a1d20",
 }
-"""What each colour becomes where a reader prefers a dark page; a page with a style of its own says so there."""
+"""What each colour becomes where a reader prefers a dark theme; on a page the style of the page decides."""
 
 
 def svg_element(chart: Chart) -> Markup:
@@ -94,7 +94,7 @@ def _words(chart: Chart) -> Markup:
 
 
 def _wrapped(text: str, most: int) -> list[str]:
-    """Text on lines of at most so many characters, broken at blanks."""
+    """Text broken at blanks into lines of limited length."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > most:

@@ -21,18 +21,18 @@ MAX_LISTED_CASE_CHANGES = 20
 
 def text(decision: Decision, warnings: Sequence[str]) -> str:
     """What a person reads in a terminal: the verdict first, then the reasons."""
-    said = [VERDICT_WORDS[decision.verdict]]
+    lines = [VERDICT_WORDS[decision.verdict]]
     for model in decision.models:
-        said += [
+        lines += [
             "",
             f"{line(model.model)}: {VERDICT_WORDS[model.verdict]}",
             *(f"  {reason}" for reason in reasons(model, decision)),
         ]
         for title, changes in _lists(model):
-            said += [f"  {title}", *(f"    {_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
+            lines += [f"  {title}", *(f"    {_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
             if len(changes) > MAX_LISTED_CASE_CHANGES:
-                said.append(f"    and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
-    return "\n".join([*said, *warning_lines(warnings)]) + "\n"
+                lines.append(f"    and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
+    return "\n".join([*lines, *warning_lines(warnings)]) + "\n"
 
 
 def markdown(decision: Decision, warnings: Sequence[str]) -> str:

@@ -28,11 +28,11 @@ MAX_LISTED_PLAN_CASES = 5
 
 def text(plan: ComparisonPlan) -> str:
     """What a person reads in a terminal: the number first, then what else there is to know."""
-    said = [_headline(plan)]
+    lines = [_headline(plan)]
     for model in plan.models:
-        said += ["", line(model.model), *(f"  {reason}" for reason in _reasons(model, plan)), ""]
-        said += aligned_lines([_heads(plan), *_rows(model)], to_the_right=True)
-    return "\n".join([*said, *warning_lines(list(_warnings(plan)))]) + "\n"
+        lines += ["", line(model.model), *(f"  {reason}" for reason in _reasons(model, plan)), ""]
+        lines += aligned_lines([_heads(plan), *_rows(model)], to_the_right=True)
+    return "\n".join([*lines, *warning_lines(list(_warnings(plan)))]) + "\n"
 
 
 def markdown(plan: ComparisonPlan) -> str:
@@ -126,5 +126,5 @@ def _points(drop: float) -> str:
     >>> _points(0.05), _points(0.0123), _points(0.01)
     ('5 points', '1.2 points', '1 point')
     """
-    told = f"{drop * 100:.1f}".removesuffix(".0")
-    return f"{told} point" if told == "1" else f"{told} points"
+    number = f"{drop * 100:.1f}".removesuffix(".0")
+    return f"{number} point" if number == "1" else f"{number} points"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 def text(comparison: ThresholdComparison) -> str:
     """What a person reads in a terminal."""
-    said = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *headline(comparison)]
+    lines = [f"{line(comparison.baseline)} -> {line(comparison.current)}", "", *headline(comparison)]
     suites = suite_rows(comparison)
     if suites:
-        said += [
+        lines += [
             "",
             "Suites",
             *aligned_lines([[row.name, row.scores, row.delta, row.model, row.moved] for row in suites]),
@@ -29,13 +29,13 @@ def text(comparison: ThresholdComparison) -> str:
     width = max((len(line(change.case_id)) for change in _changes(comparison)), default=0)
     for title, changes in (("Regressions", comparison.regressions), ("Improvements", comparison.improvements)):
         if changes:
-            said += ["", title]
+            lines += ["", title]
         for change in changes:
             numbers = f"{change.baseline_score:.3f} -> {change.current_score:.3f}  {change.delta:+.3f}"
-            said.append(f"  {line(change.case_id):<{width}}  {numbers}  {line(change.model)}")
+            lines.append(f"  {line(change.case_id):<{width}}  {numbers}  {line(change.model)}")
     for title, names in uncompared_names(comparison):
-        said += ["", title, *(f"  {line(name)}" for name in names)]
-    return "\n".join(said) + "\n"
+        lines += ["", title, *(f"  {line(name)}" for name in names)]
+    return "\n".join(lines) + "\n"
 
 
 def markdown(comparison: ThresholdComparison) -> str:

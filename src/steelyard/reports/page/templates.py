@@ -26,7 +26,7 @@ class TruncatedText(NamedTuple):
 
 
 def truncated_text(text: str, most: int) -> TruncatedText:
-    """A text of at most so many characters, of a longer one more of its beginning than of its end.
+    """A text cut to a number of characters, with more of its beginning than of its end.
 
     >>> truncated_text("abcdefghij", 6)
     TruncatedText(head='abcd', left_out=4, tail='ij')
@@ -96,7 +96,7 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
 
 @cache
 def style() -> Markup:
-    """The style that report and viewer share: our own words, which nobody else has a part in."""
+    """The style that report and viewer share; it is ours alone, so it may stand unescaped."""
     loader = environment().loader
     assert loader is not None  # noqa: S101  it was given one
     return Markup(loader.get_source(environment(), "page.css")[0])  # noqa: S704

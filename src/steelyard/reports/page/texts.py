@@ -46,12 +46,12 @@ class TextFitter:
             return lambda most: macros.case_head(case, most)
 
         def attempt(tried: AttemptText) -> Callable[[int], Markup]:
-            said = judgments.get(tried.reply.key, ()) if tried.reply else ()
+            given = judgments.get(tried.reply.key, ()) if tried.reply else ()
 
             def made(most: int) -> Markup:
                 # the longer the texts may be, the more of them
                 body = (
-                    macros.attempt_body(tried, said, most, max(2, min(200, most // 40))) if most else PAGE_FULL_NOTICE
+                    macros.attempt_body(tried, given, most, max(2, min(200, most // 40))) if most else PAGE_FULL_NOTICE
                 )
                 return Markup("<summary>{}</summary>\n<div>\n{}</div>").format(macros.attempt_line(tried), body)
 

@@ -38,7 +38,7 @@ class CellView(NamedTuple):
     label: str
     """The most frequent kind of failure."""
     reason: str
-    """What was said of one that failed so."""
+    """The reason of one attempt that failed this way."""
     model: str
     tier: str
 
@@ -73,7 +73,7 @@ class ReadingPane(NamedTuple):
     attempts: tuple[AttemptRow, ...]
     """Those of this cell, the nearest where there are many."""
     more: int
-    """How many there are besides."""
+    """How many others there are."""
     siblings: tuple[SiblingCell, ...]
     previous: int | None
     next: int | None
@@ -262,7 +262,7 @@ class ViewedRunProgress(NamedTuple):
 
 
 def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
-    """How many attempts are judged of those that were planned; None where nobody knows how many are."""
+    """How many attempts are judged of those that were planned; None where the plan is not known."""
     if opened.info.samples is None:
         return None
     planned = opened.info.samples * len(opened.cases) * len(opened.seats)
