@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from steelyard.engine.ray.counting import MOST_FILES, grouped
+from steelyard.engine.ray.counting import MAX_FILES_PER_TASK, grouped
 from steelyard.outcomes.parquet_counts import ParquetSource
 from support.ray_nodes import RayCluster, below, gone, needs_ray
 
@@ -47,7 +47,7 @@ def test_files_are_dealt_to_tasks_and_none_holds_files_of_two_sources() -> None:
         groups = grouped(sources, tasks)
         for source in sources:
             assert tuple(path for group in groups if group.name == source.name for path in group.files) == source.files
-    assert max(len(group.files) for group in grouped([ParquetSource("c", ("x",) * 5000)], 1)) == MOST_FILES
+    assert max(len(group.files) for group in grouped([ParquetSource("c", ("x",) * 5000)], 1)) == MAX_FILES_PER_TASK
 
 
 @needs_ray()

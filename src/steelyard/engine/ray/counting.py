@@ -1,7 +1,7 @@
 """Attempts counted on all machines of a cluster, each its own files, and added up in one process that talks to Ray.
 
-Ray prints what its daemons say, and ends the process of a driver that loses its raylet. So that process is not ours: what
-it prints is kept from the user, and what becomes of it is told in one sentence.
+Ray prints what its daemons say, and ends a process that uses it after its raylet died. So it runs in a process of its own, whose
+output the user does not see; how that ended is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from steelyard.records import Record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TASKS_PER_CPU = 4
-"""So many tasks at the least, where there are so many files: a slow one then holds up little."""
-MOST_FILES = 200
-"""Files that one task counts; a task that is lost is done again, so none should be long."""
-MEMORY = "400MB"
-"""What the database of one task may take before it goes on on disk."""
-MEMORY_HERE = "600MB"
-"""The same for the one that adds up what all tasks found; what comes from Ray is in memory beside it."""
-STORE = 512 << 20
-"""Bytes of the object store of a cluster of our own; what is more goes on on disk."""
-LEAVING = 20
-"""Seconds in which the process must have ended once nobody waits for it."""
+MIN_TASKS_PER_CPU = 4
+"""Where there are enough files: a slow task then holds up little."""
+MAX_FILES_PER_TASK = 200
+"""A lost task is done again, so none should be long."""
+TASK_MEMORY = "400MB"
+"""What the database of one task may take before it spills to disk."""
+MERGE_MEMORY = "600MB"
+"""The same for the database that adds up the counts of all tasks; what comes from Ray is in memory beside it."""
+OBJECT_STORE_BYTES = 512 << 20
+"""The object store of a cluster of our own; the rest spills to disk."""
+EXIT_SECONDS = 20
+"""The time in which the process must have ended once the run is gone."""
 
 
-class Task(Record, frozen=True, kw_only=True):
-    """All that the process must know."""
+class CountingTask(Record, frozen=True, kw_only=True):
+    """What the process is given."""
 
     sources: tuple[ParquetSource, ...]
     columns: AttemptColumns
@@ -64,7 +64,7 @@ class Task(Record, frozen=True, kw_only=True):
     target: str
     """Where the counts are written."""
     complaint: str
-    """Where it is written why there are none."""
+    """Where the reason is written when there are none."""
 
 
 def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address: str = "") -> ModelCaseCounts:
@@ -81,7 +81,7 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
     with tempfile.TemporaryDirectory() as scratch:
         folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL else ""
         target, complaint, printed = (Path(scratch, name) for name in ("counts.parquet", "complaint.json", "printed"))
-        task = Task(
+        task = CountingTask(
             sources=tuple(sources),
             columns=columns,
             place=place,
@@ -89,29 +89,29 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
             target=str(target),
             complaint=str(complaint),
         )
-        asked = Path(scratch, "task.json")
-        asked.write_bytes(msgspec.json.encode(task))
+        task_file = Path(scratch, "task.json")
+        task_file.write_bytes(msgspec.json.encode(task))
         try:
-            code = _ended(asked, printed)
+            code = _exit_code(task_file, printed)
         finally:
             if folder:
                 shutil.rmtree(folder, ignore_errors=True)
         if complaint.exists():
             raise InputError(msgspec.json.decode(complaint.read_bytes(), type=list[Problem]))
         if code or not target.exists():
-            raise InputError(f"Ray at {place}: {_last(printed) or f'its process ended with {code}'}")
+            raise InputError(f"Ray at {place}: {_last_line(printed) or f'its process ended with {code}'}")
         return read_counts(target)
 
 
-def _ended(asked: Path, printed: Path) -> int:
-    """The exit code of the process; it ends with us, and when the user will not wait for it."""
-    with printed.open("wb") as said:
+def _exit_code(task_file: Path, printed: Path) -> int:
+    """The exit code of the process; it ends with this one, and when the user interrupts it."""
+    with printed.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "steelyard.engine.ray.counting", str(asked)],
-            # it is closed when we are gone, whatever ended us
+            [sys.executable, "-P", "-m", "steelyard.engine.ray.counting", str(task_file)],
+            # the system closes it when this process ends, however it ends
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             # Ctrl-C is for us alone
             start_new_session=True,
         )
@@ -121,13 +121,13 @@ def _ended(asked: Path, printed: Path) -> int:
         if process.stdin:
             process.stdin.close()
         try:
-            process.wait(LEAVING)
+            process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
 
-def _last(printed: Path) -> str:
+def _last_line(printed: Path) -> str:
     """What the process printed last."""
     with printed.open("rb") as file:
         file.seek(max(0, printed.stat().st_size - 4000))
@@ -138,9 +138,9 @@ def _last(printed: Path) -> str:
 
 
 def grouped(sources: Sequence[ParquetSource], tasks: int) -> list[ParquetSource]:
-    """The same files in about so many groups, none of them of two sources."""
+    """The same files in about as many groups as there are tasks, none with files of two sources."""
     files = sum(len(source.files) for source in sources)
-    size = max(1, min(MOST_FILES, files // max(1, tasks)))
+    size = max(1, min(MAX_FILES_PER_TASK, files // max(1, tasks)))
     return [
         ParquetSource(source.name, source.files[begin : begin + size])
         for source in sources
@@ -148,15 +148,15 @@ def grouped(sources: Sequence[ParquetSource], tasks: int) -> list[ParquetSource]
     ]
 
 
-def _write(task: Task) -> None:
-    """Count on the cluster, and write down the sums."""
+def _write(task: CountingTask) -> None:
+    """Count on the cluster, and write the sums."""
     import ray
     import ray.data
 
-    connect_to_ray(task.place, task.folder, STORE)
-    with CountsMerger(memory=MEMORY_HERE) as adding:
+    connect_to_ray(task.place, task.folder, OBJECT_STORE_BYTES)
+    with CountsMerger(memory=MERGE_MEMORY) as adding:
         resources: Any = ray.cluster_resources  # Ray says nothing about its type
-        groups = grouped(task.sources, TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
+        groups = grouped(task.sources, MIN_TASKS_PER_CPU * max(1, int(resources().get("CPU", 1))))
         ray.data.DataContext.get_current().enable_progress_bars = False
         items = [{"name": source.name, "files": list(source.files)} for source in groups]
         dataset: Any = ray.data.from_items(items, override_num_blocks=len(items))
@@ -173,7 +173,7 @@ def _write(task: Task) -> None:
 
 
 def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
-    """The counts of one group of files, or what is wrong with them: of an exception Ray would keep no more than its name."""
+    """The counts of one group of files, or what is wrong with them: Ray keeps only the name of an exception."""
     import pyarrow
 
     try:
@@ -181,7 +181,7 @@ def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
             raise InputError("a machine of the cluster has another steelyard; install the same version on all of them")
         (group,) = batch.to_pylist()
         found = counts_as_arrow(
-            [ParquetSource(group["name"], tuple(group["files"]))], AttemptColumns(*columns), memory=MEMORY
+            [ParquetSource(group["name"], tuple(group["files"]))], AttemptColumns(*columns), memory=TASK_MEMORY
         )
     except InputError as error:
         text = msgspec.json.encode(error.problems).decode()
@@ -198,16 +198,16 @@ def _reason(text: str) -> str:
 
 
 def _watch() -> None:
-    """End ourselves in good order when nobody waits for us any more, or else without it."""
+    """End this process when the run is gone: in good order, and after a while without."""
     os.read(sys.stdin.fileno(), 1)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(LEAVING)
+    time.sleep(EXIT_SECONDS)
     os._exit(1)
 
 
 def main() -> None:
     """Do the task that a file holds."""
-    task = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Task)
+    task = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=CountingTask)
     leave_working_directory()
     threading.Thread(target=_watch, daemon=True).start()
     try:

@@ -50,7 +50,7 @@ from steelyard.engine.ray.wire import (
 OBJECT_STORE_BYTES = 256 << 20
 """The object store of a cluster of our own."""
 PROBE_SECONDS = 240
-"""The time in which a node must have said what it can do, even on a busy machine."""
+"""The time in which a node must have answered what it can do, even on a busy machine."""
 FIRST_NODE_SECONDS = 30
 """How long a run waits for a first node."""
 NODE_REFRESH_SECONDS = 2.0
