@@ -5,8 +5,8 @@ import json
 import os
 from pathlib import Path
 
-from steelyard.cli import options
 from steelyard.cli.main import COMMANDS
+from steelyard.cli.parser import command_parser
 from steelyard.evalsets.schema import schema
 from steelyard.viewer import openapi
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 def commands() -> str:
     """The page of commands: what `--help` prints, for each of them."""
     os.environ["COLUMNS"] = "100"
-    parser = options.parser(COMMANDS)
+    parser = command_parser(COMMANDS)
     pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser)]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

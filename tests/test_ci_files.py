@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from steelyard.cli import options
 from steelyard.cli.main import COMMANDS
+from steelyard.cli.parser import command_parser
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
 from support.toolchains import needs
 
@@ -71,7 +71,7 @@ def test_the_workflow_on_the_page_of_shards_keeps_to_its_schema_and_its_commands
     jobs = loaded(path)["jobs"]
     lines = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     commands = [shlex.split(line.partition("||")[0])[1:] for line in lines if line.startswith("steelyard ")]
-    understood = [options.parser(COMMANDS).parse_args(words) for words in commands]
+    understood = [command_parser(COMMANDS).parse_args(words) for words in commands]
     assert [each.command.__name__ for each in understood] == ["run", "merge", "resume", "gate"]
     assert understood[1].output == understood[2].run == understood[3].current
     # what a matrix says reaches a script through the environment alone

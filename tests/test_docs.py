@@ -17,7 +17,7 @@ import pytest
 
 from steelyard import plugins
 from steelyard.cli import main as cli
-from steelyard.cli import options
+from steelyard.cli.parser import command_parser
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Case, Expectations, Price, Verify
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
@@ -176,7 +176,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("command", commands())
 def test_commands_for_live_models_are_understood(command: str) -> None:
-    options.parser(cli.COMMANDS).parse_args(shlex.split(command)[1:])
+    command_parser(cli.COMMANDS).parse_args(shlex.split(command)[1:])
 
 
 def test_generated_pages_are_up_to_date() -> None:

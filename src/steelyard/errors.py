@@ -17,11 +17,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from typing import ClassVar, NamedTuple
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    GATE_FAILED = 1
+    """A gate, --fail-under or --fail-on-regression."""
+    BAD_INPUT = 2
+    """Wrong usage, or input that cannot be read."""
+    CANNOT_TELL = 3
+    """Data are missing, or the evidence is too thin."""
+    INTERRUPTED = 130
+    """The user stopped it; it can be resumed."""
 
 
 class SteelyardError(Exception):
     """Anything we say to a user in one sentence instead of a traceback."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.BAD_INPUT
+    """How a command ends that raises it."""
 
 
 class Problem(NamedTuple):
@@ -72,6 +90,8 @@ class StoreError(SteelyardError):
 
 class DiskFullError(StoreError):
     """The disk is full; what was written before stays."""
+
+    exit_code = ExitCode.CANNOT_TELL
 
 
 class StepError(SteelyardError):

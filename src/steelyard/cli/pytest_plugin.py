@@ -177,14 +177,14 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
 
     from steelyard.cli import arguments
     from steelyard.cli.main import COMMANDS
-    from steelyard.cli.options import apply_configured_defaults, parse_options, parser
+    from steelyard.cli.parser import apply_configured_defaults, command_parser, parse_options
     from steelyard.engine import run as engine
     from steelyard.errors import InputError, did_you_mean
 
     taken = set(inspect.signature(engine.run).parameters) - {"cases"}
     for name in given.keys() - taken:
         raise InputError(f'steelyard.run: unknown argument "{name}" ({did_you_mean(name, taken)})')
-    commands = parser(COMMANDS)
+    commands = command_parser(COMMANDS)
     apply_configured_defaults(commands, ["run"])
     options = parse_options(commands, ["run"])
     settings, means = arguments.settings_and_run_options(options)

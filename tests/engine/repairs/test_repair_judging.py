@@ -24,7 +24,7 @@ from steelyard.engine.repairs.evaluate import RepairEvaluation, evaluate
 from steelyard.engine.repairs.outcome_tables import OUTCOME_COLUMNS
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.session import RunOptions
-from steelyard.errors import InputError
+from steelyard.errors import ExitCode, InputError
 from steelyard.protocols import ProcessResult
 from steelyard.records import Reply
 from steelyard.sandbox.levels import strongest_isolation
@@ -580,7 +580,7 @@ def test_a_validator_that_gives_no_answer_is_missing_data_and_is_asked_again(
     # the original again, and twice what was not judged, as every failure of ours is tried twice
     assert scene.sandbox.validations == 3
     if repair == "NONSENSE":
-        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.EXIT_CANNOT_TELL
+        assert cli.main(["repairs", "--config", str(scene.config)]) == ExitCode.CANNOT_TELL
         assert excuse in capsys.readouterr().err
 
 
@@ -628,7 +628,7 @@ def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
     for generate in (False, True):
         scene.ask(generate_synthetic_data=generate)
         before = contents(scene.folder)
-        assert cli.main(["repairs", "--config", str(scene.config)]) == cli.EXIT_BAD_INPUT
+        assert cli.main(["repairs", "--config", str(scene.config)]) == ExitCode.BAD_INPUT
         told = capsys.readouterr().err
         assert told.startswith("steelyard: repairs are to be judged, but no Terraform here; install OpenTofu (https://")
         assert contents(scene.folder) == before
@@ -637,7 +637,7 @@ def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
 
 def test_a_level_of_isolation_that_nobody_knows_is_refused(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
     scene.propose(RIGHT)
-    assert cli.main(["repairs", "--config", str(scene.config), "--require-isolation", "glass"]) == cli.EXIT_BAD_INPUT
+    assert cli.main(["repairs", "--config", str(scene.config), "--require-isolation", "glass"]) == ExitCode.BAD_INPUT
     assert '--require-isolation: unknown level "glass"' in capsys.readouterr().err
     assert contents(scene.out) == {}
 
@@ -731,7 +731,7 @@ def test_an_interrupted_run_keeps_what_was_judged_and_says_how_to_go_on(scene: S
         time.sleep(0.01)
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=60)
-    assert running.returncode == cli.EXIT_INTERRUPTED
+    assert running.returncode == ExitCode.INTERRUPTED
     assert told.endswith("interrupted; what was judged is kept, and the same command goes on\n")
     assert "Traceback" not in told
     assert 0 < verdicts(scene) < 100

@@ -1,0 +1,194 @@
+"""The commands that hold runs against each other: compare, gate, plan, bless."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from steelyard.cli import arguments
+from steelyard.cli.console import gate_exit_code, settings_and_run_options, warn, write_texts
+from steelyard.cli.options import (
+    Command,
+    add_attempt_column_options,
+    add_counting_options,
+    add_decision_options,
+    add_settings_option,
+    fraction,
+)
+from steelyard.errors import ExitCode
+
+
+def compare(options: argparse.Namespace) -> int:
+    """What changed between two runs, case by case: mean scores that moved by more than a threshold."""
+    from steelyard.comparison.threshold import compare as compared
+    from steelyard.engine.gate.sides import side
+    from steelyard.reports.comparison.threshold import COMPARISON_FORMATS
+
+    settings, _ = settings_and_run_options(options)
+    root = Path(settings.output_dir)
+    sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
+    comparison = compared(*sides, threshold=options.threshold)
+    print(COMPARISON_FORMATS[options.format](comparison), end="")
+    return ExitCode.GATE_FAILED if options.fail_on_regression and comparison.regressions else ExitCode.OK
+
+
+def _compare_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--baseline", required=True, metavar="A", help="what it was")
+    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    sub.add_argument(
+        "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may move (default: 0.05)"
+    )
+    sub.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more")
+    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
+    add_settings_option(sub)
+
+
+COMPARE_EXAMPLES = """\
+A side is a run folder, its name, latest, the name of a baseline, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
+are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
+
+examples:
+  steelyard compare --baseline main-report.json --current latest
+  steelyard compare --baseline latest@openai/gpt-5-mini --current latest@openai/gpt-5 --format markdown
+"""
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
+    from steelyard.engine.gate import gate as gating
+    from steelyard.reports.comparison.gate import DECISION_FORMATS
+
+    settings, _ = settings_and_run_options(options)
+    found = gating.gate(
+        options.baseline,
+        options.current,
+        alpha=options.alpha,
+        margin=options.margin,
+        on=options.on,
+        rule=options.rule,
+        root=Path(settings.output_dir),
+        counting=arguments.counting_options(options),
+    )
+    print(DECISION_FORMATS[options.format](found.decision, found.warnings), end="")
+    if options.report:
+        write_texts(
+            options.report,
+            {suffix: DECISION_FORMATS[name](found.decision, found.warnings) for suffix, name in GATE_FORMATS_BY_SUFFIX},
+        )
+    return gate_exit_code(found.decision, fail=options.on_inconclusive == "fail")
+
+
+def _gate_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--baseline", required=True, metavar="A", help="what it was; best a baseline of several runs")
+    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    add_decision_options(sub)
+    sub.add_argument(
+        "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
+    )
+    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .txt")
+    add_attempt_column_options(sub.add_argument_group("columns of attempts in Parquet"))
+    add_counting_options(sub)
+    add_settings_option(sub)
+
+
+GATE_EXAMPLES = """\
+The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 where data are missing, and where the evidence is thin
+0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare, or are attempts in Parquet: a file, a folder, a
+pattern, or a folder of runs.
+
+examples:
+  steelyard gate --baseline main --current latest
+  steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
+  steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
+"""
+
+
+def plan(options: argparse.Namespace) -> int:
+    """How many attempts a gate needs to see a mean drop from a baseline, and what they cost; nobody is asked."""
+    from steelyard import evalsets
+    from steelyard.engine.gate.plan import gate_plan
+    from steelyard.engine.gate.sides import side
+    from steelyard.providers.prices import Prices
+    from steelyard.reports.comparison.plan import PLAN_FORMATS
+
+    settings, _ = settings_and_run_options(options)
+    loaded = evalsets.load(options.evalset)
+    warn(loaded.problems)
+    found = gate_plan(
+        loaded.cases,
+        side(options.baseline, root=Path(settings.output_dir)),
+        Prices(settings.prices),
+        models=arguments.split_model_names(options.models),
+        detect=options.detect,
+        power=options.power,
+        alpha=options.alpha,
+    )
+    print(PLAN_FORMATS[options.format](found), end="")
+    return ExitCode.OK
+
+
+def _plan_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    sub.add_argument("--baseline", required=True, metavar="A", help="what a run is to be held against, as for gate")
+    sub.add_argument(
+        "-m", "--models", action="append", metavar="P/M,...", help="only these models of the baseline (default: all)"
+    )
+    sub.add_argument(
+        "--detect", type=fraction, default=0.05, metavar="X", help="the mean drop that is to be seen (default: 0.05)"
+    )
+    sub.add_argument("--power", type=fraction, default=0.8, metavar="X", help="how likely it is to be (default: 0.8)")
+    sub.add_argument("--alpha", type=fraction, default=0.05, metavar="X", help="as for gate (default: 0.05)")
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+    )
+    add_settings_option(sub)
+
+
+PLAN_EXAMPLES = """\
+Nobody is asked. Cases pair with the baseline as in gate, by id and tests; a baseline is named as for gate. Costs are what attempts of
+the baseline cost on average, else at most what the price list says.
+
+examples:
+  steelyard plan evals/ --baseline main
+  steelyard plan evals/ --baseline main --detect 0.03 --power 0.9
+"""
+
+
+def bless(options: argparse.Namespace) -> int:
+    """Keep runs as a baseline: a small file of counts, fit for committing; several runs are pooled."""
+    from steelyard.engine.gate import sides
+
+    settings, _ = settings_and_run_options(options)
+    blessed = sides.bless(options.run, options.name, rule=options.rule, root=Path(settings.output_dir))
+    warn(blessed.problems)
+    for model, cases in blessed.side.models.items():
+        attempts = sorted({trials.attempts for trials in cases})
+        each = f"{attempts[0]}" if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
+        print(f"{model}: {len(cases)} cases with {each} attempts each")
+    print(f"wrote {blessed.path}")
+    return ExitCode.OK
+
+
+def _bless_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
+    sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="what --baseline calls it")
+    sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
+    add_settings_option(sub)
+
+
+GATE_FORMATS_BY_SUFFIX = ((".json", "json"), (".md", "markdown"), (".txt", "text"))
+
+
+COMMANDS = {
+    "compare": Command(compare, _compare_options, COMPARE_EXAMPLES),
+    "gate": Command(gate, _gate_options, GATE_EXAMPLES),
+    "plan": Command(plan, _plan_options, PLAN_EXAMPLES),
+    "bless": Command(bless, _bless_options, "example:\n  steelyard bless latest --as main"),
+}

@@ -1,0 +1,261 @@
+"""The commands that look at stored runs: list, show, report, query, view."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli import arguments
+from steelyard.cli.console import (
+    find_named_run,
+    is_color_wanted,
+    next_commands,
+    print_to_stderr,
+    settings_and_run_options,
+    terminal_width,
+    warn,
+    write_reports,
+)
+from steelyard.cli.options import (
+    Command,
+    add_copies_option,
+    add_report_option,
+    add_run_argument,
+    add_scoring_options,
+    add_settings_option,
+    add_suite_options,
+    port_number,
+    positive_integer,
+)
+from steelyard.errors import ExitCode
+
+if TYPE_CHECKING:
+    from steelyard.analysis.summary import RunResults
+
+
+def list_runs(options: argparse.Namespace) -> int:
+    """The runs that are here, oldest first."""
+    from steelyard.engine.results.headline_cache import run_headlines
+    from steelyard.reports import terminal
+
+    settings, _ = settings_and_run_options(options)
+    print(
+        terminal.runs_text(run_headlines(Path(settings.output_dir)), width=terminal_width(), color=is_color_wanted()),
+        end="",
+    )
+    return ExitCode.OK
+
+
+def _list_options(sub: argparse.ArgumentParser) -> None:
+    add_settings_option(sub)
+
+
+def show(options: argparse.Namespace) -> int:
+    """A run, one of its cases, or one attempt with everything that is known about it."""
+    from itertools import groupby
+
+    from steelyard.engine.results.tier_runs import reply_judgments
+    from steelyard.errors import InputError, did_you_mean
+    from steelyard.reports import terminal
+    from steelyard.store.journal import StoredRun
+
+    results, folder = _results(options)
+    look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
+    attempts = [tried for tried in results.attempts if not (options.failed and tried.correct)]
+    if options.case is None:
+        if options.failed:
+            groups = groupby(attempts, key=lambda tried: tried.case.id)
+            print("\n".join(terminal.case_text(list(group), results.summary, **look) for _, group in groups), end="")
+        else:
+            print(
+                terminal.summary_text(
+                    results.summary, title=str(folder), next_commands=next_commands(folder, results), **look
+                ),
+                end="",
+            )
+        return ExitCode.OK
+    of_case = [tried for tried in attempts if tried.case.id == options.case]
+    known = [case.id for case in results.cases]
+    if options.case not in known:
+        raise InputError(f'{folder}: no case "{options.case}" ({did_you_mean(options.case, known)})')
+    if options.number is None:
+        print(terminal.case_text(of_case, results.summary, **look), end="")
+        return ExitCode.OK
+    chosen = [tried for tried in of_case if tried.number == options.number]
+    if not chosen:
+        raise InputError(f'{folder}: case "{options.case}" has no attempt {options.number} of that kind')
+    judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in chosen if tried.reply})
+    texts = (
+        terminal.attempt_text(tried, judged.get(tried.reply.key, ()) if tried.reply else (), **look) for tried in chosen
+    )
+    print("\n".join(texts), end="")
+    return ExitCode.OK
+
+
+def _show_options(sub: argparse.ArgumentParser) -> None:
+    add_run_argument(sub)
+    sub.add_argument("case", nargs="?", help="a case's id: its attempts, one line each")
+    sub.add_argument(
+        "number", nargs="?", type=positive_integer, help="an attempt's number: prompt, reply, code, tests, cost"
+    )
+    sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
+    add_scoring_options(sub)
+    add_suite_options(sub)
+    add_settings_option(sub)
+
+
+def report(options: argparse.Namespace) -> int:
+    """Write reports of a run; the format follows from the file's suffix."""
+    from steelyard.errors import InputError
+
+    if not options.report:
+        raise InputError(
+            "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl)"
+        )
+    settings, _ = settings_and_run_options(options)
+    folder = find_named_run(options.run, settings)
+    held = None
+    if options.baseline:
+        from steelyard.engine.results.html_page import baseline_comparison
+
+        if not any(path.endswith(".html") for path in options.report):
+            raise InputError("--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats")
+        held = baseline_comparison(
+            options.baseline, str(folder.absolute()), rule=options.rule, root=Path(settings.output_dir)
+        )
+    by = {"k": options.pass_k, "rule": options.rule, "suites": arguments.suite_rule_of(folder, options, settings)}
+    write_reports(options.report, folder, by, held=held)
+    return ExitCode.OK
+
+
+def _report_options(sub: argparse.ArgumentParser) -> None:
+    add_run_argument(sub)
+    add_report_option(sub)
+    sub.add_argument(
+        "--baseline", metavar="A", help="for .html: hold the run against this, as steelyard gate and compare do"
+    )
+    add_scoring_options(sub)
+    add_suite_options(sub)
+    add_settings_option(sub)
+
+
+REPORT_EXAMPLES = """\
+examples:
+  steelyard report latest -o report.html -o report.json
+  steelyard report latest --baseline main -o report.html"""
+
+
+def query(options: argparse.Namespace) -> int:
+    """Ask a question in SQL over all runs."""
+    from steelyard.engine.results import query as questions
+    from steelyard.reports import terminal
+
+    settings, _ = settings_and_run_options(options)
+    root = Path(settings.output_dir)
+    if options.report:
+        warnings = questions.write_query_result(options.sql, options.report, root, copies=options.copies)
+        print_to_stderr(f"wrote {options.report}")
+    elif options.format == "table":
+        with questions.run_query(options.sql, root, copies=options.copies) as answer:
+            rows, is_more = answer.shown()
+            print(terminal.rows_text(answer.columns, rows, color=is_color_wanted()), end="")
+        warnings = answer.warnings
+        if is_more:
+            print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
+    else:
+        sys.stdout.flush()
+        warnings = questions.stream_query_result(
+            options.sql, options.format, sys.stdout.buffer, root, copies=options.copies
+        )
+    for warning in warnings:
+        print_to_stderr(f"warning: {warning}")
+    return ExitCode.OK
+
+
+def _query_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("sql", metavar="SQL", help="a question to the tables runs, cases, attempts, verdicts, failures")
+    sub.add_argument(
+        "--format",
+        default="table",
+        choices=["table", "csv", "json", "parquet"],
+        help="what is printed (default: table)",
+    )
+    sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
+    add_copies_option(sub)
+    add_settings_option(sub)
+
+
+QUERY_EXAMPLES = """\
+examples:
+  steelyard query "SELECT model, avg(correct::int) AS pass_rate FROM attempts GROUP BY model"
+  steelyard query "SELECT * FROM failures" -o failures.parquet
+"""
+
+
+def view(options: argparse.Namespace) -> int:
+    """Show the runs of a folder as web pages, as they grow; on this machine alone, until Ctrl-C."""
+    from steelyard.errors import InputError
+    from steelyard.viewer.serving import serve
+
+    settings, _ = settings_and_run_options(options)
+    root = Path(options.folder or settings.output_dir)
+    if options.folder and not root.is_dir():
+        raise InputError(f"{root}: no such folder; name one that holds runs, or a run")
+
+    def tell(url: str) -> None:
+        print(url, flush=True)
+        print_to_stderr(f"showing the runs of {root}; Ctrl-C ends it")
+
+    key = os.environ.get("STEELYARD_API_KEY", "")
+    serve(root, port=options.port, key=key, tell=tell, browser=not options.no_browser)
+    return ExitCode.OK
+
+
+def _view_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("folder", nargs="?", metavar="DIR", help="a folder of runs, or one run (default: steelyard-runs)")
+    sub.add_argument(
+        "--port",
+        type=port_number,
+        default=DEFAULT_VIEWER_PORT,
+        metavar="N",
+        help=f"0 takes any (default: {DEFAULT_VIEWER_PORT})",
+    )
+    sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_settings_option(sub)
+
+
+VIEW_EXAMPLES = """\
+The address is printed on standard output. With STEELYARD_API_KEY set, pages and API ask for that key.
+
+examples:
+  steelyard view
+  steelyard view evals/steelyard-runs --port 0 --no-browser"""
+
+DEFAULT_VIEWER_PORT = 7373
+
+
+def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
+    from steelyard.analysis import summary
+    from steelyard.store.journal import StoredRun
+
+    settings, _ = settings_and_run_options(options)
+    folder = find_named_run(options.run, settings)
+    stored = StoredRun(folder)
+    by = {"k": options.pass_k, "rule": options.rule, "suites": arguments.suite_rule_of(folder, options, settings)}
+    found = summary.run_results(stored.info, stored.cases, stored.facts(), **by)
+    warn(stored.damaged)
+    return found, folder
+
+
+COMMANDS = {
+    "list": Command(list_runs, _list_options, ""),
+    "show": Command(
+        show, _show_options, "examples:\n  steelyard show latest --failed\n  steelyard show latest merge-bookings 3"
+    ),
+    "report": Command(report, _report_options, REPORT_EXAMPLES),
+    "query": Command(query, _query_options, QUERY_EXAMPLES),
+    "view": Command(view, _view_options, VIEW_EXAMPLES),
+}

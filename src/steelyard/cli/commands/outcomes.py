@@ -1,0 +1,249 @@
+"""The commands about recorded outcomes: passk, repairs, synth."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli import arguments
+from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, warn
+from steelyard.cli.options import (
+    Command,
+    add_attempt_column_options,
+    add_counting_options,
+    add_isolation_options,
+    add_settings_option,
+    named_rates,
+    positive_integer,
+    positive_integers,
+)
+from steelyard.cli.progress import ProgressDisplay
+from steelyard.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.analysis.standings import Standings
+
+
+def passk(options: argparse.Namespace) -> int:
+    """pass@k with intervals from outcomes that are there already: other tools' files, or runs of ours."""
+    from steelyard.analysis.standings import standings
+    from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
+
+    settings, _ = settings_and_run_options(options)
+    if options.attempts:
+        return _count_attempts(options, Path(settings.output_dir))
+    columns = ColumnOverrides(options.case, options.model, options.passed, options.sample, options.cost, options.score)
+    found = gather(
+        options.outcomes,
+        problems=options.problems_csv,
+        fixes=options.fixes_csv,
+        columns=columns,
+        root=Path(settings.output_dir),
+    )
+    warn(found.problems)
+    return _print_standings(
+        standings(found.tallies, _k_values(options.k_values), missing=options.missing), options.format
+    )
+
+
+def _passk_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("outcomes", nargs="*", metavar="FILE|RUN", help="files of outcomes, run folders, or latest")
+    sub.add_argument(
+        "--attempts",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="attempts in Parquet, however many: files, folders, patterns, runs, folders of runs",
+    )
+    sub.add_argument("--problems-csv", metavar="FILE", help="the problems: column oid")
+    sub.add_argument(
+        "--fixes-csv",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="one file per model: columns oid, iteration_id, plausible_fix",
+    )
+    sub.add_argument(
+        "--k-values",
+        "--pass-k",
+        nargs="+",
+        type=positive_integers,
+        default="1,5,10",
+        metavar="K",
+        help="which pass@k (default: 1 5 10)",
+    )
+    sub.add_argument(
+        "--missing",
+        default="skip",
+        choices=["skip", "zero", "error"],
+        help="problems without an outcome: leave out, count as failed, or refuse (default: skip)",
+    )
+    sub.add_argument(
+        "--format",
+        default="table",
+        choices=["table", "json", "csv", "markdown"],
+        help="what is printed (default: table)",
+    )
+    table = sub.add_argument_group("columns of a table of outcomes")
+    add_attempt_column_options(table)
+    table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
+    table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
+    add_counting_options(sub)
+    add_settings_option(sub)
+
+
+PASSK_EXAMPLES = """\
+Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
+name, and runs of ours. --attempts counts Parquet files of any size in little memory: a row per attempt with case, model and
+correct, or the copies of runs. Exit codes: 0 fine, 2 unreadable input, 3 when more than 5% of the cases have no outcome.
+
+examples:
+  steelyard passk --problems-csv problems.csv --fixes-csv gemini_fixes.csv gpt_fixes.csv --k-values 1 5 10
+  steelyard passk samples.jsonl_results.jsonl --k-values 1 10 100
+  steelyard passk outcomes.parquet --case task --model llm --passed ok --cost usd
+  steelyard passk latest --format markdown
+  steelyard passk --attempts steelyard-runs/ --k-values 1 10 100
+"""
+
+
+def repairs(options: argparse.Namespace) -> int:
+    """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
+    from steelyard.engine.repairs.evaluate import evaluate
+    from steelyard.engine.session import RunOptions
+    from steelyard.reports import terminal
+
+    means = RunOptions(
+        parallelism=options.parallelism,
+        require_isolation=options.require_isolation or "",
+        allow_weak_sandbox=options.allow_weak_sandbox,
+        watch=ProgressDisplay(),
+    )
+    try:
+        evaluation = evaluate(Path(options.evaluation), means)
+    except KeyboardInterrupt:
+        print_to_stderr("\ninterrupted; what was judged is kept, and the same command goes on")
+        return ExitCode.INTERRUPTED
+    warn(evaluation.problems)
+    if evaluation.levels:
+        print("plausible")
+    _print_standings(evaluation.standings, "table")
+    for level, standings in evaluation.levels.items():
+        print(f"\n{level}\n{terminal.standings_text(standings, color=is_color_wanted())}", end="")
+        for note in standings.notes:
+            if note not in evaluation.standings.notes:
+                print_to_stderr(f"note: {level}: {note}")
+    for line in evaluation.excuses():
+        print_to_stderr(f"steelyard: {line}")
+    for path in evaluation.written:
+        print_to_stderr(f"wrote {path}")
+    return ExitCode.OK if evaluation.conclusive else ExitCode.CANNOT_TELL
+
+
+def _repairs_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--config",
+        dest="evaluation",
+        default="evaluation_config.json",
+        metavar="FILE",
+        help="what to do (default: evaluation_config.json)",
+    )
+    sub.add_argument(
+        "-j",
+        "--parallelism",
+        type=positive_integer,
+        metavar="N",
+        help="validations at the same time (default: one per processor)",
+    )
+    add_isolation_options(sub)
+
+
+REPAIRS_EXAMPLE = """\
+Fixes that hold repairs and no outcome are judged by terraform or tofu, which is on PATH or named by STEELYARD_TERRAFORM.
+Exit codes: 0 fine, 2 unreadable input or no Terraform, 3 when more than 5% of a model's problems or attempts have no outcome.
+
+example:
+  steelyard repairs --config evaluation_config.json
+"""
+
+
+def synth(options: argparse.Namespace) -> int:
+    """Make up outcomes from known rates, to see that the estimates recover them."""
+    from steelyard.engine.results.synthetic import synthesize
+
+    made = synthesize(
+        Path(options.out), problems=options.problems, samples=options.samples, models=options.models, seed=options.seed
+    )
+    for path in made.written:
+        print(f"wrote {path}")
+    for model in options.models:
+        print(f"{model}: true pass@k " + ", ".join(f"{made.pass_at(model, k):.3f} at {k}" for k in (1, 5, 10)))
+    return ExitCode.OK
+
+
+def _synth_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--out", required=True, metavar="DIR", help="where to write problems.csv and the files of fixes")
+    sub.add_argument(
+        "--problems", type=positive_integer, default=100, metavar="N", help="how many problems (default: 100)"
+    )
+    sub.add_argument(
+        "--samples", type=positive_integer, default=10, metavar="N", help="attempts per problem (default: 10)"
+    )
+    sub.add_argument(
+        "--models",
+        type=named_rates,
+        default="strong=0.8,weak=0.3",
+        metavar="NAME=RATE,...",
+        help="models with their true rates",
+    )
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed makes other outcomes (default: 0)")
+
+
+SYNTH_EXAMPLE = (
+    "example:\n  steelyard synth --out data --problems 200 --samples 20 --models strong=0.8,weak=0.3 --seed 7"
+)
+
+
+def _count_attempts(options: argparse.Namespace, root: Path) -> int:
+    """pass@k of attempts in Parquet."""
+    from steelyard.analysis.standings import standings
+    from steelyard.engine.results.count_attempts import parquet_outcomes
+    from steelyard.errors import InputError
+
+    if options.outcomes or options.problems_csv or options.fixes_csv or options.cost or options.score:
+        raise InputError("--attempts counts who passed, and goes with no other outcomes and with no --cost or --score")
+    found = parquet_outcomes(options.attempts, arguments.counting_options(options), root=root)
+    warn(found.problems)
+    return _print_standings(
+        standings(found.tallies, _k_values(options.k_values), missing=options.missing), options.format
+    )
+
+
+def _print_standings(standings: Standings, form: str) -> int:
+    """Print where models stand, say what to know about it, and give the exit code."""
+    from steelyard.reports import terminal
+    from steelyard.reports.standings import STANDINGS_FORMATS
+
+    text = (
+        STANDINGS_FORMATS[form](standings)
+        if form in STANDINGS_FORMATS
+        else terminal.standings_text(standings, color=is_color_wanted())
+    )
+    print(text, end="")
+    for note in standings.notes:
+        print_to_stderr(f"note: {note}")
+    return ExitCode.OK if standings.conclusive else ExitCode.CANNOT_TELL
+
+
+def _k_values(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
+    """The k of `1 5 10` and of `1,5,10`."""
+    return [size for piece in given for size in ([piece] if isinstance(piece, int) else piece)]
+
+
+COMMANDS = {
+    "passk": Command(passk, _passk_options, PASSK_EXAMPLES),
+    "repairs": Command(repairs, _repairs_options, REPAIRS_EXAMPLE),
+    "synth": Command(synth, _synth_options, SYNTH_EXAMPLE),
+}

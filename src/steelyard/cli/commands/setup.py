@@ -1,0 +1,160 @@
+"""The commands around a run: validate, suites, models, init, doctor."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, terminal_width
+from steelyard.cli.options import Command, add_sandbox_options, add_settings_option
+from steelyard.errors import ExitCode
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Read eval sets, report every problem at once, and prove that references pass and counterexamples fail."""
+    from steelyard import evalsets
+    from steelyard.engine.preflight.references import check_references
+    from steelyard.errors import InputError
+
+    try:
+        loaded = evalsets.load(options.evalset)
+    except InputError as error:
+        for problem in error.problems:
+            print(problem if problem.fatal else f"warning: {problem}")
+        print_to_stderr(f"steelyard: {sum(problem.fatal for problem in error.problems)} problems")
+        return ExitCode.BAD_INPUT
+    _, means = settings_and_run_options(options)
+    proved, problems = check_references(loaded.cases, means)
+    for problem in (*loaded.problems, *problems):
+        print(problem if problem.fatal else f"warning: {problem}")
+    wrong = sum(problem.fatal for problem in problems)
+    print(f"{len(loaded.cases)} cases in {len(loaded.files)} files; {proved} answers proved; {wrong} problems")
+    return ExitCode.BAD_INPUT if wrong else ExitCode.OK
+
+
+def _validate_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    add_sandbox_options(sub)
+    add_settings_option(sub)
+
+
+def suites(options: argparse.Namespace) -> int:
+    """List the suites that come with steelyard, show the cases of some, or write them as JSONL to be edited."""
+    from steelyard import evalsets
+    from steelyard.evalsets.export import case_json_lines
+    from steelyard.reports import terminal
+    from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+
+    loaded = evalsets.load(options.evalset or ["suite:all"])
+    for problem in loaded.problems:
+        print_to_stderr(f"warning: {problem}")
+    if options.report:
+        path = Path(options.report)
+        with explain_write_errors(path.parent), AtomicFiles() as fresh:
+            fresh.write(path, case_json_lines(loaded.cases))
+            fresh.finish()
+        print(f"wrote {path}: {len(loaded.cases)} cases")
+    elif options.evalset:
+        print(terminal.cases_text(loaded.cases, color=is_color_wanted()), end="")
+    else:
+        print(terminal.suites_text(loaded.cases, color=is_color_wanted()), end="")
+    return ExitCode.OK
+
+
+def _suites_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "evalset", nargs="*", metavar="EVALSET", help="suite:NAME, or any eval set (default: a list of suites)"
+    )
+    sub.add_argument("-o", "--report", metavar="FILE", help="write the cases instead, one JSON object per line")
+
+
+SUITES_EXAMPLES = """\
+examples:
+  steelyard suites suite:injection
+  steelyard suites suite:long_context@32000,7 -o long.jsonl
+
+suite:long_context is generated: to about 8,000 characters per prompt and from seed 0, unless @LENGTH or @LENGTH,SEED says
+otherwise."""
+
+
+def models(options: argparse.Namespace) -> int:
+    """What the configured endpoints offer, with prices per million tokens."""
+    from steelyard.engine.preflight.list_models import list_models
+    from steelyard.reports import terminal
+
+    _, means = settings_and_run_options(options)
+    found = list_models(means, options.base_url or "")
+    print(terminal.available_models_text(found, width=terminal_width(), color=is_color_wanted()), end="")
+    return ExitCode.OK if any(offer.model for offer in found) else ExitCode.CANNOT_TELL
+
+
+def _models_options(sub: argparse.ArgumentParser) -> None:
+    add_settings_option(sub)
+    sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
+
+
+def init(options: argparse.Namespace) -> int:
+    """Write a commented eval set and a settings file to begin with."""
+    from steelyard import settings
+    from steelyard.errors import InputError
+    from steelyard.evalsets import starter
+
+    folder = Path(options.folder)
+    files = {
+        folder / "evals" / "starter.toml": starter.starter(),
+        folder / "steelyard.toml": settings.starter_settings(),
+    }
+    standing = [str(path) for path in files if path.exists()]
+    if standing:
+        raise InputError(f"{', '.join(standing)}: there already; nothing was written")
+    for path, content in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, "utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        print(f"wrote {path}")
+    evals = folder / "evals" / "starter.toml"
+    print(f"\nNext:\n  steelyard validate {evals}\n  steelyard run {evals} --models openai/gpt-5-mini --samples 5")
+    return ExitCode.OK
+
+
+def _init_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("folder", nargs="?", default=".", help="where to write (default: here)")
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """What is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
+    from steelyard.engine.preflight.doctor import examine_machine
+    from steelyard.reports import terminal
+
+    health = examine_machine()
+    if options.format == "json":
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
+    else:
+        print(terminal.health_text(health, width=terminal_width(), color=is_color_wanted()), end="")
+    return ExitCode.OK if health.level else ExitCode.CANNOT_TELL
+
+
+def _doctor_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--format", default="text", choices=["text", "json"], help="what is printed (default: text)")
+
+
+DOCTOR_EXAMPLE = """\
+Every level of containment is started, and a probe inside it tries to get out. Exit codes: 0 when a level holds, 3 when
+none does; then code is run only with --allow-weak-sandbox.
+
+example:
+  steelyard doctor --format json
+"""
+
+
+COMMANDS = {
+    "validate": Command(validate, _validate_options, "example:\n  steelyard validate evals/"),
+    "suites": Command(suites, _suites_options, SUITES_EXAMPLES),
+    "models": Command(models, _models_options, "example:\n  OPENAI_API_KEY=... steelyard models"),
+    "init": Command(init, _init_options, "example:\n  steelyard init my-evals"),
+    "doctor": Command(doctor, _doctor_options, DOCTOR_EXAMPLE),
+}

@@ -1,0 +1,217 @@
+"""The commands about tiers: tiers, judge."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.cli import arguments
+from steelyard.cli.console import (
+    announced_shard_cases,
+    find_named_run,
+    is_color_wanted,
+    print_to_stderr,
+    settings_and_run_options,
+    warn,
+    write_texts,
+)
+from steelyard.cli.options import Command, add_execution_options, add_run_argument, add_shard_option, positive_integer
+from steelyard.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from steelyard.engine.session import RunOptions
+    from steelyard.evalsets.experiments import LoadedExperiment
+    from steelyard.reports.charts.spec import Chart
+    from steelyard.tiers.results import ExperimentAnalysis
+
+
+def tiers(options: argparse.Namespace) -> int:
+    """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
+    from steelyard.engine import run as engine
+    from steelyard.engine.results import tier_runs as comparing
+    from steelyard.errors import InputError
+    from steelyard.evalsets import experiments
+    from steelyard.store.journal import StoredRun
+
+    settings, means = settings_and_run_options(options)
+    stopped: tuple[str, ...] = ()
+    if bool(options.experiment) == bool(options.runs_csv):
+        raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
+    if not options.runs_csv and (options.judges_csv or options.criteria_csv):
+        raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
+    if options.shard and not (options.experiment or "").endswith(".toml"):
+        raise InputError("--shard is for running an experiment (.toml); what is recorded is analysed as a whole")
+    if options.dry_run and not (options.experiment or "").endswith(".toml"):
+        raise InputError("--dry-run is for an experiment (.toml); what is recorded costs nothing to analyse")
+    if options.runs_csv:
+        found, problems = comparing.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
+        warn(problems)
+    else:
+        folder = Path(options.experiment)
+        if options.experiment.endswith(".toml"):
+            loaded = experiments.load(options.experiment)
+            warn(loaded.problems)
+            mine = announced_shard_cases(options.shard, loaded.cases, means) if options.shard else loaded.cases
+            if options.dry_run:
+                return _forecast_tiers(loaded._replace(cases=tuple(mine)), means) if mine else ExitCode.OK
+            done = engine.run_experiment(loaded, output=options.output, shard=options.shard, means=means)
+            folder, stopped = done.folder, done.stopped
+            print_to_stderr(str(folder))
+            if not mine:
+                return ExitCode.OK
+        else:
+            folder = find_named_run(options.experiment, settings)
+        found = comparing.tier_experiment(StoredRun(folder))
+    for reason in stopped:
+        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {folder}")
+    if stopped and not found.is_comparable:
+        return ExitCode.CANNOT_TELL
+    analysis = comparing.analysis(found, baseline=options.baseline, pair_by=options.pair_by)
+    _print_tiers(analysis, options)
+    return ExitCode.CANNOT_TELL if stopped or not analysis.conclusive else ExitCode.OK
+
+
+def _tiers_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "experiment", nargs="?", metavar="EXPERIMENT", help="an experiment (.toml), a run folder, its name, or latest"
+    )
+    files = sub.add_argument_group("experiments of other tools")
+    files.add_argument("--runs-csv", metavar="FILE", help="one row per run: tier, case, passed, cost and so on")
+    files.add_argument("--judges-csv", metavar="FILE", help="one row per run and judge")
+    files.add_argument("--criteria-csv", metavar="FILE", help="one row per run, judge and criterion")
+    sub.add_argument("--baseline", metavar="TIER", help="hold the others against this tier (default: the first)")
+    files.add_argument(
+        "--pair-by",
+        default="case",
+        choices=["case", "experiment"],
+        help="what tells that runs of two tiers are of one task; experiment where subtests are variants of a tier (default: case)",
+    )
+    sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
+    add_shard_option(sub)
+    sub.add_argument("--dry-run", action="store_true", help="only say what would be asked, and the most it can cost")
+    _tier_report_options(sub)
+    add_execution_options(sub)
+
+
+TIERS_EXAMPLES = """\
+examples:
+  steelyard tiers experiment.toml --dry-run
+  steelyard tiers experiment.toml -o tiers.md --charts charts
+  steelyard tiers experiment.toml --shard 3/8 --output shards/3
+  steelyard tiers --runs-csv runs.csv --judges-csv judges.csv --criteria-csv criteria.csv"""
+
+
+def judge(options: argparse.Namespace) -> int:
+    """Have the answers of a run judged by a panel of models, by a rubric; verdicts and replies stay as they are."""
+    import msgspec
+
+    from steelyard.engine import run as engine
+    from steelyard.engine.results import tier_runs as comparing
+    from steelyard.errors import InputError
+    from steelyard.evalsets import rubrics
+    from steelyard.records import Panel
+    from steelyard.store.journal import StoredRun
+    from steelyard.tiers.rubrics import default_rubric
+
+    settings, means = settings_and_run_options(options)
+    judges = arguments.split_model_names(options.judges)
+    if not judges:
+        raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
+    rubric = default_rubric()
+    if options.rubric:
+        read = rubrics.load(options.rubric)
+        warn(read.problems)
+        rubric = read.rubric
+    panel = Panel(
+        judges=tuple(judges),
+        rubric=msgspec.to_builtins(rubric),
+        digest=rubric.digest,
+        repeats=options.repeats,
+        parameters=arguments.parameters(options),
+        allow_self=options.allow_self,
+    )
+    done = engine.judge(find_named_run(options.run, settings), panel, means=means)
+    analysis = comparing.analysis(comparing.tier_experiment(StoredRun(done.folder)))
+    _print_tiers(analysis, options)
+    for reason in done.stopped:
+        print_to_stderr(f"steelyard: {reason}; continue with the same command")
+    return ExitCode.CANNOT_TELL if done.stopped or not analysis.conclusive else ExitCode.OK
+
+
+def _judge_options(sub: argparse.ArgumentParser) -> None:
+    add_run_argument(sub)
+    sub.add_argument(
+        "--judges", action="append", metavar="MODEL,...", help="who judges: provider/model, one or several"
+    )
+    sub.add_argument("--rubric", metavar="FILE", help="what they look for: .yaml .toml .json (default: ten categories)")
+    sub.add_argument(
+        "--repeats", type=positive_integer, default=1, metavar="N", help="ask each judge this often (default: 1)"
+    )
+    sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
+    sub.add_argument("--temperature", type=float, metavar="T", help="sent to the judges; left out unless given")
+    sub.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the longest reply of a judge, in tokens")
+    sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
+    _tier_report_options(sub)
+    add_execution_options(sub)
+
+
+def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
+    """Print what tiers come to, and write it as tables and charts."""
+    from steelyard.reports import tiers as tables
+    from steelyard.reports.charts import tiers as charts
+
+    texts = {name: render(analysis) for name, render in tables.TIER_ANALYSIS_FORMATS.items()}
+    texts["text"] = tables.text(analysis, color=is_color_wanted())
+    print(texts[options.format], end="")
+    if options.report:
+        write_texts(options.report, {".json": texts["json"], ".md": texts["markdown"], ".csv": texts["csv"]})
+    if options.charts:
+        _write_charts(charts.charts(analysis), Path(options.charts))
+
+
+def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
+    """Write each chart as Vega-Lite and as SVG."""
+    from steelyard.reports.charts.svg import chart_files
+    from steelyard.store.atomic_files import explain_write_errors
+
+    with explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in chart_files(charts).items():
+            (folder / name).write_text(text, "utf-8")
+    print_to_stderr(f"wrote {len(charts)} charts into {folder}")
+
+
+def _forecast_tiers(loaded: LoadedExperiment, means: RunOptions) -> int:
+    from steelyard.engine import run as engine
+
+    forecasts = engine.forecast_experiment(loaded, means=means)
+    for forecast in forecasts:
+        dollars = forecast.most_usd
+        price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
+        print(f"{forecast.model}: {forecast.attempts} requests about {forecast.cases} cases, {price}")
+    known = [forecast.most_usd for forecast in forecasts if forecast.most_usd is not None]
+    beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
+    if known:
+        print(f"all together: ${sum(known):.4f} at the most{beyond}")
+    return ExitCode.OK
+
+
+def _tier_report_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
+    )
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .csv")
+    sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: SVG and Vega-Lite")
+
+
+COMMANDS = {
+    "tiers": Command(tiers, _tiers_options, TIERS_EXAMPLES),
+    "judge": Command(
+        judge,
+        _judge_options,
+        "example:\n  steelyard judge latest --rubric rubric.yaml --judges openai/gpt-5,anthropic/claude-sonnet-4-5",
+    ),
+}

@@ -1,0 +1,73 @@
+"""The progress of a run on standard error."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.engine.session import SessionProgress
+    from steelyard.reports.progress import ProgressCounts
+
+
+class ProgressDisplay:
+    """Shows a run's progress: one line that is written over in a terminal, now and then a line elsewhere."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._over = sys.stderr.isatty() and "CI" not in os.environ
+        self._pause = 1.0 if self._over else 15.0
+        self._last = self._started
+        self._hears = False
+
+    def __call__(self, progress: SessionProgress) -> None:
+        from steelyard.reports.progress import ProgressCounts
+
+        if progress.appraisals:
+            if not self._hears:
+                # how long the answers took says nothing of how long their judges will
+                self._hears, self._started = True, time.monotonic()
+            heard = ProgressCounts(
+                wanted=progress.appraisals,
+                replied=None,
+                judged=progress.heard,
+                correct=None,
+                failed=progress.unheard,
+                spent=progress.spent,
+                reason="",
+                done="judgments",
+            )
+            self._show(heard)
+            return
+        counts = ProgressCounts(
+            wanted=progress.verdicts,
+            replied=progress.replied,
+            judged=progress.judged,
+            correct=progress.correct,
+            failed=progress.failed,
+            spent=progress.spent,
+            reason=progress.reason,
+            nodes=progress.nodes,
+        )
+        self._show(counts)
+
+    def _show(self, counts: ProgressCounts) -> None:
+        from steelyard.reports.progress import progress_bar, progress_line
+
+        now = time.monotonic()
+        ended = counts.judged + counts.failed >= counts.wanted
+        if now - self._last < self._pause and not (ended and self._over):
+            return
+        self._last = now
+        text = progress_line(counts, now - self._started)
+        if self._over:
+            text = f"{progress_bar(counts.judged + counts.failed, counts.wanted)} {text}"
+            sys.stderr.write(
+                f"\r\x1b[2K{text[: shutil.get_terminal_size((100, 40)).columns - 1]}" + ("\r\x1b[2K" if ended else "")
+            )
+        else:
+            sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
