@@ -84,6 +84,15 @@ class InputError(SteelyardError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+def check_format(where: str, number: int, newest: int) -> None:
+    """Raise an InputError where a file of ours has a format that this version does not read."""
+    if number > newest:
+        raise InputError(
+            f"{where}: written by a newer version of steelyard (format {number}; this one reads up to {newest}); "
+            "update steelyard to read it"
+        )
+
+
 class StoreError(SteelyardError):
     """A run folder that cannot be read, written or locked."""
 

@@ -24,7 +24,17 @@ def written(results: RunResults) -> dict[str, Any]:
 
 def test_the_fields_are_those_people_have(written: dict[str, Any]) -> None:
     assert list(written) == [
-        *("id", "created_at", "eval_set", "models_evaluated", "results", "failures", "aggregate", "duration_ms"),
+        *(
+            "format",
+            "id",
+            "created_at",
+            "eval_set",
+            "models_evaluated",
+            "results",
+            "failures",
+            "aggregate",
+            "duration_ms",
+        ),
         "summary",
     ]
     assert written["eval_set"] == {"id": "basic+hard", "name": "basic+hard", "case_count": 3}

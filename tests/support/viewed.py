@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-import msgspec
-
 from steelyard.records import Answer, Attempt, Case, Cost, EvalSetFile, Failure, Finding, Reply, RunInfo, Test, Verdict
-from steelyard.store.journal import create_run
+from steelyard.store.journal import StoredRun, create_run
 
 NONE: Mapping[str, str] = {}
 
@@ -253,4 +251,4 @@ def crawled(viewer: Viewer, start: str = "/", most: int = 300) -> dict[str, Page
 
 def described(folder: Path) -> RunInfo:
     """What run.json of a run says."""
-    return msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
+    return StoredRun(folder).info

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import InputError
+from steelyard.errors import InputError, check_format
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.text import printable
 
 MAX_REPORT_FILE_BYTES = 1 << 30
+REPORT_FORMAT = 1
+"""The newest format of JSON reports that is read."""
 
 
 class _ReportedCompilation(msgspec.Struct):
@@ -43,6 +45,7 @@ class _ReportedSummary(msgspec.Struct):
 
 class _JsonReport(msgspec.Struct):
     results: list[_ReportedResult]
+    format: Any = 0
     summary: _ReportedSummary = msgspec.field(default_factory=_ReportedSummary)
 
 
@@ -82,6 +85,8 @@ def reported_run(path: Path) -> ReportedRun:
         raise InputError(
             f"{where}: not the JSON report of a run: {str(error)[:200]}; write one with: steelyard report RUN -o {where}"
         ) from None
+    if isinstance(report.format, int):
+        check_format(where, report.format, REPORT_FORMAT)
     return ReportedRun(report.summary.rule, [_attempt(result) for result in report.results])
 
 

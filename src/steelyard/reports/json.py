@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
 
+REPORT_FORMAT = 1
+"""It goes up when a reader of earlier reports could not go on, not when a field is added."""
+
 
 def report(results: RunResults) -> str:
     """The whole run as one JSON object; a failure of ours is listed in `failures`, never among the results."""
@@ -25,6 +28,7 @@ def report(results: RunResults) -> str:
     stems = [PurePath(file.path).stem for file in info.eval_sets]
     together = "+".join(dict.fromkeys(stems))
     whole = {
+        "format": REPORT_FORMAT,
         "id": info.id,
         "created_at": info.started_at,
         "eval_set": {"id": together, "name": together, "case_count": len(results.cases)},

@@ -15,8 +15,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from steelyard.errors import DiskFullError, InputError, Problem, StoreError
+from steelyard.errors import DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
+from steelyard.store.tolerant import TolerantDecoder, format_number
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: as good as always at most, and at the very most."""
@@ -24,6 +25,8 @@ USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 COPY_MANIFEST_FILE = "copy.json"
 """What the copy of a run as Parquet is made of."""
 
+RUN_FORMAT = 1
+"""The format of run.json; it goes up when an older version could not go on, not when a field is added."""
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system calls a full disk."""
 
@@ -33,11 +36,11 @@ DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 JournalFact = Reply | Verdict | Judgment | Failure
 """A fact as journals hold it."""
 
-_facts: msgspec.json.Decoder[JournalFact] = msgspec.json.Decoder(JournalFact)
+_facts: TolerantDecoder[JournalFact] = TolerantDecoder(JournalFact)
 
-_cases = msgspec.json.Decoder(Case)
+_cases: TolerantDecoder[Case] = TolerantDecoder(Case)
 
-_info = msgspec.json.Decoder(RunInfo)
+_info: TolerantDecoder[RunInfo] = TolerantDecoder(RunInfo)
 
 _encoder = msgspec.json.Encoder()
 
@@ -69,6 +72,7 @@ class StoredRun:
         path = self.folder / "run.json"
         try:
             content = self.content(path)
+            check_format(str(path), format_number(content), RUN_FORMAT)
             return _info.decode(content), content
         except FileNotFoundError:
             raise InputError(f"{self.folder}: not a run folder (it has no run.json)") from None
@@ -271,7 +275,12 @@ class Journal(StoredRun):
                 raise _write_error(self.folder, error) from None
 
     def describe(self, info: RunInfo) -> None:
-        write_atomically(self.folder / "run.json", msgspec.json.format(_encoder.encode(info), indent=2) + b"\n")
+        """Write run.json; what a later version wrote there stays."""
+        path = self.folder / "run.json"
+        earlier = self.content(path) if path.exists() else b"{}"
+        kept = _info.with_unknown_fields(_encoder.encode(info), earlier)
+        content = _encoder.encode(kept | {"format": RUN_FORMAT})
+        write_atomically(path, msgspec.json.format(content, indent=2) + b"\n")
 
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on."""

@@ -10,8 +10,9 @@ import msgspec
 from steelyard.errors import InputError, StoreError
 from steelyard.records import GateLook
 from steelyard.store.journal import DECODE_ERRORS
+from steelyard.store.tolerant import TolerantDecoder
 
-_look = msgspec.json.Decoder(GateLook)
+_look: TolerantDecoder[GateLook] = TolerantDecoder(GateLook)
 
 
 def gate_looks(folder: Path) -> list[GateLook]:

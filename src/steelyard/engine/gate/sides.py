@@ -13,17 +13,22 @@ from steelyard.analysis import scoring
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts
-from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.outcomes.json_report import REPORTED_CASE_STUB, reported_run
 from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
+from steelyard.store.tolerant import TolerantDecoder, format_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BASELINES_FOLDER = Path("steelyard-baselines")
 """Where baselines are kept; small files, fit for committing."""
+BASELINE_FORMAT = 1
+"""The format of baselines; it goes up when an older version could not go on, not when a field is added."""
+
+_side: TolerantDecoder[Side] = TolerantDecoder(Side)
 
 
 def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER) -> Side:
@@ -83,7 +88,8 @@ def bless(
     models, problems = _pooled_models(sides)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs))
     path = _baseline_path(label)
-    text = msgspec.json.format(msgspec.json.encode(baseline, order="deterministic"), indent=1).decode() + "\n"
+    numbered = {"format": BASELINE_FORMAT} | msgspec.json.decode(msgspec.json.encode(baseline, order="deterministic"))
+    text = msgspec.json.format(msgspec.json.encode(numbered), indent=1).decode() + "\n"
     with explain_write_errors(path.parent), AtomicFiles() as fresh:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write(path, [text])
@@ -141,7 +147,9 @@ def _baseline_path(name: str) -> Path:
 
 def _side_of_baseline(path: Path, rule: str | None) -> Side:
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Side)
+        content = path.read_bytes()
+        check_format(str(path), format_number(content), BASELINE_FORMAT)
+        found = _side.decode(content)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

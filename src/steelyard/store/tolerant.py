@@ -1,0 +1,99 @@
+"""Reading what a later version of ours may have written: unknown fields are skipped, and kept when a file is rewritten."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+Content = TypeVar("Content")
+
+
+class _Numbered(msgspec.Struct):
+    format: int = 0
+
+
+def format_number(content: bytes) -> int:
+    """The format that a file of ours says it has; 0 for one from before there were numbers."""
+    return msgspec.json.decode(content, type=_Numbered).format
+
+
+class TolerantDecoder(Generic[Content]):
+    """Decodes JSON of ours; a field that this version does not know is skipped, wherever in the value it is.
+
+    Files of users are read strictly: there an unknown field is most likely a misspelt one.
+    """
+
+    def __init__(self, type_: Any) -> None:
+        self._type = type_
+        self._strict: msgspec.json.Decoder[Content] = msgspec.json.Decoder(type_)
+
+    @cached_property
+    def _info(self) -> inspect.Type:
+        return inspect.type_info(self._type)
+
+    def decode(self, content: bytes) -> Content:
+        """The value; raises what msgspec raises where it is not of the type even so."""
+        try:
+            return self._strict.decode(content)
+        except msgspec.ValidationError as error:
+            whole = msgspec.json.decode(content)
+            known = _known(whole, self._info)
+            if known == whole:
+                raise
+            try:
+                return msgspec.convert(known, self._type)  # type: ignore[no-any-return]
+            except msgspec.ValidationError:
+                # the first error names the place in the file as it is
+                raise error from None
+
+    def with_unknown_fields(self, fresh: bytes, earlier: bytes) -> dict[str, Any]:
+        """An object that is to replace an earlier one, with the fields of that one which this version does not know."""
+        kept: dict[str, Any] = _with_unknown(msgspec.json.decode(fresh), msgspec.json.decode(earlier), self._info)
+        return kept
+
+
+def _struct_of(value: dict[str, Any], info: inspect.Type) -> inspect.StructType | None:
+    """The struct that an object stands for, in a union the one that its tag names."""
+    types = info.types if isinstance(info, inspect.UnionType) else (info,)
+    structs = [each for each in types if isinstance(each, inspect.StructType)]
+    tagged = [each for each in structs if each.tag_field is None or value.get(each.tag_field) == each.tag]
+    return tagged[0] if tagged else None
+
+
+def _items_of(info: inspect.Type) -> inspect.Type | None:
+    """What a list holds."""
+    types = info.types if isinstance(info, inspect.UnionType) else (info,)
+    lists = [each for each in types if isinstance(each, inspect.VarTupleType | inspect.ListType)]
+    return lists[0].item_type if lists else None
+
+
+def _known(value: Any, info: inspect.Type) -> Any:
+    """The value without the fields that its type does not have."""
+    if isinstance(value, dict):
+        struct = _struct_of(value, info)
+        if struct is not None:
+            types = {field.encode_name: field.type for field in struct.fields}
+            if struct.tag_field is not None:
+                types[struct.tag_field] = inspect.AnyType()
+            return {name: _known(each, types[name]) for name, each in value.items() if name in types}
+        if isinstance(info, inspect.DictType):
+            return {name: _known(each, info.value_type) for name, each in value.items()}
+    elif isinstance(value, list) and (item := _items_of(info)) is not None:
+        return [_known(each, item) for each in value]
+    return value
+
+
+def _with_unknown(fresh: Any, earlier: Any, info: inspect.Type) -> Any:
+    if not (isinstance(fresh, dict) and isinstance(earlier, dict)):
+        return fresh
+    struct = _struct_of(fresh, info)
+    if struct is None:
+        return fresh
+    types = {field.encode_name: field.type for field in struct.fields}
+    kept = {
+        name: _with_unknown(each, earlier.get(name), types.get(name, inspect.AnyType())) for name, each in fresh.items()
+    }
+    return kept | {name: each for name, each in earlier.items() if name not in types and name != struct.tag_field}

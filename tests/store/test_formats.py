@@ -1,0 +1,104 @@
+"""Files of ours say their format, and what a later version added to them is skipped and kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard import Case, Verify, run
+from steelyard.errors import InputError
+from steelyard.records import Reply, RunInfo
+from steelyard.store.journal import RUN_FORMAT, Journal, StoredRun, create_run
+from steelyard.store.looks import gate_looks
+from support.command_line import steelyard
+
+INFO = RunInfo(id="a", started_at="2026-01-01T00:00:00.000Z")
+NEWER = f"(format {RUN_FORMAT + 1}; this one reads up to {RUN_FORMAT})"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "model.py").write_text("def paris(prompt): return 'Paris'\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "france", "question": "Capital of France?", "target": "Paris"}\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def changed(path: Path, **fields: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def test_run_json_baselines_and_reports_carry_a_format_number(place: Path) -> None:
+    run("cases.jsonl", models="python:model.py:paris", output="done")
+    steelyard(place, "bless", "done", "--as", "main")
+    steelyard(place, "report", "done", "-o", "report.json")
+    for file in ("done/run.json", "steelyard-baselines/main.json", "report.json"):
+        assert json.loads((place / file).read_text())["format"] == 1, file
+
+
+def test_fields_of_a_later_version_are_skipped_and_kept_when_the_run_is_resumed(place: Path) -> None:
+    folder = run("cases.jsonl", models="python:model.py:paris", output="done").folder
+    suites = json.loads((folder / "run.json").read_text())["suites"]
+    changed(folder / "run.json", invented=[1, {"a": 2}], suites=suites | {"mood": "bright"})
+    resumed = steelyard(place, "resume", "done", "--samples", "2")
+    assert resumed.returncode == 0, resumed.stderr
+    written = json.loads((folder / "run.json").read_text())
+    assert written["invented"] == [1, {"a": 2}]
+    assert written["suites"]["mood"] == "bright"
+    assert written["samples"] == 2
+
+
+def test_fields_of_a_later_version_in_journals_cases_looks_and_baselines_are_skipped(place: Path) -> None:
+    folder = run("cases.jsonl", models="python:model.py:paris", output="done").folder
+    steelyard(place, "bless", "done", "--as", "main")
+    steelyard(place, "gate", "--baseline", "main", "--current", "done")
+    for name in ("attempts.jsonl", "cases.jsonl", "looks.jsonl"):
+        lines = [json.loads(line) | {"invented": {"a": 1}} for line in (folder / name).read_text().splitlines()]
+        for line in lines:
+            if line.get("kind") == "reply":
+                line["answer"]["thoughts"] = "none"
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    changed(place / "steelyard-baselines" / "main.json", invented=1)
+    stored = StoredRun(folder)
+    assert [fact.case for fact in stored.facts()] == ["france", "france"]
+    assert not stored.damaged
+    assert [case.id for case in stored.cases] == ["france"]
+    assert len(gate_looks(folder)) == 1
+    assert steelyard(place, "gate", "--baseline", "main", "--current", "done").returncode == 0
+
+
+@pytest.mark.parametrize("file", ["done/run.json", "steelyard-baselines/main.json", "report.json"])
+def test_a_newer_format_is_named_as_such(place: Path, file: str) -> None:
+    run("cases.jsonl", models="python:model.py:paris", output="done")
+    steelyard(place, "bless", "done", "--as", "main")
+    steelyard(place, "report", "done", "-o", "report.json")
+    changed(place / file, format=RUN_FORMAT + 1)
+    baseline = {"done/run.json": "report.json", "steelyard-baselines/main.json": "main"}.get(file, file)
+    ended = steelyard(place, "compare", "--baseline", baseline, "--current", "done")
+    assert ended.returncode == 2
+    assert f"{file}: written by a newer version of steelyard {NEWER}" in ended.stderr
+
+
+def test_a_file_without_a_number_is_of_before_there_were_numbers(tmp_path: Path) -> None:
+    create_run(tmp_path / "run", INFO, [Case(id="a", prompt="?", verify=Verify(kind="response"))]).close()
+    described = json.loads((tmp_path / "run" / "run.json").read_text())
+    del described["format"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(described))
+    assert StoredRun(tmp_path / "run").info == INFO
+    with Journal(tmp_path / "run") as journal:
+        journal.describe(INFO)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == RUN_FORMAT
+
+
+def test_what_is_wrong_for_another_reason_is_still_refused(tmp_path: Path) -> None:
+    create_run(tmp_path / "run", INFO, []).close()
+    changed(tmp_path / "run" / "run.json", invented=1, samples="many")
+    with pytest.raises(InputError, match="not the description of a run"):
+        StoredRun(tmp_path / "run").info  # noqa: B018  it is read here
+    (tmp_path / "run" / "attempts.jsonl").write_text('{"kind": "dream", "key": "a"}\n')
+    stored = StoredRun(tmp_path / "run")
+    assert not [fact for fact in stored.facts() if isinstance(fact, Reply)]
+    assert len(stored.damaged) == 1
