@@ -20,9 +20,10 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.estimates import share
+from steelyard.engine import resume
 from steelyard.engine import run as engine
+from steelyard.engine.options import RunOptions
 from steelyard.engine.results.tier_runs import tier_experiment
-from steelyard.engine.session import RunOptions
 from steelyard.evalsets import load
 from steelyard.records import Panel
 from steelyard.settings import Settings
@@ -113,7 +114,7 @@ def main() -> None:
         digest=RUBRIC.digest,
         parameters={"temperature": 0, "max_tokens": 400, "response_format": forced()},
     )
-    engine.judge(folder, panel, means=means)
+    resume.judge(folder, panel, means=means)
     told(scores(folder))
 
 

@@ -50,28 +50,16 @@ HEAVY = {
 """Libraries that take longer to import than most commands take: the function that needs one imports it."""
 
 KNOWN: dict[str, set[str]] = {
-    "import ring": {"steelyard.engine.session > steelyard.engine.verifiers"},
     "late import": {
         "engine/results/count_attempts.py:parquet_outcomes",
-        "engine/run.py:_tier_provider",
     },
-    "long module": {
-        "cli/main.py",
-        "cli/options.py",
-    },
-    "long function": {"cli/options.py:parser"},
-    "many parameters": {"engine/run.py:run"},
     "complex function": {
         "evalsets/loader.py:_complete",
         "providers/agent/keeper.py:_wait_for_agent",
     },
     "class name twice": {"Attempt", "Journal", "Verdict"},
     "no door plate": {
-        "cli/__init__.py",
-        "engine/__init__.py",
-        "engine/preflight/__init__.py",
         "engine/repairs/__init__.py",
-        "engine/shards/__init__.py",
         "evalsets/benchmarks/__init__.py",
         "outcomes/__init__.py",
         "providers/__init__.py",

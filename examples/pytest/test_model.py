@@ -1,6 +1,6 @@
 """Whether the model writes Python as well as when `steelyard-baselines/main.json` was made; run `pytest` in this folder."""
 
-from steelyard.cli.pytest_plugin import Steelyard
+from steelyard import Steelyard
 
 
 def test_model(steelyard: Steelyard) -> None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.analysis.standings import standings
+    from steelyard.cli.pytest_plugin import Steelyard
     from steelyard.engine.gate.gate import GateResult, gate
+    from steelyard.engine.options import RunOptions
     from steelyard.engine.results.read_outcomes import gather
-    from steelyard.engine.run import Run, resume, run
-    from steelyard.engine.run import verify_again as verify
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.resume import resume
+    from steelyard.engine.resume import verify_again as verify
+    from steelyard.engine.run import Run, run
     from steelyard.engine.shards.merge import merge
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
@@ -29,20 +31,21 @@ _HOMES = {
     "Expectations": "steelyard.records:Expectations",
     "GateResult": "steelyard.engine.gate.gate:GateResult",
     "Gated": "steelyard.engine.gate.gate:GateResult",
-    "Means": "steelyard.engine.session:RunOptions",
+    "Means": "steelyard.engine.options:RunOptions",
     "Message": "steelyard.records:Message",
     "Run": "steelyard.engine.run:Run",
-    "RunOptions": "steelyard.engine.session:RunOptions",
+    "RunOptions": "steelyard.engine.options:RunOptions",
     "Settings": "steelyard.settings:Settings",
+    "Steelyard": "steelyard.cli.pytest_plugin:Steelyard",
     "Verify": "steelyard.records:Verify",
     "gate": "steelyard.engine.gate.gate:gate",
     "gather": "steelyard.engine.results.read_outcomes:gather",
     "load": "steelyard.evalsets:load",
     "merge": "steelyard.engine.shards.merge:merge",
-    "resume": "steelyard.engine.run:resume",
+    "resume": "steelyard.engine.resume:resume",
     "run": "steelyard.engine.run:run",
     "standings": "steelyard.analysis.standings:standings",
-    "verify": "steelyard.engine.run:verify_again",
+    "verify": "steelyard.engine.resume:verify_again",
 }
 __all__ = [
     "Case",
@@ -54,6 +57,7 @@ __all__ = [
     "Run",
     "RunOptions",
     "Settings",
+    "Steelyard",
     "Verify",
     "gate",
     "gather",

@@ -115,9 +115,18 @@ def test_thin_evidence_passes_with_a_warning_of_its_own_class(place: Path) -> No
     assert ran.returncode == 0, ran.stdout
     assert "1 passed, 1 warning in" in ran.stdout
     assert "test_models.py:2: GateWarning: CANNOT TELL\n" in ran.stdout
-    strict = suite(place, GATE, "-Werror::steelyard.cli.pytest_plugin.GateWarning", models="replay:thin.jsonl")
-    assert strict.returncode == 1
-    assert "pytest_plugin.py:" not in strict.stdout, "where a warning is an error, it is one of the test"
+    for module in ("steelyard.cli.pytest_plugin", "steelyard.pytest_plugin"):
+        strict = suite(place, GATE, f"-Werror::{module}.GateWarning", models="replay:thin.jsonl")
+        assert strict.returncode == 1
+        assert "pytest_plugin.py:" not in strict.stdout, "where a warning is an error, it is one of the test"
+
+
+@pytest.mark.parametrize("module", ["steelyard", "steelyard.pytest_plugin", "steelyard.cli.pytest_plugin"])
+def test_a_test_may_name_the_type_of_its_fixture(place: Path, module: str) -> None:
+    annotated = f"from {module} import Steelyard\n{GATE.replace('(steelyard)', '(steelyard: Steelyard)')}"
+    annotated += "    assert type(steelyard) is Steelyard\n"
+    ran = suite(place, annotated, models="replay:same.jsonl")
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_thin_evidence_fails_where_that_is_asked_for(place: Path) -> None:
@@ -342,7 +351,7 @@ def test_the_plug_in_is_found_by_pytest_and_explains_itself(place: Path) -> None
 def test_whoever_does_not_use_the_fixture_pays_for_one_small_module() -> None:
     script = "import sys, pytest; before = set(sys.modules); import steelyard.cli.pytest_plugin; print(sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert loaded == "['steelyard', 'steelyard.cli', 'steelyard.cli.pytest_plugin']\n"
+    assert loaded == "['steelyard', 'steelyard.cli', 'steelyard.cli.pytest_plugin', 'steelyard.pytest_plugin']\n"
 
 
 def test_the_library_gates_by_names_as_the_command_line_does(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

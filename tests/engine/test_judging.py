@@ -11,9 +11,9 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.engine import run as engine
+from steelyard.engine.progress import SessionProgress
 from steelyard.engine.results.tier_runs import analysis, tier_experiment
-from steelyard.engine.session import SessionProgress
+from steelyard.engine.resume import judge
 from steelyard.errors import InputError
 from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
 from steelyard.store.journal import StoredRun
@@ -52,7 +52,7 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
     server: FaultServer, answered: Path
 ) -> None:
     server.script = in_turn(says("hm"), refuses(400, "no more"), then=says(GOOD))
-    done = engine.judge(answered, PANEL, means=means(server))
+    done = judge(answered, PANEL, means=means(server))
     assert done.complete
     first, second = kept(answered, Judgment)
     assert (first.requests, bool(first.unusable), second.unusable) == (1, True, "")
@@ -63,7 +63,7 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
     assert found.judges_usd == pytest.approx(2 * (10 + 5) * 100 / 1e6)
     assert found.notes == ("openai/judge: 1 of 2 judgments are missing",)
     # it is owed, and asked for once more
-    engine.judge(answered, PANEL, means=means(server))
+    judge(answered, PANEL, means=means(server))
     assert len(server.requests) == 4
     assert tier_experiment(StoredRun(answered)).notes == ()
     assert tier_experiment(StoredRun(answered)).judges_usd == pytest.approx(3 * (10 + 5) * 100 / 1e6)
@@ -71,7 +71,7 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
 
 def test_a_judge_is_told_what_was_wrong_and_shown_what_it_said(server: FaultServer, answered: Path) -> None:
     server.script = in_turn(says("hm"), says(GOOD.replace("0.8", "8")), then=says(GOOD))
-    engine.judge(answered, PANEL, means=means(server))
+    judge(answered, PANEL, means=means(server))
     first, second, third, _ = (request.body["messages"] for request in server.requests)
     assert second[:-2] == first
     assert third[:-2] == second
@@ -86,7 +86,7 @@ def test_a_server_that_knows_no_schema_is_asked_without(server: FaultServer, ans
         return refuses(400, "response_format: no") if "response_format" in request.body else says(GOOD)
 
     server.script = script
-    engine.judge(answered, PANEL, means=means(server))
+    judge(answered, PANEL, means=means(server))
     assert ["response_format" in request.body for request in server.requests] == [True, False, False]
     assert len(kept(answered, Judgment)) == 2
     assert kept(answered, Failure) == []
@@ -97,7 +97,7 @@ def test_judging_verifies_nothing(server: FaultServer, answered: Path) -> None:
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(line for line in lines if b'"kind":"verdict"' not in line))
     server.script = lambda request: says(GOOD)
-    engine.judge(answered, PANEL, means=means(server))
+    judge(answered, PANEL, means=means(server))
     assert kept(answered, Verdict) == []
     # and what should have been verified is not passed by its judges
     found = tier_experiment(StoredRun(answered))
@@ -113,17 +113,17 @@ def test_whoever_watches_sees_the_judges_at_work(server: FaultServer, answered: 
         seen.append((progress.appraisals, progress.heard, progress.unheard))
 
     server.script = in_turn(refuses(400, "not this one"), then=says(GOOD))
-    engine.judge(answered, PANEL, means=means(server, watch))
+    judge(answered, PANEL, means=means(server, watch))
     assert seen[-1] == (2, 1, 1)
 
 
 def test_a_model_does_not_judge_itself_unless_asked_to(server: FaultServer, answered: Path) -> None:
     itself = msgspec.structs.replace(PANEL, judges=("openai/model",))
     with pytest.raises(InputError, match="openai/model would judge its own answers"):
-        engine.judge(answered, itself, means=means(server))
+        judge(answered, itself, means=means(server))
     assert StoredRun(answered).info.panel is None
     server.script = lambda request: says(GOOD)
-    engine.judge(answered, msgspec.structs.replace(itself, allow_self=True), means=means(server))
+    judge(answered, msgspec.structs.replace(itself, allow_self=True), means=means(server))
     found = analysis(tier_experiment(StoredRun(answered)))
     assert "openai/model is a judge of its own runs" in found.warnings
     assert len(kept(answered, Reply)) == 2

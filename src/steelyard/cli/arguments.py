@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.engine.options import RunOptions
+    from steelyard.engine.progress import ProgressCallback
     from steelyard.engine.results.count_attempts import CountingOptions
-    from steelyard.engine.session import ProgressCallback, RunOptions
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
@@ -23,7 +24,7 @@ def settings_and_run_options(
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.options import RunOptions
     from steelyard.providers.prices import price_table
 
     if getattr(options, "env_file", None):

@@ -91,3 +91,10 @@ def parameters(info: RunInfo, case: Case, number: int) -> dict[str, Any]:
 def outstanding_attempts(planned: Iterable[Attempt], done: Container[str]) -> Iterator[Attempt]:
     """Resuming is planning again and subtracting what is done."""
     return (attempt for attempt in planned if attempt.key not in done)
+
+
+def plan_warnings(parameters: Mapping[str, Any], samples: int | None, k: Sequence[int]) -> list[str]:
+    """What is odd about a plan, before anybody is asked."""
+    if parameters.get("temperature") == 0 and (samples or max(k)) > 1:
+        return ["at temperature 0 the attempts at a case are hardly different; --temperature 0.8 is usual for pass@k"]
+    return []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.budget import Budget, max_request_tokens
 from steelyard.engine.judging import JudgeRunner
-from steelyard.engine.key_set import CompactKeySet
+from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
 from steelyard.engine.plan import (
     expected_attempts,
@@ -21,13 +20,13 @@ from steelyard.engine.plan import (
     tier_attempt,
 )
 from steelyard.engine.pool import run_concurrently
+from steelyard.engine.progress import SessionProgress
 from steelyard.engine.steps import RetryPolicy, ask, verdict_key
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.protocols import FailureLabel
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.settings import Settings
+from steelyard.store.key_set import CompactKeySet
 
 if TYPE_CHECKING:
     from steelyard.protocols import Pool, Provider
@@ -36,55 +35,6 @@ if TYPE_CHECKING:
 
 AGENT_GRACE_SECONDS = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
-
-
-class SessionProgress:
-    """How far a run is, for whoever watches."""
-
-    def __init__(self, verdicts: int) -> None:
-        self.verdicts = verdicts
-        """Verdicts still to be had when this sitting began."""
-        self.replied = 0
-        self.judged = 0
-        self.correct = 0
-        self.failed = 0
-        self.spent = 0.0
-        self.reason = ""
-        """Why we wait, if we do."""
-        self.nodes: int | None = None
-        """How many machines verify; None where it is this one alone."""
-        self.appraisals = 0
-        """Appraisals of judges still to be had when all replies were there; 0 before that."""
-        self.heard = 0
-        self.unheard = 0
-        """Appraisals that were asked for in vain."""
-
-
-ProgressCallback = Callable[[SessionProgress], None]
-
-
-class RunOptions(NamedTuple):
-    """What a run is carried out with, as opposed to what it is."""
-
-    settings: Settings = Settings()
-    parallelism: int | None = None
-    max_cost: float | None = None
-    watch: ProgressCallback | None = None
-    environment: Mapping[str, str] = os.environ
-    require_isolation: str = ""
-    """The weakest level of containment that will do; empty for any that holds."""
-    allow_weak_sandbox: bool = False
-    """Whether code may run where it can reach network, files and secrets."""
-    recheck: int = 0
-    """How often an attempt that passed or ran out of time is verified again."""
-    python_env: str = ""
-    """The virtual environment of Python answers, instead of the one their cases name."""
-    backend: str = "local"
-    """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
-    ray_address: str = ""
-    """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
-    sandbox: ZygoteSandbox | None = None
-    """Where code runs on this machine; the strongest that holds here when left out."""
 
 
 class Session:

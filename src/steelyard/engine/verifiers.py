@@ -20,7 +20,7 @@ from steelyard.verifiers.function import check_unchanged
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.options import RunOptions
     from steelyard.protocols import Verifier
     from steelyard.records import Case, Failure, Reply, Verdict
 

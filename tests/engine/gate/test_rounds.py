@@ -16,7 +16,7 @@ from steelyard import Case, Means, Settings, run
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.gate.rounds import SequentialRunResult, continue_until_decided, run_until_decided
 from steelyard.engine.gate.sides import bless
-from steelyard.engine.run import resume
+from steelyard.engine.resume import resume
 from steelyard.errors import InputError
 from steelyard.records import StoppingRule
 from steelyard.store.journal import StoredRun

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 import pytest
 
+from steelyard.engine.options import RunOptions
 from steelyard.engine.ray.bundles import MAX_BUNDLE_CASES, Bundles
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.gateway import (
@@ -38,7 +39,6 @@ from steelyard.engine.ray.wire import (
     receive,
     send,
 )
-from steelyard.engine.session import RunOptions
 from steelyard.engine.steps import verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError

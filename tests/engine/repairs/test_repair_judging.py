@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from steelyard.cli import main as cli
+from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.evaluate import RepairEvaluation, evaluate
 from steelyard.engine.repairs.outcome_tables import OUTCOME_COLUMNS
 from steelyard.engine.results.headline_cache import summarise_and_cache
-from steelyard.engine.session import RunOptions
 from steelyard.errors import ExitCode, InputError
 from steelyard.protocols import ProcessResult
 from steelyard.records import Reply

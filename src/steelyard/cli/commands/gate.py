@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import gate_exit_code, settings_and_run_options, warn, write_texts
+from steelyard.cli.console import conclude, print_written, settings_and_run_options, warn
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -22,6 +22,7 @@ def compare(options: argparse.Namespace) -> int:
     """What changed between two runs, case by case: mean scores that moved by more than a threshold."""
     from steelyard.comparison.threshold import compare as compared
     from steelyard.engine.gate.sides import side
+    from steelyard.engine.results.conclusion import comparison_exit_code
     from steelyard.reports.comparison.threshold import COMPARISON_FORMATS
 
     settings, _ = settings_and_run_options(options)
@@ -29,7 +30,7 @@ def compare(options: argparse.Namespace) -> int:
     sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
     comparison = compared(*sides, threshold=options.threshold)
     print(COMPARISON_FORMATS[options.format](comparison), end="")
-    return ExitCode.GATE_FAILED if options.fail_on_regression and comparison.regressions else ExitCode.OK
+    return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
 
 
 def _compare_options(sub: argparse.ArgumentParser) -> None:
@@ -59,9 +60,11 @@ examples:
 def gate(options: argparse.Namespace) -> int:
     """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
     from steelyard.engine.gate import gate as gating
+    from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison.gate import DECISION_FORMATS
 
     settings, _ = settings_and_run_options(options)
+    check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
     found = gating.gate(
         options.baseline,
         options.current,
@@ -72,13 +75,11 @@ def gate(options: argparse.Namespace) -> int:
         root=Path(settings.output_dir),
         counting=arguments.counting_options(options),
     )
-    print(DECISION_FORMATS[options.format](found.decision, found.warnings), end="")
-    if options.report:
-        write_texts(
-            options.report,
-            {suffix: DECISION_FORMATS[name](found.decision, found.warnings) for suffix, name in GATE_FORMATS_BY_SUFFIX},
-        )
-    return gate_exit_code(found.decision, fail=options.on_inconclusive == "fail")
+    texts = {name: render(found.decision, found.warnings) for name, render in DECISION_FORMATS.items()}
+    print(texts[options.format], end="")
+    by_suffix = {suffix: texts[name] for suffix, name in GATE_FORMAT_BY_SUFFIX.items()}
+    print_written(write_texts(options.report or (), by_suffix))
+    return conclude(found.conclusion(options.on_inconclusive))
 
 
 def _gate_options(sub: argparse.ArgumentParser) -> None:
@@ -183,7 +184,7 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
     add_settings_option(sub)
 
 
-GATE_FORMATS_BY_SUFFIX = ((".json", "json"), (".md", "markdown"), (".txt", "text"))
+GATE_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text"}
 
 
 COMMANDS = {

@@ -12,12 +12,11 @@ from steelyard.cli import arguments
 from steelyard.cli.console import (
     find_named_run,
     is_color_wanted,
-    next_commands,
     print_to_stderr,
+    print_written,
     settings_and_run_options,
     terminal_width,
     warn,
-    write_reports,
 )
 from steelyard.cli.options import (
     Command,
@@ -57,6 +56,7 @@ def show(options: argparse.Namespace) -> int:
     """A run, one of its cases, or one attempt with everything that is known about it."""
     from itertools import groupby
 
+    from steelyard.engine.results.conclusion import next_commands
     from steelyard.engine.results.tier_runs import reply_judgments
     from steelyard.errors import InputError, did_you_mean
     from steelyard.reports import terminal
@@ -72,7 +72,10 @@ def show(options: argparse.Namespace) -> int:
         else:
             print(
                 terminal.summary_text(
-                    results.summary, title=str(folder), next_commands=next_commands(folder, results), **look
+                    results.summary,
+                    title=str(folder),
+                    next_commands=next_commands(folder, results.info, results.summary),
+                    **look,
                 ),
                 end="",
             )
@@ -109,12 +112,15 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write reports of a run; the format follows from the file's suffix."""
+    from steelyard.engine.results.report_files import ScoringOverrides, check_report_paths, write_reports
     from steelyard.errors import InputError
+    from steelyard.store.journal import StoredRun
 
     if not options.report:
         raise InputError(
             "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl)"
         )
+    check_report_paths(options.report)
     settings, _ = settings_and_run_options(options)
     folder = find_named_run(options.run, settings)
     held = None
@@ -126,8 +132,10 @@ def report(options: argparse.Namespace) -> int:
         held = baseline_comparison(
             options.baseline, str(folder.absolute()), rule=options.rule, root=Path(settings.output_dir)
         )
-    by = {"k": options.pass_k, "rule": options.rule, "suites": arguments.suite_rule_of(folder, options, settings)}
-    write_reports(options.report, folder, by, held=held)
+    stored = StoredRun(folder)
+    scoring = ScoringOverrides(options.pass_k, options.rule, arguments.suite_rule_of(folder, options, settings))
+    print_written(write_reports(options.report, stored, scoring, baseline=held))
+    warn(stored.damaged)
     return ExitCode.OK
 
 

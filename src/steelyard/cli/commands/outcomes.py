@@ -18,7 +18,6 @@ from steelyard.cli.options import (
     positive_integer,
     positive_integers,
 )
-from steelyard.cli.progress import ProgressDisplay
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -111,8 +110,9 @@ examples:
 
 def repairs(options: argparse.Namespace) -> int:
     """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
+    from steelyard.engine.options import RunOptions
+    from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate
-    from steelyard.engine.session import RunOptions
     from steelyard.reports import terminal
 
     means = RunOptions(

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import arguments
 from steelyard.cli.console import (
-    announced_shard_cases,
+    conclude,
     find_named_run,
-    gate_exit_code,
     is_color_wanted,
-    next_commands,
     print_to_stderr,
+    print_written,
     settings_and_run_options,
     terminal_width,
     warn,
-    write_reports,
 )
 from steelyard.cli.options import (
     Command,
@@ -35,19 +33,25 @@ from steelyard.errors import ExitCode
 if TYPE_CHECKING:
     from steelyard.engine.gate.rounds import SequentialRunResult
     from steelyard.engine.run import Run
-    from steelyard.records import StoppingRule, SuiteRule
+    from steelyard.records import SuiteRule
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print what came of it."""
     from steelyard import evalsets
-    from steelyard.engine import run as engine
+    from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
+    from steelyard.engine.plan import plan_warnings
+    from steelyard.engine.preflight.forecast import forecast, forecast_text
     from steelyard.engine.preflight.select_cases import select_cases
+    from steelyard.engine.results.report_files import check_report_paths
+    from steelyard.engine.run import run as run_cases
+    from steelyard.engine.shards.deal import shard_cases, shard_messages
     from steelyard.errors import InputError
     from steelyard.records import SuiteRule
     from steelyard.store.journal import StoredRun
 
     settings, means = settings_and_run_options(options)
+    check_report_paths(options.report or ())
     paths = [*options.evalset, *(options.eval_set or ())]
     if not paths:
         raise InputError("no eval set; name a file or a folder, such as: steelyard run examples/python-basics.toml")
@@ -61,11 +65,10 @@ def run(options: argparse.Namespace) -> int:
     parameters = arguments.parameters(options, settings.default_temperature)
     suite_rule = arguments.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
-    if parameters.get("temperature") == 0 and (options.samples or max(k)) > 1:
-        print_to_stderr(
-            "warning: at temperature 0 the attempts at a case are hardly different; --temperature 0.8 is usual for pass@k"
-        )
-    mine = announced_shard_cases(options.shard, cases, means) if options.shard else cases
+    for warning in plan_warnings(parameters, options.samples, k):
+        print_to_stderr(f"warning: {warning}")
+    for message in shard_messages(options.shard, cases, means.max_cost) if options.shard else ():
+        print_to_stderr(message)
     asked: dict[str, Any] = {
         "models": models,
         "samples": options.samples,
@@ -73,29 +76,35 @@ def run(options: argparse.Namespace) -> int:
         "parameters": parameters,
         "system": arguments.text_or_file(options.system),
         "base_url": options.base_url or "",
+        "means": means,
     }
     if options.dry_run:
-        for model, count, attempts, dollars in engine.forecast(mine, means=means, **asked) if mine else ():
-            price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
-            print(f"{model}: {attempts} attempts at {count} cases, {price}")
+        mine = shard_cases(cases, *options.shard) if options.shard else cases
+        print(forecast_text(forecast(mine, **asked) if mine else []), end="")
         return ExitCode.OK
-    kept: dict[str, Any] = {
+    asked |= {
         "eval_sets": loaded.files,
         "output": Path(options.output) if options.output else None,
         "seed": options.seed,
         "rule": options.rule or loaded.rule,
         "rules": loaded.rules,
         "suites": suite_rule,
-        "means": means,
     }
-    until = _until(options)
+    until = stopping_rule(
+        options.baseline,
+        until_decided=options.until_decided,
+        max_samples=options.max_samples,
+        samples=options.samples,
+        shard=options.shard,
+        alpha=options.alpha,
+        margin=options.margin,
+    )
     if until is None:
-        return _conclude_run(engine.run(cases, shard=options.shard, **asked, **kept), options, suite_rule)
-    from steelyard.engine.gate.rounds import run_until_decided
-
+        return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
     del asked["samples"]
-    decided = run_until_decided(cases, until=until, tell=print_to_stderr, **asked, **kept)
-    return _conclude_sequential_run(decided, options, suite_rule)
+    return _conclude_sequential_run(
+        run_until_decided(cases, until=until, tell=print_to_stderr, **asked), options, suite_rule
+    )
 
 
 def _run_options(sub: argparse.ArgumentParser) -> None:
@@ -163,19 +172,19 @@ With --shard, --max-cost holds for each shard alone.
 
 def resume(options: argparse.Namespace) -> int:
     """Carry on with what a run still owes; with more samples, extend it."""
-    from steelyard.engine import run as engine
+    from steelyard.engine.gate.rounds import continue_until_decided
+    from steelyard.engine.results.report_files import check_report_paths
+    from steelyard.engine.resume import resume as resume_run
 
     settings, means = settings_and_run_options(options)
+    check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
-    done = engine.resume(folder, samples=options.samples, means=means)
+    done = resume_run(folder, samples=options.samples, means=means)
     if done.info.until is None or options.samples is not None:
         return _conclude_run(done, options, suite_rule)
-    from steelyard.engine.gate.rounds import continue_until_decided
-
-    return _conclude_sequential_run(
-        continue_until_decided(done, means=means, tell=print_to_stderr), options, suite_rule
-    )
+    decided = continue_until_decided(done, means=means, tell=print_to_stderr)
+    return _conclude_sequential_run(decided, options, suite_rule)
 
 
 def _resume_options(sub: argparse.ArgumentParser) -> None:
@@ -188,14 +197,15 @@ def _resume_options(sub: argparse.ArgumentParser) -> None:
 
 def verify(options: argparse.Namespace) -> int:
     """Verify the stored replies of a run again, with the tests as they are now; no model is asked."""
-    from steelyard.engine import run as engine
+    from steelyard.engine.results.report_files import check_report_paths
+    from steelyard.engine.resume import verify_again
 
     settings, means = settings_and_run_options(options)
+    check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
-    return _conclude_run(
-        engine.verify_again(folder, eval_sets=options.eval_set or (), means=means), options, suite_rule
-    )
+    done = verify_again(folder, eval_sets=options.eval_set or (), means=means)
+    return _conclude_run(done, options, suite_rule)
 
 
 def _verify_options(sub: argparse.ArgumentParser) -> None:
@@ -207,9 +217,11 @@ def _verify_options(sub: argparse.ArgumentParser) -> None:
 
 def merge(options: argparse.Namespace) -> int:
     """Join the shards of a run that several machines have done to one run, checked to be of the same plan."""
+    from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.shards.merge import merge as merged
 
     settings, means = settings_and_run_options(options)
+    check_report_paths(options.report or ())
     output = Path(options.output) if options.output else None
     done = merged(options.run, output=output, partial=options.partial, means=means)
     return _conclude_run(done, options, arguments.suite_rule_of(done.folder, options, settings))
@@ -245,98 +257,46 @@ examples:
 
 def _conclude_run(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
     """Print what came of a run, write its reports, and say how it went."""
-    from steelyard import reports
-    from steelyard.analysis import summary
-    from steelyard.reports import terminal
-    from steelyard.store.journal import StoredRun
-
-    stored = StoredRun(done.folder)
-    results = None
-    by = {"k": options.pass_k, "rule": options.rule, "suites": suite_rule}
-    if options.format != "text" or any(not path.endswith(".html") for path in options.report or ()):
-        results = summary.run_results(done.info, stored.cases, stored.facts(), **by)
-        done = done._replace(summary=results.summary)
-    elif any(by.values()):
-        done = done._replace(summary=summary.summarise(done.info, stored.cases, stored.facts(), **by))
-    if options.format == "text":
-        print(
-            terminal.summary_text(
-                done.summary,
-                title=str(done.folder),
-                next_commands=next_commands(done.folder, done),
-                width=terminal_width(),
-                color=is_color_wanted(),
-            ),
-            end="",
-        )
-    elif results is not None:
-        print(reports.render(options.format, results), end="")
-    if options.report:
-        write_reports(options.report, done.folder, by, results)
-    for note in done.notes:
-        print_to_stderr(f"warning: {note}")
-    for reason in done.stopped:
-        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {done.folder}")
-    if done.stopped or not done.summary.conclusive:
-        return ExitCode.CANNOT_TELL
-    if options.fail_under is not None and done.summary.cases:
-        for model in done.summary.models:
-            k, estimate = min(model.pass_at.items())
-            if estimate.value is None:
-                return ExitCode.CANNOT_TELL
-            if estimate.value < options.fail_under - 1e-9:
-                print_to_stderr(
-                    f"steelyard: {model.model}: pass@{k} is {estimate.value:.1%}, under {options.fail_under:.1%}"
-                )
-                return ExitCode.GATE_FAILED
-    return ExitCode.OK
-
-
-def _until(options: argparse.Namespace) -> StoppingRule | None:
-    """When to stop asking, if a gate is to say so."""
-    from steelyard.engine.gate.rounds import DEFAULT_MAX_SAMPLES
-    from steelyard.errors import InputError
-    from steelyard.records import StoppingRule
-
-    if not options.until_decided:
-        for name, given in (("--baseline", options.baseline), ("--max-samples", options.max_samples)):
-            if given is not None:
-                raise InputError(f"{name} belongs to --until-decided; a finished run is decided by: steelyard gate")
-        return None
-    if options.baseline is None:
-        raise InputError("--until-decided needs a --baseline; make one with: steelyard bless RUN --as NAME")
-    if options.shard is not None:
-        raise InputError("--until-decided looks at all cases after every round, and a --shard has only some of them")
-    if options.samples is not None:
-        raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
-    most = DEFAULT_MAX_SAMPLES if options.max_samples is None else options.max_samples
-    return StoppingRule(baseline=options.baseline, most=most, alpha=options.alpha, margin=options.margin)
+    return conclude(_shown(done, options, suite_rule).conclusion(fail_under=options.fail_under))
 
 
 def _conclude_sequential_run(
     decided: SequentialRunResult, options: argparse.Namespace, suite_rule: SuiteRule | None
 ) -> int:
     """Print what came of a run and what was decided, and what it saved."""
-    from steelyard.comparison.gate import CANNOT_TELL as UNDECIDED
-    from steelyard.reports.comparison.gate import DECISION_FORMATS
-    from steelyard.reports.figures import money
+    decided = decided._replace(run=_shown(decided.run, options, suite_rule))
+    if options.format == "text":
+        print(f"\n{decided.text}" if decided.text else "", end="")
+    elif decided.text:
+        print_to_stderr(decided.text)
+    return conclude(decided.conclusion(fail_under=options.fail_under, on_inconclusive=options.on_inconclusive))
 
-    code = _conclude_run(decided.run, options, suite_rule)
-    if decided.gated is None:
-        return code
-    said = DECISION_FORMATS["text"](decided.gated.decision, decided.gated.warnings)
-    worth = "" if decided.saved_usd is None else f", about {money(decided.saved_usd)}"
-    said += (
-        f"\n{decided.asked:,} attempts decided; {decided.planned:,} were allowed: {decided.saved:.0%} saved{worth}\n"
-        if decided.gated.decision.verdict != UNDECIDED
-        else f"\n{decided.asked:,} of {decided.planned:,} allowed attempts did not decide\n"
-    )
-    print(f"\n{said}" if options.format == "text" else "", end="")
-    if options.format != "text":
-        print_to_stderr(said)
-    # a decision stands, whatever could not be asked any more
-    decision = gate_exit_code(decided.gated.decision, fail=options.on_inconclusive == "fail")
-    return decision if decided.gated.decision.verdict != UNDECIDED else decision or code
+
+def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> Run:
+    """Print a run and write its reports; returns it with its summary as it was scored for that."""
+    from steelyard import reports
+    from steelyard.analysis.summary import summarise
+    from steelyard.engine.results.report_files import ScoringOverrides, stored_results, write_reports
+    from steelyard.reports import terminal
+    from steelyard.store.journal import StoredRun
+
+    stored = StoredRun(done.folder)
+    scoring = ScoringOverrides(options.pass_k, options.rule, suite_rule)
+    results = None
+    if options.format != "text" or any(not path.endswith(".html") for path in options.report or ()):
+        results = stored_results(stored, scoring)
+        done = done._replace(summary=results.summary)
+    elif any(scoring):
+        done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))
+    if options.format != "text" and results is not None:
+        print(reports.render(options.format, results), end="")
+    else:
+        look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
+        title, commands = str(done.folder), done.next_commands
+        print(terminal.summary_text(done.summary, title=title, next_commands=commands, **look), end="")
+    print_written(write_reports(options.report or (), stored, scoring, results=results))
+    warn(stored.damaged if options.report else ())
+    return done
 
 
 COMMANDS = {

@@ -15,20 +15,22 @@ def validate(options: argparse.Namespace) -> int:
     from steelyard import evalsets
     from steelyard.engine.preflight.references import check_references
     from steelyard.errors import InputError
+    from steelyard.text import counted
 
     try:
         loaded = evalsets.load(options.evalset)
     except InputError as error:
         for problem in error.problems:
             print(problem if problem.fatal else f"warning: {problem}")
-        print_to_stderr(f"steelyard: {sum(problem.fatal for problem in error.problems)} problems")
+        print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
     proved, problems = check_references(loaded.cases, means)
     for problem in (*loaded.problems, *problems):
         print(problem if problem.fatal else f"warning: {problem}")
     wrong = sum(problem.fatal for problem in problems)
-    print(f"{len(loaded.cases)} cases in {len(loaded.files)} files; {proved} answers proved; {wrong} problems")
+    read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"
+    print(f"{read}; {counted(proved, 'answer')} proved; {counted(wrong, 'problem')}")
     return ExitCode.BAD_INPUT if wrong else ExitCode.OK
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
 from steelyard.cli.console import (
-    announced_shard_cases,
     find_named_run,
     is_color_wanted,
     print_to_stderr,
+    print_written,
     settings_and_run_options,
     warn,
-    write_texts,
 )
 from steelyard.cli.options import Command, add_execution_options, add_run_argument, add_shard_option, positive_integer
 from steelyard.errors import ExitCode
@@ -22,21 +21,26 @@ from steelyard.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.engine.session import RunOptions
-    from steelyard.evalsets.experiments import LoadedExperiment
     from steelyard.reports.charts.spec import Chart
     from steelyard.tiers.results import ExperimentAnalysis
 
 
+TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv"}
+
+
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard.engine import run as engine
-    from steelyard.engine.results import tier_runs as comparing
+    from steelyard.engine.experiment import run_experiment
+    from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
+    from steelyard.engine.results import tier_runs
+    from steelyard.engine.results.report_files import check_text_paths
+    from steelyard.engine.shards.deal import shard_cases, shard_messages
     from steelyard.errors import InputError
     from steelyard.evalsets import experiments
     from steelyard.store.journal import StoredRun
 
     settings, means = settings_and_run_options(options)
+    check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
     stopped: tuple[str, ...] = ()
     if bool(options.experiment) == bool(options.runs_csv):
         raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
@@ -47,29 +51,33 @@ def tiers(options: argparse.Namespace) -> int:
     if options.dry_run and not (options.experiment or "").endswith(".toml"):
         raise InputError("--dry-run is for an experiment (.toml); what is recorded costs nothing to analyse")
     if options.runs_csv:
-        found, problems = comparing.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
+        experiment, problems = tier_runs.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
         warn(problems)
     else:
         folder = Path(options.experiment)
         if options.experiment.endswith(".toml"):
             loaded = experiments.load(options.experiment)
             warn(loaded.problems)
-            mine = announced_shard_cases(options.shard, loaded.cases, means) if options.shard else loaded.cases
+            for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():
+                print_to_stderr(message)
+            mine = shard_cases(loaded.cases, *options.shard) if options.shard else loaded.cases
             if options.dry_run:
-                return _forecast_tiers(loaded._replace(cases=tuple(mine)), means) if mine else ExitCode.OK
-            done = engine.run_experiment(loaded, output=options.output, shard=options.shard, means=means)
+                forecasts = forecast_experiment(loaded._replace(cases=tuple(mine)), means=means) if mine else []
+                print(forecast_text(forecasts, about="request about", total=True), end="")
+                return ExitCode.OK
+            done = run_experiment(loaded, output=options.output, shard=options.shard, means=means)
             folder, stopped = done.folder, done.stopped
             print_to_stderr(str(folder))
             if not mine:
                 return ExitCode.OK
         else:
             folder = find_named_run(options.experiment, settings)
-        found = comparing.tier_experiment(StoredRun(folder))
+        experiment = tier_runs.tier_experiment(StoredRun(folder))
     for reason in stopped:
         print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {folder}")
-    if stopped and not found.is_comparable:
+    if stopped and not experiment.is_comparable:
         return ExitCode.CANNOT_TELL
-    analysis = comparing.analysis(found, baseline=options.baseline, pair_by=options.pair_by)
+    analysis = tier_runs.analysis(experiment, baseline=options.baseline, pair_by=options.pair_by)
     _print_tiers(analysis, options)
     return ExitCode.CANNOT_TELL if stopped or not analysis.conclusive else ExitCode.OK
 
@@ -108,8 +116,9 @@ def judge(options: argparse.Namespace) -> int:
     """Have the answers of a run judged by a panel of models, by a rubric; verdicts and replies stay as they are."""
     import msgspec
 
-    from steelyard.engine import run as engine
-    from steelyard.engine.results import tier_runs as comparing
+    from steelyard.engine import resume
+    from steelyard.engine.results import tier_runs
+    from steelyard.engine.results.report_files import check_text_paths
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
@@ -117,6 +126,7 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.tiers.rubrics import default_rubric
 
     settings, means = settings_and_run_options(options)
+    check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
     judges = arguments.split_model_names(options.judges)
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
@@ -133,8 +143,8 @@ def judge(options: argparse.Namespace) -> int:
         parameters=arguments.parameters(options),
         allow_self=options.allow_self,
     )
-    done = engine.judge(find_named_run(options.run, settings), panel, means=means)
-    analysis = comparing.analysis(comparing.tier_experiment(StoredRun(done.folder)))
+    done = resume.judge(find_named_run(options.run, settings), panel, means=means)
+    analysis = tier_runs.analysis(tier_runs.tier_experiment(StoredRun(done.folder)))
     _print_tiers(analysis, options)
     for reason in done.stopped:
         print_to_stderr(f"steelyard: {reason}; continue with the same command")
@@ -160,14 +170,15 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
 
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print what tiers come to, and write it as tables and charts."""
+    from steelyard.engine.results.report_files import write_texts
     from steelyard.reports import tiers as tables
     from steelyard.reports.charts import tiers as charts
 
     texts = {name: render(analysis) for name, render in tables.TIER_ANALYSIS_FORMATS.items()}
     texts["text"] = tables.text(analysis, color=is_color_wanted())
     print(texts[options.format], end="")
-    if options.report:
-        write_texts(options.report, {".json": texts["json"], ".md": texts["markdown"], ".csv": texts["csv"]})
+    by_suffix = {suffix: texts[name] for suffix, name in TIER_FORMAT_BY_SUFFIX.items()}
+    print_written(write_texts(options.report or (), by_suffix))
     if options.charts:
         _write_charts(charts.charts(analysis), Path(options.charts))
 
@@ -182,21 +193,6 @@ def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
         for name, text in chart_files(charts).items():
             (folder / name).write_text(text, "utf-8")
     print_to_stderr(f"wrote {len(charts)} charts into {folder}")
-
-
-def _forecast_tiers(loaded: LoadedExperiment, means: RunOptions) -> int:
-    from steelyard.engine import run as engine
-
-    forecasts = engine.forecast_experiment(loaded, means=means)
-    for forecast in forecasts:
-        dollars = forecast.most_usd
-        price = "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
-        print(f"{forecast.model}: {forecast.attempts} requests about {forecast.cases} cases, {price}")
-    known = [forecast.most_usd for forecast in forecasts if forecast.most_usd is not None]
-    beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
-    if known:
-        print(f"all together: ${sum(known):.4f} at the most{beyond}")
-    return ExitCode.OK
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, Paired
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
 from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
+from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, Problem, did_you_mean
@@ -66,6 +67,10 @@ class GateResult(NamedTuple):
     look: int
     """Which look this is at more attempts; 1 for the first."""
     warnings: tuple[str, ...]
+
+    def conclusion(self, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+        """The exit code, and what to say beside the decision."""
+        return gate_conclusion(self.decision, on_inconclusive)
 
 
 class _GateInputs(NamedTuple):

@@ -11,12 +11,17 @@ from msgspec.structs import replace
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
 from steelyard.comparison.pairing import Pairing, pair_sides
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine import run as runs
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.pool import run_coroutine
+from steelyard.engine.preflight.connect import close_providers, connect
+from steelyard.engine.results.conclusion import Conclusion, OnInconclusive
+from steelyard.engine.resume import resume
+from steelyard.engine.run import Run, run
 from steelyard.errors import InputError
 from steelyard.records import Case, StoppingRule
+from steelyard.reports.comparison.gate import DECISION_FORMATS
+from steelyard.reports.figures import money
 from steelyard.stats.sequential import PlannedLook, design
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted
@@ -25,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from steelyard.comparison.gate import Decision
-    from steelyard.engine.run import Run
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.options import RunOptions
 
 DEFAULT_MAX_SAMPLES = 20
 """Attempts per case at the most, unless the user says otherwise."""
@@ -54,6 +58,53 @@ class SequentialRunResult(NamedTuple):
         """The share of attempts that were not needed."""
         return 1 - self.asked / self.planned if self.planned else 0.0
 
+    @property
+    def text(self) -> str:
+        """What was decided and what that saved; empty where nothing was looked at."""
+        if self.gated is None:
+            return ""
+        decided = DECISION_FORMATS["text"](self.gated.decision, self.gated.warnings)
+        if self.gated.decision.verdict == CANNOT_TELL:
+            return f"{decided}\n{self.asked:,} of {self.planned:,} allowed attempts did not decide\n"
+        worth = "" if self.saved_usd is None else f", about {money(self.saved_usd)}"
+        return f"{decided}\n{self.asked:,} attempts decided; {self.planned:,} were allowed: {self.saved:.0%} saved{worth}\n"
+
+    def conclusion(self, *, fail_under: float | None = None, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+        """The exit code: a decision stands, whatever could not be asked any more."""
+        of_run = self.run.conclusion(fail_under=fail_under)
+        if self.gated is None:
+            return of_run
+        of_gate = self.gated.conclusion(on_inconclusive)
+        is_decided = self.gated.decision.verdict != CANNOT_TELL
+        code = of_gate.exit_code if is_decided else of_gate.exit_code or of_run.exit_code
+        return Conclusion(code, (*of_run.messages, *of_gate.messages))
+
+
+def stopping_rule(
+    baseline: str | None,
+    *,
+    until_decided: bool,
+    max_samples: int | None = None,
+    samples: int | None = None,
+    shard: tuple[int, int] | None = None,
+    alpha: float = 0.05,
+    margin: float = 0.05,
+) -> StoppingRule | None:
+    """When to stop asking; None where no gate is to say so."""
+    if not until_decided:
+        for name, given in (("--baseline", baseline), ("--max-samples", max_samples)):
+            if given is not None:
+                raise InputError(f"{name} belongs to --until-decided; a finished run is decided by: steelyard gate")
+        return None
+    if baseline is None:
+        raise InputError("--until-decided needs a --baseline; make one with: steelyard bless RUN --as NAME")
+    if shard is not None:
+        raise InputError("--until-decided looks at all cases after every round, and a --shard has only some of them")
+    if samples is not None:
+        raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
+    most = DEFAULT_MAX_SAMPLES if max_samples is None else max_samples
+    return StoppingRule(baseline=baseline, most=most, alpha=alpha, margin=margin)
+
 
 def run_until_decided(
     cases: Sequence[Case],
@@ -73,15 +124,15 @@ def run_until_decided(
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
     root = Path(means.settings.output_dir)
     baseline = side(until.baseline, root=root)
-    providers = runs.connect(models, means, base_url)
+    providers = connect(models, means, base_url)
     try:
         _check_comparable(baseline, providers, cases)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
     finally:
-        run_coroutine(runs.close_providers(providers))
+        run_coroutine(close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
-    done = runs.run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
+    done = run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
     return continue_until_decided(done, means=means, tell=tell)
 
 
@@ -116,10 +167,10 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
         if more:
             count = sum(map(len, more.values()))
             tell(f"{count} cases look worse than before; they get {until.most} attempts before the suite is cleared")
-            done = runs.resume(done.folder, more=more, means=means)
+            done = resume(done.folder, more=more, means=means)
         elif verdict == CANNOT_TELL:
             further = next(step.attempts for step in steps if step.attempts > attempts)
-            done = runs.resume(done.folder, samples=further, means=means)
+            done = resume(done.folder, samples=further, means=means)
         else:
             break
     return _sequential_run_result(done, found, until)

@@ -12,7 +12,7 @@ from steelyard.providers.prices import Prices
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
 
 if TYPE_CHECKING:
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.options import RunOptions
     from steelyard.records import Price
 
 LIST_MODELS_TIMEOUT_SECONDS = 20.0

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
-from steelyard.engine.session import RunOptions
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import Problem
 from steelyard.plugins import is_plugin

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.engine.options import RunOptions
 from steelyard.engine.ray.wire import (
     Bundle,
     Capability,
@@ -28,7 +29,6 @@ from steelyard.engine.ray.wire import (
     code_version,
     needs,
 )
-from steelyard.engine.session import RunOptions
 from steelyard.engine.steps import failure, verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError

@@ -21,7 +21,7 @@ from steelyard.errors import InputError, SteelyardError, VerifierError
 from steelyard.records import Case, Failure, Reply, Verdict
 
 if TYPE_CHECKING:
-    from steelyard.engine.session import RunOptions
+    from steelyard.engine.options import RunOptions
     from steelyard.engine.verifiers import VerifierSet
     from steelyard.protocols import VerdictCallback
 

@@ -19,6 +19,7 @@ import msgspec
 from steelyard import outcomes
 from steelyard.analysis.counts import Tally
 from steelyard.analysis.standings import Standings, standings
+from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.outcome_tables import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
 from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
@@ -29,7 +30,6 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
-from steelyard.engine.session import RunOptions
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import parameters
 from steelyard.engine.repairs.outcome_tables import (
     FIX,
@@ -18,8 +19,8 @@ from steelyard.engine.repairs.outcome_tables import (
     verdict_cells,
 )
 from steelyard.engine.repairs.reader import CloneModule, FixesFile, FixRow, RecordedRepair
-from steelyard.engine.run import resume, run_id, versions
-from steelyard.engine.session import RunOptions
+from steelyard.engine.resume import resume
+from steelyard.engine.run import run_id, tool_versions
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
@@ -208,7 +209,7 @@ class _Judging:
             models=(f"replay:{self._folder}",),
             names=models,
             k=tuple(sorted(set(k))),
-            versions=versions(),
+            versions=tool_versions(),
         )
         cases = {planned.case.id: planned.case for planned in self.planned}
         VerifierSet([*cases.values()], options).check([*cases.values()])

@@ -31,6 +31,15 @@ def shard_cases(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]
     return tuple(cases[number - 1 :: of])
 
 
+def shard_messages(shard: tuple[int, int], cases: Sequence[Case], max_cost: float | None) -> list[str]:
+    """What to say before a shard of these cases is run: how many it has, and what a budget holds for."""
+    number, of = shard
+    messages = [f"shard {number}/{of}: {len(shard_cases(cases, number, of))} of {len(cases)} cases"]
+    if max_cost is not None and of > 1:
+        messages.append(f"--max-cost holds for each shard alone: {of} shards may spend ${of * max_cost:g} together")
+    return messages
+
+
 def shard_record(info: RunInfo, cases: Sequence[Case], number: int, of: int) -> Shard:
     """What a run says of itself that has one shard of these cases."""
     digests = [_case_digest(case) for case in cases]

@@ -1,4 +1,4 @@
-"""The progress of a run on standard error."""
+"""How far a run is, and a display of it on standard error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,34 @@ import os
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from steelyard.engine.session import SessionProgress
-    from steelyard.reports.progress import ProgressCounts
+from steelyard.reports.progress import ProgressCounts, progress_bar, progress_line
+
+
+class SessionProgress:
+    """How far a run is, for whoever watches."""
+
+    def __init__(self, verdicts: int) -> None:
+        self.verdicts = verdicts
+        """Verdicts still to be had when this sitting began."""
+        self.replied = 0
+        self.judged = 0
+        self.correct = 0
+        self.failed = 0
+        self.spent = 0.0
+        self.reason = ""
+        """Why we wait, if we do."""
+        self.nodes: int | None = None
+        """How many machines verify; None where it is this one alone."""
+        self.appraisals = 0
+        """Appraisals of judges still to be had when all replies were there; 0 before that."""
+        self.heard = 0
+        self.unheard = 0
+        """Appraisals that were asked for in vain."""
+
+
+ProgressCallback = Callable[[SessionProgress], None]
 
 
 class ProgressDisplay:
@@ -24,8 +47,6 @@ class ProgressDisplay:
         self._hears = False
 
     def __call__(self, progress: SessionProgress) -> None:
-        from steelyard.reports.progress import ProgressCounts
-
         if progress.appraisals:
             if not self._hears:
                 # how long the answers took says nothing of how long their judges will
@@ -40,7 +61,7 @@ class ProgressDisplay:
                 reason="",
                 done="judgments",
             )
-            self._show(heard)
+            self.show(heard)
             return
         counts = ProgressCounts(
             wanted=progress.verdicts,
@@ -52,11 +73,10 @@ class ProgressDisplay:
             reason=progress.reason,
             nodes=progress.nodes,
         )
-        self._show(counts)
+        self.show(counts)
 
-    def _show(self, counts: ProgressCounts) -> None:
-        from steelyard.reports.progress import progress_bar, progress_line
-
+    def show(self, counts: ProgressCounts) -> None:
+        """Show these counts, unless something was shown just before."""
         now = time.monotonic()
         ended = counts.judged + counts.failed >= counts.wanted
         if now - self._last < self._pause and not (ended and self._over):

@@ -1,0 +1,123 @@
+"""An experiment in tiers from its first question to its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect
+from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
+from steelyard.engine.steps import now
+from steelyard.errors import InputError
+from steelyard.evalsets.experiments import LoadedExperiment
+from steelyard.providers.agent.provider import AgentProvider
+from steelyard.providers.prices import Prices
+from steelyard.records import Experiment, Panel, RunInfo, Tier
+from steelyard.store.journal import create_run
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Provider
+
+
+def run_experiment(
+    loaded: LoadedExperiment,
+    *,
+    output: str | Path | None = None,
+    shard: tuple[int, int] | None = None,
+    means: RunOptions = RunOptions(),
+) -> Run:
+    """Put every case under every tier as often as the experiment says, verify and judge the answers."""
+    header = loaded.header
+    check_plan(loaded.cases, (1,), header.runs)
+    dealt = shard_cases_of(loaded.cases, shard)
+    check_verifiers(dealt, means)
+    beside = Path(loaded.files[0].path).parent
+    providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
+    tiers = named_tiers(loaded.experiment, providers)
+    judges = connect(loaded.panel.judges, means) if loaded.panel else {}
+    started_at = now()
+    prices = Prices(means.settings.prices)
+    names = tuple(dict.fromkeys(tier.model for tier in tiers))
+    info = RunInfo(
+        id=run_id(started_at),
+        started_at=started_at,
+        eval_sets=loaded.files,
+        models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
+        names=names,
+        parameters=dict(header.parameters),
+        tiers=tuple(tier.name for tier in tiers),
+        experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
+        panel=panel_with_model_names(loaded.panel, judges),
+        samples=header.runs,
+        seed=header.seed,
+        rule=loaded.rule or "code",
+        rules=loaded.rules,
+        versions=tool_versions(),
+        prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
+    )
+    info = with_shard(info, loaded.cases, shard)
+    means = with_experiment_budget(info, means)
+    seated = {tier: provider for tier, (_, provider) in providers.items()}
+    check_prices(priced_providers(info, seated, judges), means)
+    folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
+    return carry_out(lambda: create_run(folder, info, dealt), dealt, seated, means, judges)
+
+
+def named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:
+    """The tiers with their models as facts call them."""
+    return tuple(msgspec.structs.replace(tier, model=providers[tier.name][0]) for tier in experiment.tiers)
+
+
+def with_experiment_budget(info: RunInfo, means: RunOptions) -> RunOptions:
+    """The means with the experiment's own budget, of which a shard has its share, where the user gives no other."""
+    own = info.experiment.budget_usd if info.experiment else None
+    if own is not None and info.shard is not None:
+        own *= len(info.shard.numbers) / info.shard.of
+    return means._replace(max_cost=own) if means.max_cost is None else means
+
+
+def panel_with_model_names(panel: Panel | None, judges: Mapping[str, Provider]) -> Panel | None:
+    """The panel with its judges as facts call them."""
+    return None if panel is None else msgspec.structs.replace(panel, judges=tuple(judges))
+
+
+def priced_providers(
+    info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]
+) -> dict[str, Provider]:
+    """Whose prices a budget must know: agents tell themselves what they cost."""
+    if info.experiment is None:
+        return {**providers, **judges}
+    asked = {tier.model: providers[tier.name] for tier in info.experiment.tiers if not tier.agent}
+    return {**asked, **judges}
+
+
+def tier_provider(tier: Tier, means: RunOptions, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
+    """Whom a tier puts its cases to, and the name that facts carry."""
+    if tier.agent:
+        agent = AgentProvider(
+            tier.agent,
+            environment=tier.environment,
+            files=tier.files,
+            time_limit=tier.timeout_secs,
+            beside=beside,
+        )
+        return tier.model or f"agent:{tier.agent}", agent
+    found = connect([tier.model], means, asks=asks)
+    if len(found) != 1:
+        raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
+    return next(iter(found.items()))
+
+
+def providers_and_judges(info: RunInfo, means: RunOptions) -> tuple[dict[str, Provider], dict[str, Provider]]:
+    """Whom a stored run asks, by model or by tier, and who judges."""
+    judges = connect(info.panel.judges, means) if info.panel else {}
+    if info.experiment is None:
+        return connect(info.models, means, info.base_url), judges
+    beside = Path(info.eval_sets[0].path).parent
+    asked = zip(info.experiment.tiers, info.models, strict=True)
+    tiers = [msgspec.structs.replace(tier, model=model) for tier, model in asked]
+    return {tier.name: tier_provider(tier, means, beside)[1] for tier in tiers}, judges

@@ -1,0 +1,35 @@
+"""How a run is carried out, as opposed to what it asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from steelyard.engine.progress import ProgressCallback
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.settings import Settings
+
+
+class RunOptions(NamedTuple):
+    """What a run is carried out with, as opposed to what it is."""
+
+    settings: Settings = Settings()
+    parallelism: int | None = None
+    max_cost: float | None = None
+    watch: ProgressCallback | None = None
+    environment: Mapping[str, str] = os.environ
+    require_isolation: str = ""
+    """The weakest level of containment that will do; empty for any that holds."""
+    allow_weak_sandbox: bool = False
+    """Whether code may run where it can reach network, files and secrets."""
+    recheck: int = 0
+    """How often an attempt that passed or ran out of time is verified again."""
+    python_env: str = ""
+    """The virtual environment of Python answers, instead of the one their cases name."""
+    backend: str = "local"
+    """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
+    ray_address: str = ""
+    """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
+    sandbox: ZygoteSandbox | None = None
+    """Where code runs on this machine; the strongest that holds here when left out."""

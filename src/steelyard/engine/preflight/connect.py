@@ -1,0 +1,75 @@
+"""Whom a run asks, and whether its plan can be asked, verified and paid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from steelyard import settings as settings_module
+from steelyard.engine.options import RunOptions
+from steelyard.engine.verifiers import VerifierSet, with_python_env
+from steelyard.errors import InputError
+from steelyard.plugins import load_plugin
+from steelyard.providers.prices import Prices
+from steelyard.records import Case
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Provider
+
+
+def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
+    """Whom to ask for each model: one name may stand for several, where replies were recorded."""
+    providers: dict[str, Provider] = {}
+    for model in models:
+        name, rest, reached = settings_module.resolve_provider(
+            model, means.settings, means.environment, base_url, asks=asks
+        )
+        for known, provider in load_plugin("providers", reached.type)(rest, reached).items():
+            full = known if reached.type == "replay" else f"{name}/{known}"
+            if full in providers:
+                raise InputError(
+                    f'model "{full}" was named twice; more attempts of one model are asked for with --samples'
+                )
+            providers[full] = provider
+    if not providers:
+        raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
+    return providers
+
+
+async def close_providers(providers: Mapping[str, Provider]) -> None:
+    """Let go of what providers hold."""
+    for provider in providers.values():
+        await provider.close()
+
+
+def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
+    """Raise an InputError where there is nothing to ask, or something twice."""
+    if not k or min(k) < 1:
+        raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be 1 or more, not {samples}")
+    if not cases:
+        raise InputError("no cases to ask")
+    twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
+    if twice:
+        raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
+
+
+def check_verifiers(cases: Sequence[Case], means: RunOptions) -> None:
+    """Raise an InputError where a case cannot be verified here."""
+    there = with_python_env(cases, means.python_env)
+    VerifierSet(there, means).check(there)
+
+
+def check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:
+    """Raise an InputError where a budget could not be kept."""
+    if means.max_cost is None:
+        return
+    prices = Prices(means.settings.prices)
+    unknown = [model for model in providers if prices.price(model) is None]
+    if unknown:
+        raise InputError(
+            f"--max-cost cannot be kept: the price of {', '.join(unknown)} is not known; "
+            f'give it in the settings file under [prices."{unknown[0]}"]'
+        )

@@ -1,0 +1,111 @@
+"""What a run would ask, and the most that can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from steelyard.engine.budget import max_request_tokens
+from steelyard.engine.experiment import named_tiers, tier_provider
+from steelyard.engine.judging import max_judging_tokens
+from steelyard.engine.options import RunOptions
+from steelyard.engine.plan import planned_attempts, tier_attempt
+from steelyard.engine.pool import run_coroutine
+from steelyard.engine.preflight.connect import check_plan, check_verifiers, close_providers, connect
+from steelyard.evalsets.experiments import LoadedExperiment
+from steelyard.providers.prices import Prices
+from steelyard.records import Case, RunInfo
+from steelyard.text import counted
+
+
+class Forecast(NamedTuple):
+    """What one model would be asked."""
+
+    model: str
+    cases: int
+    attempts: int
+    most_usd: float | None
+    """The most it can cost; None when the price is not known."""
+
+
+def forecast(
+    cases: Sequence[Case],
+    *,
+    models: Sequence[str],
+    samples: int | None,
+    k: Sequence[int],
+    parameters: Mapping[str, Any],
+    system: str,
+    base_url: str,
+    means: RunOptions = RunOptions(),
+) -> list[Forecast]:
+    """What a run would ask, and the most it can cost; nobody is asked."""
+    check_plan(cases, k, samples)
+    check_verifiers(cases, means)
+    providers = connect(models, means, base_url, asks=False)
+    prices = Prices(means.settings.prices)
+    info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
+    forecasts = []
+    try:
+        for model, provider in providers.items():
+            attempts = list(planned_attempts(info, cases, {model: provider}))
+            bounds = [prices.bound(model, *max_request_tokens(attempt)) for attempt in attempts]
+            forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds)))
+    finally:
+        run_coroutine(close_providers(providers))
+    return forecasts
+
+
+def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
+    """What an experiment would ask of each tier and of each judge, and the most that can cost; nobody is asked."""
+    header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
+    check_plan(cases, (1,), header.runs)
+    check_verifiers(cases, means)
+    beside = Path(loaded.files[0].path).parent
+    tiers = named_tiers(
+        loaded.experiment,
+        {tier.name: tier_provider(tier, means, beside, asks=False) for tier in loaded.experiment.tiers},
+    )
+    info = RunInfo(id="", started_at="", samples=header.runs, parameters=dict(header.parameters), seed=header.seed)
+    # all runs of a case under a tier are asked the same
+    asked = {tier.name: [tier_attempt(info, tier, case, 1) for case in cases] for tier in tiers}
+    found = []
+    for tier in tiers:
+        # nobody knows how often an agent asks
+        bounds = [
+            None if tier.agent else prices.bound(tier.model, *max_request_tokens(each)) for each in asked[tier.name]
+        ]
+        found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs)))
+    panel = loaded.panel
+    if panel is not None:
+        sizes = [max_judging_tokens(attempt, panel) for attempts in asked.values() for attempt in attempts]
+        times = header.runs * panel.repeats
+        for name in connect(panel.judges, means, asks=False):
+            bounds = [prices.bound(name, *size) for size in sizes]
+            found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total_cost(bounds, times)))
+    return found
+
+
+def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
+    """The sum of so many times each; None where one is not known."""
+    known = [bound for bound in bounds if bound is not None]
+    return times * sum(known) if len(known) == len(bounds) else None
+
+
+def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", total: bool = False) -> str:
+    """A line for each model, and one for all of them together where that is wanted."""
+    one, preposition = about.split()
+    lines = [
+        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}, {_price_text(each.most_usd)}"
+        for each in forecasts
+    ]
+    known = [each.most_usd for each in forecasts if each.most_usd is not None]
+    if total and known:
+        beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
+        lines.append(f"all together: ${sum(known):.4f} at the most{beyond}")
+    return "".join(f"{each}\n" for each in lines)
+
+
+def _price_text(dollars: float | None) -> str:
+    return "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"

@@ -1,0 +1,77 @@
+"""How a command ends: its exit code, and what to say beside its results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from steelyard.analysis.summary import hardest_cases
+from steelyard.comparison.gate import CANNOT_TELL, REGRESSED
+from steelyard.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from steelyard.analysis.summary import Summary
+    from steelyard.comparison.gate import Decision
+    from steelyard.comparison.threshold import ThresholdComparison
+    from steelyard.records import RunInfo
+
+OnInconclusive = Literal["pass", "fail"]
+"""What thin evidence means."""
+ROUNDING_TOLERANCE = 1e-9
+"""A rate this little below a threshold is at it."""
+
+
+class Conclusion(NamedTuple):
+    """How a command ends."""
+
+    exit_code: ExitCode
+    messages: tuple[str, ...] = ()
+    """Lines for standard error."""
+
+
+def run_conclusion(
+    folder: Path, summary: Summary, stopped: Sequence[str], notes: Sequence[str], *, fail_under: float | None = None
+) -> Conclusion:
+    """How a run ends: data that are missing come first, then `fail_under`, the least pass@k at the smallest k."""
+    messages = [f"warning: {note}" for note in notes]
+    messages += [f"steelyard: {reason}; continue with: steelyard resume {folder}" for reason in stopped]
+    if stopped or not summary.conclusive:
+        return Conclusion(ExitCode.CANNOT_TELL, tuple(messages))
+    if fail_under is not None and summary.cases:
+        for model in summary.models:
+            k, estimate = min(model.pass_at.items())
+            if estimate.value is None:
+                return Conclusion(ExitCode.CANNOT_TELL, tuple(messages))
+            if estimate.value < fail_under - ROUNDING_TOLERANCE:
+                messages.append(f"steelyard: {model.model}: pass@{k} is {estimate.value:.1%}, under {fail_under:.1%}")
+                return Conclusion(ExitCode.GATE_FAILED, tuple(messages))
+    return Conclusion(ExitCode.OK, tuple(messages))
+
+
+def gate_conclusion(decision: Decision, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+    """How a gate ends: thin evidence passes with a warning, or not; missing data never pass."""
+    if decision.verdict == REGRESSED:
+        return Conclusion(ExitCode.GATE_FAILED)
+    if decision.verdict != CANNOT_TELL:
+        return Conclusion(ExitCode.OK)
+    if on_inconclusive == "fail" or any(model.data_missing for model in decision.models):
+        return Conclusion(ExitCode.CANNOT_TELL)
+    return Conclusion(ExitCode.OK, ("warning: too little evidence to tell; passed, because --on-inconclusive is pass",))
+
+
+def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression: bool) -> ExitCode:
+    """How a comparison ends."""
+    return ExitCode.GATE_FAILED if fail_on_regression and comparison.regressions else ExitCode.OK
+
+
+def next_commands(folder: Path, info: RunInfo, summary: Summary) -> list[str]:
+    """What a reader most likely wants to type next."""
+    commands = []
+    if any(model.missing for model in summary.models):
+        commands.append(f"steelyard resume {folder}")
+    if info.experiment or info.panel:
+        commands.append(f"steelyard tiers {folder}")
+    commands += [f"steelyard show {folder} {case.case} 1" for case in hardest_cases(summary, 1)]
+    return [*commands, f"steelyard report {folder} -o report.html"]

@@ -1,0 +1,129 @@
+"""A stored run carried on, verified again, or judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from steelyard import evalsets
+from steelyard.engine.experiment import (
+    panel_with_model_names,
+    priced_providers,
+    providers_and_judges,
+    with_experiment_budget,
+)
+from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.connect import check_prices, check_verifiers, connect
+from steelyard.engine.run import Run, carry_out
+from steelyard.engine.shards import deal
+from steelyard.errors import InputError
+from steelyard.evalsets.experiments import is_same_model
+from steelyard.records import Case, EvalSetFile, Panel, RunInfo
+from steelyard.store.journal import Journal, StoredRun
+
+
+def resume(
+    folder: str | Path,
+    *,
+    samples: int | None = None,
+    more: Mapping[str, Mapping[str, int]] | None = None,
+    means: RunOptions = RunOptions(),
+) -> Run:
+    """Carry on with what a run still owes, failures included; more samples than before extend it.
+
+    `more` plans more attempts at some cases alone, by model and case.
+    """
+    journal = reopened_journal(folder)
+    try:
+        info = journal.info
+        _unchanged_cases(journal.cases, _case_files(info))
+        if samples is not None and samples < (info.samples or 0):
+            raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
+        means = with_experiment_budget(info, means)
+        providers, judges = providers_and_judges(info, means)
+        check_prices(priced_providers(info, providers, judges), means)
+        check_verifiers(journal.cases, means)
+        if samples is not None or more is not None:
+            planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
+            more_info = msgspec.structs.replace(
+                info, samples=info.samples if samples is None else samples, more=planned
+            )
+            journal.describe(deal.with_current_plan(more_info))
+    except BaseException:
+        journal.close()
+        raise
+    return carry_out(journal, journal.cases, providers, means, judges)
+
+
+def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: RunOptions = RunOptions()) -> Run:
+    """Verify every stored reply again, with the tests as the eval set has them now; no model is asked."""
+    journal = reopened_journal(folder)
+    try:
+        files = _case_files(journal.info)
+        paths = eval_sets or [file.path for file in files if evalsets.is_eval_set_available(file.path)]
+        if eval_sets or len(paths) == len(files) > 0:
+            shard, current = journal.info.shard, _unchanged_cases(journal.cases, (), paths)
+            if shard is not None and not deal.are_shard_cases_unchanged(shard, current):
+                raise InputError(
+                    f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
+                    "are verified alike, then verify the merged run"
+                )
+            journal.ask(current)
+    except BaseException:
+        journal.close()
+        raise
+    return carry_out(journal, journal.cases, {}, means)
+
+
+def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions()) -> Run:
+    """Have the stored replies of a run judged; no model but the judges is asked."""
+    journal = reopened_journal(folder)
+    try:
+        judges = connect(panel.judges, means)
+        info = journal.info
+        for name in judges if not panel.allow_self else ():
+            own = [model for model in info.names if is_same_model(model, name)]
+            if own:
+                raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
+        check_prices(judges, means)
+        journal.describe(
+            deal.with_current_plan(msgspec.structs.replace(info, panel=panel_with_model_names(panel, judges)))
+        )
+    except BaseException:
+        journal.close()
+        raise
+    return carry_out(journal, journal.cases, None, means, judges)
+
+
+def reopened_journal(folder: str | Path) -> Journal:
+    """The journal of a run that is there; a folder that holds none stays as it is."""
+    StoredRun(Path(folder)).info  # noqa: B018  it raises where there is no run
+    return Journal(Path(folder))
+
+
+def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
+    """The files that the cases came from; an experiment's own comes before them."""
+    return info.eval_sets[1:] if info.experiment else info.eval_sets
+
+
+def _unchanged_cases(
+    asked: Sequence[Case], files: Sequence[EvalSetFile], paths: Sequence[str | Path] | None = None
+) -> list[Case]:
+    """The cases that were asked with the tests they have now; refuses when what was asked is no longer what stands there."""
+    if paths is None:
+        paths = [file.path for file in files if evalsets.is_eval_set_available(file.path)]
+        if not paths:
+            return list(asked)
+    current = {case.id: case for case in evalsets.load(paths).cases}
+    if current.keys().isdisjoint(case.id for case in asked):
+        raise InputError(f"{', '.join(map(str, paths))}: holds none of the cases that this run asked")
+    changed = [case.id for case in asked if case.id in current and case.messages != current[case.id].messages]
+    if changed:
+        listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+        raise InputError(
+            f"the prompt changed since this run asked: {listed}; a changed prompt is a new question: "
+            "start a new run, or put the old prompt back"
+        )
+    return [msgspec.structs.replace(current.get(case.id, case), max_tokens=case.max_tokens) for case in asked]

@@ -1,0 +1,102 @@
+"""What a command shows is what the library returns: exit codes, messages, reports and next steps, without a command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard import Case, Verify, gate, run
+from steelyard.engine.gate.rounds import stopping_rule
+from steelyard.engine.preflight.forecast import Forecast, forecast_text
+from steelyard.engine.results.report_files import write_reports
+from steelyard.errors import ExitCode, InputError
+from steelyard.records import Expectations
+from steelyard.store.journal import StoredRun
+from support.command_line import steelyard
+
+MODEL = """
+from pathlib import Path
+
+
+def paris(prompt):
+    Path("asked").touch()
+    return "Paris"
+
+
+def rome(prompt):
+    return "Rome"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "cases.jsonl").write_text('{"id": "france", "question": "Capital of France?", "target": "Paris"}\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_run_tells_its_exit_code_its_messages_and_what_to_type_next(place: Path) -> None:
+    good = run("cases.jsonl", models="python:model.py:paris", output="good")
+    assert good.exit_code is ExitCode.OK
+    assert good.conclusion(fail_under=1.0) == (ExitCode.OK, ())
+    assert good.next_commands == ["steelyard report good -o report.html"]
+    bad = run("cases.jsonl", models="python:model.py:rome", output="bad")
+    assert bad.exit_code is ExitCode.OK
+    failed = bad.conclusion(fail_under=0.5)
+    assert failed.exit_code is ExitCode.GATE_FAILED
+    assert failed.messages == ("steelyard: python/model.py:rome: pass@1 is 0.0%, under 50.0%",)
+    gated = gate("good", "bad")
+    assert gated.conclusion("fail").exit_code is ExitCode.CANNOT_TELL
+    assert gated.conclusion("pass").exit_code is ExitCode.OK
+
+
+def test_a_notebook_writes_the_reports_that_the_command_writes(place: Path) -> None:
+    done = run("cases.jsonl", models="python:model.py:paris", output="good")
+    assert write_reports(["report.json", "report.md"], StoredRun(done.folder)) == [
+        Path("report.json"),
+        Path("report.md"),
+    ]
+    assert steelyard(place, "report", "good", "-o", "again.json").returncode == 0
+    assert Path("again.json").read_bytes() == Path("report.json").read_bytes()
+
+
+@pytest.mark.parametrize("report", ["report.htm", "nowhere/report.html"])
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_a_report_that_cannot_be_written_is_refused_before_any_model_is_asked(
+    place: Path, command: str, report: str
+) -> None:
+    arguments = {"run": ["cases.jsonl", "-m", "python:model.py:paris"], "resume": ["good", "-n", "2"]}[command]
+    if command == "resume":
+        run("cases.jsonl", models="python:model.py:paris", output="good")
+        Path("asked").unlink()
+    ended = steelyard(place, command, *arguments, "-o", report)
+    assert ended.returncode == 2
+    assert report in ended.stderr
+    assert not Path("asked").exists()
+    assert not Path("steelyard-runs").exists()
+
+
+def test_a_gate_report_that_cannot_be_written_costs_no_look(place: Path) -> None:
+    run("cases.jsonl", models="python:model.py:paris", output="good")
+    run("cases.jsonl", models="python:model.py:rome", output="bad")
+    assert steelyard(place, "gate", "--baseline", "good", "--current", "bad", "-o", "gate.html").returncode == 2
+    assert not Path("bad/looks.jsonl").exists()
+
+
+def test_one_of_a_thing_is_not_plural(place: Path) -> None:
+    assert forecast_text([Forecast("m", 1, 1, None)]) == "m: 1 attempt at 1 case, at a price that is not known\n"
+    assert steelyard(place, "validate", "cases.jsonl").stdout == "1 case in 1 file; 0 answers proved; 0 problems\n"
+
+
+def test_a_stopping_rule_says_what_it_needs() -> None:
+    assert stopping_rule(None, until_decided=False) is None
+    with pytest.raises(InputError, match="needs a --baseline"):
+        stopping_rule(None, until_decided=True)
+
+
+def test_run_takes_every_keyword_and_refuses_others() -> None:
+    case = Case(id="a", prompt="?", verify=Verify(kind="response"), expectations=Expectations())
+    with pytest.raises(TypeError, match="sampels"):
+        run([case], models="replay:nowhere.jsonl", sampels=3)  # type: ignore[call-arg]
