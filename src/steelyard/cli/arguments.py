@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def settings_and_run_options(
     options: argparse.Namespace, watch: ProgressCallback | None = None
 ) -> tuple[Settings, RunOptions]:
-    """The settings, and what a run is carried out with; what is odd about the settings is told on standard error."""
+    """The settings, and what a run is carried out with; warnings about the settings go to standard error."""
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module

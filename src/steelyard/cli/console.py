@@ -59,7 +59,7 @@ def find_named_run(name: str, settings: Settings) -> Path:
 
 
 def conclude(conclusion: Conclusion) -> int:
-    """Say what is to be said beside the results; returns the exit code."""
+    """Print the messages beside the results; returns the exit code."""
     for message in conclusion.messages:
         print_to_stderr(message)
     return conclusion.exit_code

@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:
-        # a caller may have closed it; what would be printed is then for nobody
+        # a caller may have closed it; what is printed then goes nowhere
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  it stays open as long as we do
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal that knows few letters must not end a run
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # whoever reads our output has seen enough; nothing more may be written, not even at exit
+        # the reader of our output has seen enough; nothing more may be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
     except OSError as error:

@@ -23,7 +23,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _OneLineErrorParser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence; whoever wants the whole usage asks for it."""
+    """Says what is wrong in one sentence, without the whole usage."""
 
     def error(self, message: str) -> NoReturn:
         from steelyard.errors import InputError
@@ -64,7 +64,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
-    """The options as given; a mistyped one is told together with the one that was meant."""
+    """The options as given; a mistyped one is an error that names the one that was meant."""
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         from difflib import get_close_matches

@@ -213,7 +213,7 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
 
 
 def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
-    """The run, carried out by whoever asks for it first in a session; others wait, and get the same one.
+    """The run, carried out once per session; later callers wait, and get the same one.
 
     A second run would cost as much again, and would be a second chance for a false alarm.
     """
@@ -235,15 +235,15 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     with (session / f"steelyard-{key}.json").open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
-        told = file.read()
-        if not told:
+        recorded = file.read()
+        if not recorded:
             try:
                 done = engine.run(cases, **asked)
             except engine.RunInterrupted as interrupt:
                 pytest.exit(f"what arrived is stored, continue with: steelyard resume {interrupt.folder}", 2)
             json.dump([str(done.folder), done.stopped, done.notes], file)
             return done
-    folder, stopped, notes = json.loads(told)
+    folder, stopped, notes = json.loads(recorded)
     stored = StoredRun(Path(folder))
     summary = summarise(stored.info, stored.cases, stored.facts())
     return engine.Run(stored.folder, stored.info, summary, tuple(stopped), tuple(notes))

@@ -61,10 +61,10 @@ def run_experiment(
     )
     info = with_shard(info, loaded.cases, shard)
     means = with_experiment_budget(info, means)
-    seated = {tier: provider for tier, (_, provider) in providers.items()}
-    check_prices(priced_providers(info, seated, judges), means)
+    by_tier = {tier: provider for tier, (_, provider) in providers.items()}
+    check_prices(priced_providers(info, by_tier, judges), means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    return carry_out(lambda: create_run(folder, info, dealt), dealt, seated, means, judges)
+    return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
 
 
 def named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:

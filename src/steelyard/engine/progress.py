@@ -12,11 +12,11 @@ from steelyard.reports.progress import ProgressCounts, progress_bar, progress_li
 
 
 class SessionProgress:
-    """How far a run is, for whoever watches."""
+    """How far a run is."""
 
     def __init__(self, verdicts: int) -> None:
         self.verdicts = verdicts
-        """Verdicts still to be had when this sitting began."""
+        """Verdicts outstanding when this session began."""
         self.replied = 0
         self.judged = 0
         self.correct = 0
@@ -51,7 +51,7 @@ class ProgressDisplay:
             if not self._hears:
                 # how long the answers took says nothing of how long their judges will
                 self._hears, self._started = True, time.monotonic()
-            heard = ProgressCounts(
+            judgments = ProgressCounts(
                 wanted=progress.appraisals,
                 replied=None,
                 judged=progress.heard,
@@ -61,7 +61,7 @@ class ProgressDisplay:
                 reason="",
                 done="judgments",
             )
-            self.show(heard)
+            self.show(judgments)
             return
         counts = ProgressCounts(
             wanted=progress.verdicts,

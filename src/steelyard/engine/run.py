@@ -184,8 +184,8 @@ def with_shard(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | No
 
 def run_id(started_at: str) -> str:
     """A name for a run that began then, which no other has."""
-    moment = started_at[:19].replace("-", "").replace(":", "").replace("T", "-")
-    return f"{moment}-{secrets.token_hex(2)}"
+    timestamp = started_at[:19].replace("-", "").replace(":", "").replace("T", "-")
+    return f"{timestamp}-{secrets.token_hex(2)}"
 
 
 def tool_versions() -> dict[str, str]:
@@ -229,20 +229,20 @@ def carry_out(
         verifying = VerifierSet(planned, means)
         verifying.check(planned)
 
-        async def sat() -> tuple[Session, tuple[str, ...], tuple[str, ...]]:
+        async def carried_out() -> tuple[Session, tuple[str, ...], tuple[str, ...]]:
             async with _pool(planned, verifying, means) as pool:
                 if callable(journal):
                     journals.append(journal())
-                sitting = Session(journals[0], providers, means, verifying, pool, judges)
-                return sitting, await sitting.carry_out(), pool.notes
+                session = Session(journals[0], providers, means, verifying, pool, judges)
+                return session, await session.carry_out(), pool.notes
 
-        sitting, stopped, notes = run_coroutine(sat())
+        session, stopped, notes = run_coroutine(carried_out())
         written = journals[0]
         info = msgspec.structs.replace(written.info, ended_at=now())
         written.describe(info)
-        summary, odd = summarise_and_cache(written, info, sitting.cases)
+        summary, odd = summarise_and_cache(written, info, session.cases)
         notes = (*notes, *odd, *write_parquet_copy(written.folder))
-        return Run(written.folder, info, summary, stopped, notes, sitting.out_of_budget)
+        return Run(written.folder, info, summary, stopped, notes, session.out_of_budget)
     except KeyboardInterrupt:
         if not journals:
             raise

@@ -209,7 +209,7 @@ class Session:
                 self._budget.settle(most, 0)
                 self.progress.failed += 1
                 return
-            # what nobody knows the cost of may have cost as much as it could
+            # an answer of unknown cost may have cost as much as it could
             self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
             if self._is_verified(fact.case):
@@ -270,7 +270,7 @@ class Session:
             self.progress.correct += is_correct(case, fact.found)
 
     async def _tick(self) -> None:
-        """Once a second: what was written reaches the disk, and whoever watches sees how far we are."""
+        """Once a second: what was written reaches the disk, and the progress is shown."""
         while True:
             await asyncio.sleep(1)
             await asyncio.to_thread(self._journal.sync)

@@ -202,7 +202,7 @@ def _round_tripped(made: PluginOutput) -> PluginOutput:
 
 
 def _with_custom_check(found: Finding, checked: Finding) -> Finding:
-    """What the verifier found, and what the user's own check said besides."""
+    """What the verifier found, together with what the user's own check found."""
     return msgspec.structs.replace(
         found,
         passed=checked.passed,
@@ -233,5 +233,5 @@ def failure(of: Attempt | Reply, error: StepError) -> Failure:
 
 
 def now() -> str:
-    """This moment, as facts carry it."""
+    """The current timestamp, as facts carry it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

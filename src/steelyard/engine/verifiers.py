@@ -47,7 +47,7 @@ class VerifierSet:
         self._verifiers: dict[str, Verifier] = {kind: load_plugin("verifiers", kind)(self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:
-        """Find the cases that nobody can verify before anything is paid for."""
+        """Find the cases that cannot be verified, before anything is paid for."""
         problems = self.unverifiable(cases)
         if problems:
             raise InputError(problems_by_reason(problems))

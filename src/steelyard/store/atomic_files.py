@@ -26,7 +26,7 @@ class AtomicFiles:
         fresh = path.with_name(f".steelyard-{secrets.token_hex(6)}.new")
         digest = hashlib.sha256()
         self._fresh[path] = fresh
-        # made anew and never followed, so that nobody's link leads us elsewhere
+        # created, never followed: a link that somebody put there must not lead us elsewhere
         with fresh.open("xb") as file:
             for line in lines:
                 content = line.encode()

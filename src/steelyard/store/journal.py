@@ -20,7 +20,7 @@ from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Ver
 from steelyard.store.tolerant import TolerantDecoder, format_number
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
-"""Bytes of a journal's line: as good as always at most, and at the very most."""
+"""Bytes of a journal's line: the usual maximum, and the hard limit."""
 
 COPY_MANIFEST_FILE = "copy.json"
 """What the copy of a run as Parquet is made of."""
@@ -49,7 +49,7 @@ class _FactTimestamp(msgspec.Struct):
     at: str
 
 
-_moment = msgspec.json.Decoder(_FactTimestamp)
+_timestamp = msgspec.json.Decoder(_FactTimestamp)
 
 
 class StoredRun:
@@ -108,7 +108,7 @@ class StoredRun:
             for byte, fact in JournalReader(self, path, self.damaged.append).facts():
                 yield begin + byte, fact
 
-    def told(self, path: Path) -> Iterator[JournalFact]:
+    def facts_of(self, path: Path) -> Iterator[JournalFact]:
         """The facts of one journal."""
         return (fact for _, fact in JournalReader(self, path, self.damaged.append).facts())
 
@@ -139,16 +139,16 @@ class StoredRun:
         with self.open(path) as file:
             return file.read()
 
-    def last_moment(self) -> str:
-        """When the last fact was written, as it says itself; empty where that cannot be told."""
-        moments = []
+    def last_timestamp(self) -> str:
+        """When the last fact was written, by its own timestamp; empty where there is no readable one."""
+        timestamps = []
         for path in self.journals():
             try:
                 with self.open(path) as file:
-                    moments.append(_moment.decode(_last_line(file)).at)
+                    timestamps.append(_timestamp.decode(_last_line(file)).at)
             except (OSError, *DECODE_ERRORS):
                 continue
-        return max(moments, default="")
+        return max(timestamps, default="")
 
 
 def is_journal(name: str) -> bool:
@@ -172,7 +172,7 @@ class JournalReader:
         return self._line
 
     def facts(self) -> Iterator[tuple[int, JournalFact]]:
-        """What it has to tell from there on, each fact with the byte that it begins at; whoever stops early can go on."""
+        """The facts from there on, each with the byte that it begins at; a reader that stops early can go on later."""
         return ((begin, fact) for begin, _, fact in self.lines())
 
     def lines(self) -> Iterator[tuple[int, bytes, JournalFact]]:
@@ -346,7 +346,7 @@ def create_run_atomically(folder: Path) -> Iterator[Journal]:
         aside = place.with_name(f".{place.name}.arising")
         aside.parent.mkdir(parents=True, exist_ok=True)
         if aside.is_dir() and not aside.is_symlink():
-            # what is left of somebody who was killed; whoever is still at it holds the lock
+            # left by a process that was killed; one that is still at work holds the lock
             lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
             try:
                 shutil.rmtree(aside)
@@ -394,7 +394,7 @@ def _create_error(folder: Path, error: OSError) -> StoreError:
 
 @contextmanager
 def read_lock(folder: Path) -> Iterator[None]:
-    """A time in which nobody writes a run; raises a StoreError while somebody does."""
+    """Keep writers out of a run; raises a StoreError while there is one."""
     lock = _lock_folder(folder, how=fcntl.LOCK_SH)
     try:
         yield
@@ -410,8 +410,8 @@ def append_facts(
 ) -> None:
     """Add the facts of a run to a journal, line by line as they are written.
 
-    `check` is told each fact, its file and its line, and raises where the fact must not be taken. `damaged` is told of lines
-    that cannot be read; they stay behind.
+    `check` is called with each fact, its file and its line, and raises where the fact must not be taken. `damaged` is called
+    for lines that cannot be read; they stay behind.
     """
     try:
         with journal.open("ab") as file:

@@ -32,7 +32,7 @@ def _readable_runs(root: Path) -> list[tuple[StoredRun, RunInfo]]:
 
 
 def is_hidden(folder: Path) -> bool:
-    """Whether a folder is not for people: a run may be arising in it."""
+    """Whether a folder is not for people: a run may be under construction in it."""
     return folder.name.startswith(".")
 
 

@@ -29,7 +29,7 @@ def gate_looks(folder: Path) -> list[GateLook]:
 
 
 def record_gate_look(folder: Path, look: GateLook) -> None:
-    """Write down a look before its verdict is told."""
+    """Record a look before its verdict is shown."""
     path = folder / "looks.jsonl"
     try:
         with path.open("ab") as file:

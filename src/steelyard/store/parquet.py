@@ -241,7 +241,7 @@ def _fact_queries(
 
     def told() -> Iterator[Fact]:
         for path in journals:
-            for fact in stored.told(path):
+            for fact in stored.facts_of(path):
                 counts[path] += 1
                 places.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
                 yield fact

@@ -21,7 +21,7 @@ def format_number(content: bytes) -> int:
 
 
 class TolerantDecoder(Generic[Content]):
-    """Decodes JSON of ours; a field that this version does not know is skipped, wherever in the value it is.
+    """Decodes JSON of ours; a field that this version does not know is skipped, however deep in the value it is.
 
     Files of users are read strictly: there an unknown field is most likely a misspelt one.
     """

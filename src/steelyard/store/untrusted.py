@@ -113,6 +113,6 @@ def _is_locked(folder: int) -> bool:
         fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
-    # a process that is forked meanwhile would else hold on to it
+    # a process that is forked meanwhile would otherwise keep the lock
     fcntl.flock(folder, fcntl.LOCK_UN)
     return False

@@ -242,7 +242,7 @@ class _CatalogEntry:
             info, written = self._stored.described()
             self.listed = self.listed._replace(info=info, started_at=info.started_at)
             kept = self._kept(written)
-            is_done = info.ended_at is not None and (kept is not None or self._stored.last_moment() <= info.ended_at)
+            is_done = info.ended_at is not None and (kept is not None or self._stored.last_timestamp() <= info.ended_at)
         except SteelyardError as error:
             self._fail(str(error))
             return

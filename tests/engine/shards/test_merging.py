@@ -477,7 +477,7 @@ def test_cases_that_are_not_those_that_were_dealt_are_refused(place: Path, meddl
 @pytest.mark.parametrize("moment", ["../../../tmp/x", "2026-01-01/00:00:00", "", "yesterday", "9" * 400])
 def test_a_moment_that_is_none_leads_nowhere(place: Path, moment: str) -> None:
     changed(place / "shards" / "1" / "run.json", lambda info: info.update(started_at=moment))
-    refused(place, r"shards/1/run.json: .* is no moment; put the file back")
+    refused(place, r"shards/1/run.json: .* is not a timestamp; put the file back")
 
 
 def test_changed_tests_are_for_the_merged_run(place: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def forecast(
     base_url: str,
     means: RunOptions = RunOptions(),
 ) -> list[Forecast]:
-    """What a run would ask, and the most it can cost; nobody is asked."""
+    """What a run would ask, and the most it can cost; no model is asked."""
     check_plan(cases, k, samples)
     check_verifiers(cases, means)
     providers = connect(models, means, base_url, asks=False)
@@ -58,7 +58,7 @@ def forecast(
 
 
 def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
-    """What an experiment would ask of each tier and of each judge, and the most that can cost; nobody is asked."""
+    """What an experiment would ask of each tier and of each judge, and the most that can cost; no model is asked."""
     header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
     check_plan(cases, (1,), header.runs)
     check_verifiers(cases, means)
@@ -72,7 +72,7 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     asked = {tier.name: [tier_attempt(info, tier, case, 1) for case in cases] for tier in tiers}
     found = []
     for tier in tiers:
-        # nobody knows how often an agent asks
+        # how often an agent asks is not known in advance
         bounds = [
             None if tier.agent else prices.bound(tier.model, *max_request_tokens(each)) for each in asked[tier.name]
         ]
@@ -88,7 +88,7 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
 
 
 def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
-    """The sum of so many times each; None where one is not known."""
+    """The sum of all bounds, each taken `times` times; None where one is not known."""
     known = [bound for bound in bounds if bound is not None]
     return times * sum(known) if len(known) == len(bounds) else None
 

@@ -118,7 +118,7 @@ def _shard_run(folder: Path) -> ShardRun:
     info, written = stored.described()
     for moment in (info.started_at, info.ended_at):
         if moment is not None and not _is_timestamp(moment):
-            raise InputError(f"{folder}/run.json: {short_quote(moment)} is no moment; put the file back")
+            raise InputError(f"{folder}/run.json: {short_quote(moment)} is not a timestamp; put the file back")
     shard = info.shard
     if shard is None:
         raise InputError(f"{folder}: a whole run, not a shard; shards come from: steelyard run ... --shard I/N")
@@ -279,7 +279,9 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
         own: array[int] = array("q")
         with read_lock(part.stored.folder):
             if part.stored.described()[1] != part.written:
-                raise InputError(f"{part.folder}: was changed while it was read; merge again when nobody works on it")
+                raise InputError(
+                    f"{part.folder}: was changed while it was read; merge again when no process writes to it"
+                )
             damages = BoundedProblemList(MAX_LISTED_MERGE_PROBLEMS)
             journal = folder / _journal_name(part.shard)
             append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
