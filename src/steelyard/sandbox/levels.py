@@ -84,7 +84,7 @@ ISOLATION_LEVELS = (
     IsolationLevel("process", filter=sys.platform == "linux"),
 )
 """From the strongest to the weakest."""
-ISOLATION_LEVEL_NAMES = tuple(enclosure.level for enclosure in ISOLATION_LEVELS)
+ISOLATION_LEVEL_NAMES: tuple[str, ...] = tuple(enclosure.level for enclosure in ISOLATION_LEVELS)
 
 
 class IsolationProbeResult(NamedTuple):

@@ -16,7 +16,7 @@ class ZygoteSandbox:
     """Workers that are started when they are needed, kept warm, and lent to one attempt at a time."""
 
     def __init__(self, enclosure: IsolationLevel) -> None:
-        self.level = enclosure.level
+        self.level: str = enclosure.level
         self._enclosure = enclosure
         self._idle: dict[GuestModules, list[SandboxWorker]] = {}
 

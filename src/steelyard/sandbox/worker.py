@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -83,10 +83,13 @@ MEMORY_CHECK_SECONDS = 0.25
 """Seconds between checks of the memory in use."""
 
 
+IsolationName = Literal["full", "bubblewrap", "landlock", "seatbelt", "process"]
+
+
 class IsolationLevel(NamedTuple):
     """How a zygote is isolated."""
 
-    level: str
+    level: IsolationName
     namespaces: bool = False
     landlock: bool = False
     filter: bool = False

@@ -87,7 +87,7 @@ def examine_machine(path: str | None = None) -> MachineHealth:
     """Try every level of containment and every toolchain; programs are looked for in `path`, else where the user's are."""
     levels = {name: probe_isolation(name) for name in ISOLATION_LEVEL_NAMES}
     try:
-        used = strongest_isolation().level
+        used: str = strongest_isolation().level
     except InputError:
         used = ""
     wanted = (BUBBLEWRAP_REQUIREMENT, *TOOL_REQUIREMENTS) if sys.platform == "linux" else TOOL_REQUIREMENTS

@@ -10,6 +10,7 @@ has failed; another child goes on with the next one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,11 +48,20 @@ def _entry(judged: HarnessModule, test: RustTest) -> str:
     return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {call}, panics: {panics} }},\n'
 
 
+class HarnessOutcome(StrEnum):
+    """How a test ended, in the words of the harness."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    CPU = "cpu"
+    KILLED = "killed"
+    EXITED = "exited"
+
+
 class HarnessTestResult(NamedTuple):
     """What the harness reported about one test."""
 
-    word: str
-    """`passed`, `failed`, `cpu`, `killed` or `exited`."""
+    outcome: HarnessOutcome
     code: int
     """The signal that killed it, or its exit code."""
     seconds: float
@@ -81,7 +91,9 @@ def harness_report(outcome: ProcessResult, secret: bytes) -> HarnessReport:
         elif len(parts) == 5:
             try:
                 message = bytes.fromhex(parts[4]).decode("utf-8", "replace")
-                tests[int(parts[0])] = HarnessTestResult(parts[1], int(parts[2]), int(parts[3]) / 1e6, message)
+                tests[int(parts[0])] = HarnessTestResult(
+                    HarnessOutcome(parts[1]), int(parts[2]), int(parts[3]) / 1e6, message
+                )
             except ValueError:
                 break  # it was stopped in the middle of a line
     return HarnessReport(began, finished, tests)

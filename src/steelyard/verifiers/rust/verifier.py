@@ -27,7 +27,7 @@ from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.crate import RustCompiler
-from steelyard.verifiers.rust.harness import HarnessReport, HarnessTestResult, harness_report
+from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.toolchain import toolchain
 
 if TYPE_CHECKING:
@@ -389,10 +389,10 @@ def _outcomes_of_tests(
         number += 1
         if fact is None:
             judged.append(Test(name=test.name, outcome="failed", message=_harness_end_text(outcome)))
-        elif fact.word == "passed":
+        elif fact.outcome is HarnessOutcome.PASSED:
             judged.append(Test(name=test.name, outcome="passed", seconds=fact.seconds))
         else:
-            message = fact.message if fact.word == "failed" else _test_end_text(fact)
+            message = fact.message if fact.outcome is HarnessOutcome.FAILED else _test_end_text(fact)
             judged.append(Test(name=test.name, outcome="failed", message=message, seconds=fact.seconds))
     return judged
 
@@ -410,9 +410,9 @@ def _why(
         reason = f"{test.name}: {test.message}"
         if fact is None:
             return outcome.limit or FailureLabel.DIED, reason
-        if fact.word == "cpu":
+        if fact.outcome is HarnessOutcome.CPU:
             return FailureLabel.CPU_LIMIT, reason
-        if fact.word == "failed":
+        if fact.outcome is HarnessOutcome.FAILED:
             # the words of the standard library and of the harness
             wrong = test.message.startswith(("assertion", "Error:", "test did not panic", "panic did not"))
             return (FailureLabel.WRONG_ANSWER if wrong else FailureLabel.EXCEPTION), reason
@@ -423,9 +423,9 @@ def _why(
 
 
 def _test_end_text(fact: HarnessTestResult) -> str:
-    if fact.word == "cpu":
+    if fact.outcome is HarnessOutcome.CPU:
         return "stopped at the cpu limit"
-    return _process_end_text(-fact.code if fact.word == "killed" else fact.code)
+    return _process_end_text(-fact.code if fact.outcome is HarnessOutcome.KILLED else fact.code)
 
 
 def _harness_end_text(outcome: ProcessResult) -> str:
