@@ -160,7 +160,7 @@ class Zygote:
         self._reply(self._contain(job["limits"], fds[:3], [], start, may_change=True))
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
-        """Let the guest talk over the sockets it is given."""
+        """Let the guest run with the sockets that it is given."""
         guest = self._guest
 
         def start(error_writer: int) -> None:

@@ -77,7 +77,7 @@ REMOTE_OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class CandidatePeer(RpcPeer):
-    """The answer's side of the talk."""
+    """The answer's end of the connection."""
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_EXIT_SECONDS = 0.2
-"""Seconds in which a guest may end by itself once its talk is over."""
+"""Seconds in which a guest may end by itself once its connection is done."""
 
 
 @cache
@@ -78,12 +78,12 @@ class GuestChannel:
         self.garbled = False
         """Whether something came that is not a message of a guest."""
 
-    async def say(self, message: list[Any]) -> None:
+    async def send(self, message: list[Any]) -> None:
         body = msgspec.json.encode(message)
         with contextlib.suppress(OSError):  # a guest that has ended is noticed when we receive
             await asyncio.get_running_loop().sock_sendall(self._channel, struct.pack("I", len(body)) + body)
 
-    async def hear(self) -> list[Any] | None:
+    async def receive(self) -> list[Any] | None:
         """The guest's next message; None when it has ended. After a malformed message nothing more is read."""
         try:
             (length,) = struct.unpack("I", await self._take(4))
@@ -109,7 +109,7 @@ class GuestChannel:
 
 
 async def finish_call(host: GuestHost, call: asyncio.Future[ProcessResult]) -> ProcessResult:
-    """The end of a call whose talk is over; one that lingers is ended."""
+    """The result of a call whose connection is done; one that lingers is stopped."""
     done, _ = await asyncio.wait([call], timeout=GUEST_EXIT_SECONDS)
     if not done:
         host.stop()
@@ -133,9 +133,9 @@ class RefereeProcess:
         # it outlives many answers: how long each may take is counted anew every time
         forever = ResourceLimits(cpu_seconds=1e9, wall_seconds=1e9)
         self._call = asyncio.ensure_future(self._host.call([theirs], forever))
-        self._talk = GuestChannel(self._channel)
-        await self._talk.say([tests])
-        if await self._talk.hear() is None:
+        self._guest = GuestChannel(self._channel)
+        await self._guest.send([tests])
+        if await self._guest.receive() is None:
             outcome = await self.end()
             raise VerifierError(f"its tests could not be taken up: {exit_description(outcome)}")
 
@@ -150,8 +150,8 @@ class RefereeProcess:
         """What the referee saw of an answer; None when it did not survive that."""
         try:
             async with asyncio.timeout(seconds):
-                await self._talk.say([code])
-                return await self._talk.hear()
+                await self._guest.send([code])
+                return await self._guest.receive()
         except TimeoutError:
             self._host.stop()
             return None

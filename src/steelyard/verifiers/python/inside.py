@@ -349,7 +349,7 @@ def _name(function: str) -> ast.expr:
 
 
 def guarded_tests(tests: str) -> str:
-    """The tests, with asserts that cannot be talked round."""
+    """The tests, with asserts that an answer cannot deceive."""
     tree = ast.fix_missing_locations(_AssertRewriter().visit(ast.parse(tests)))
     place = 0
     while place < len(tree.body) and _must_be_first(tree.body[place]):

@@ -50,7 +50,7 @@ RESERVED_TEST_NAMES = {"__builtins__", "__name__"}
 
 
 class RefereePeer(RpcPeer):
-    """The tests' side of the talk."""
+    """The tests' end of the connection."""
 
     def __init__(self, fd: int, *, may_stop: bool = False) -> None:
         super().__init__(fd)

@@ -178,10 +178,10 @@ class PythonVerifier:
             async with self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate:
                 answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
                 try:
-                    talk = GuestChannel(ours)
-                    await talk.say(["program", code, given])
-                    compiled = await talk.hear()
-                    ran = await talk.hear() if compiled and compiled[0] == "compiled" else None
+                    guest = GuestChannel(ours)
+                    await guest.send(["program", code, given])
+                    compiled = await guest.receive()
+                    ran = await guest.receive() if compiled and compiled[0] == "compiled" else None
                     outcome = await finish_call(candidate, answering)
                 finally:
                     answering.cancel()
@@ -199,16 +199,16 @@ class PythonVerifier:
             async with self._sandbox.host(python_guest("inside", case.verify.python_env, tests.style)) as host:
                 running = asyncio.ensure_future(host.call([theirs], _limits(case)))
                 try:
-                    talk = GuestChannel(ours)
-                    await talk.say([nonce, tests.style, code, case.tests, tests.names])
-                    while (report := await talk.hear()) is not None and not tampered:
+                    guest = GuestChannel(ours)
+                    await guest.send([nonce, tests.style, code, case.tests, tests.names])
+                    while (report := await guest.receive()) is not None and not tampered:
                         if report[:1] != [nonce] or len(report) < 2:
                             tampered = "wrote to the channel of its results"
                         elif report[1] == "tampered":
                             tampered = str(report[2])
                         else:
                             facts.append(report[1:])
-                    if talk.garbled:
+                    if guest.garbled:
                         tampered = "wrote to the channel of its results"
                     outcome = await finish_call(host, running)
                 finally:
