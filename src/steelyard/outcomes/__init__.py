@@ -1,4 +1,8 @@
-"""How attempts came out that somebody else made and judged, read from the files they have."""
+"""Outcomes of attempts that other tools made and judged.
+
+In come files of outcomes: CSV, JSONL, JSON and Parquet, of any size and in any state. Out come tallies (`analysis.counts`), warnings,
+or an InputError with all that is wrong. Nothing is written, and no model or verifier is asked.
+"""
 
 from steelyard.outcomes.benchmarks import results
 from steelyard.outcomes.detect import kind

@@ -117,17 +117,17 @@ def _attempts_of_lines(
         )
     ):
         line = part.lines[at]
-        told = name if model in (ABSENT_KEY, None) else model.strip() if isinstance(model, str) else ""
+        label = name if model in (ABSENT_KEY, None) else model.strip() if isinstance(model, str) else ""
         if not task.strip():
             _complain(file, part, at, TASK_KEY, "expected text or a whole number", complaints)
-        elif not told:
+        elif not label:
             _complain(file, part, at, MODEL_KEY, "expected text", complaints)
         elif passed is not ABSENT_KEY:
             outcome = cells.outcome_code(passed)
             if outcome == UNCLEAR_CODE:
                 _complain(file, part, at, PASSED_KEY, f"expected {EXPECTED_BOOLEAN_TEXT}", complaints)
             else:
-                found[PASSED_KEY].append((line, told, task, outcome))
+                found[PASSED_KEY].append((line, label, task, outcome))
         elif base is ABSENT_KEY:
             _complain(file, part, at, PASSED_KEY, "", complaints)
         else:
@@ -136,19 +136,19 @@ def _attempts_of_lines(
                 wrong = BASE_STATUS_KEY if statuses[0] == UNCLEAR_CODE else PLUS_STATUS_KEY
                 _complain(file, part, at, wrong, "expected pass, fail or timeout", complaints)
                 continue
-            found[BASE_STATUS_KEY].append((line, f"{told} (base)", task, statuses[0]))
+            found[BASE_STATUS_KEY].append((line, f"{label} (base)", task, statuses[0]))
             # who fails the base tests fails all of them
             found[PLUS_STATUS_KEY].append(
-                (line, f"{told} (base + extra)", task, min(statuses, key=_OUTCOME_PRECEDENCE.index))
+                (line, f"{label} (base + extra)", task, min(statuses, key=_OUTCOME_PRECEDENCE.index))
             )
     for kind, attempts in found.items():
         if attempts:
-            lines, models, told_tasks, outcomes = map(list, zip(*attempts, strict=True))
-            nobody = np.zeros(len(attempts), np.int32)
+            lines, models, named_tasks, outcomes = map(list, zip(*attempts, strict=True))
+            no_model = np.zeros(len(attempts), np.int32)
             yield (
                 kind,
                 OutcomeRows(
-                    file, np.array(lines, np.int64), nobody, tasks.array(told_tasks), np.array(outcomes, np.int8)
+                    file, np.array(lines, np.int64), no_model, tasks.array(named_tasks), np.array(outcomes, np.int8)
                 ),
                 models,
             )
@@ -210,7 +210,7 @@ def _evalplus_results(file: OutcomeFile) -> EvalPlusResultsFile | None:
         raw = content.read(MAX_EVALPLUS_FILE_BYTES + 1).removeprefix(BYTE_ORDER_MARK)
     if len(raw) > MAX_EVALPLUS_FILE_BYTES:
         raise UnreadableOutcomesError(
-            f"larger than {MAX_EVALPLUS_FILE_BYTES >> 20} MB; write so many results as JSONL, one per line"
+            f"larger than {MAX_EVALPLUS_FILE_BYTES >> 20} MB; write the results as JSONL, one per line"
         )
     try:
         try:

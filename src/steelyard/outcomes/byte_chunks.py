@@ -34,15 +34,15 @@ UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def files(paths: Sequence[str | Path], complaints: OutcomeProblemCollector) -> list[OutcomeFile]:
-    """The files given, those left out that are given again or are none."""
+    """The files given, without those that are given twice or cannot be read."""
     found: dict[tuple[int, int], OutcomeFile] = {}
     for number, path in enumerate(map(Path, paths)):
         file = OutcomeFile(number, path, "row" if path.suffix.lower() == ".parquet" else "line")
         with collect_file_errors(file, complaints):
-            told = path.stat()
+            state = path.stat()
             if path.is_dir():
                 raise UnreadableOutcomesError("a folder; name the files in it")
-            earlier = found.setdefault((told.st_dev, told.st_ino), file)
+            earlier = found.setdefault((state.st_dev, state.st_ino), file)
             if earlier is not file:
                 raise UnreadableOutcomesError(
                     "given twice" if earlier.path == path else f"the same file as {earlier.name}"

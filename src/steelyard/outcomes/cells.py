@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 INVALID_NUMBER = -1.0
-"""Stands for what is no number; neither costs nor scores are negative."""
+"""The sentinel for what is not a number; neither costs nor scores are negative."""
 
 
 def name_texts(values: Sequence[Any]) -> Sequence[str]:
@@ -55,7 +55,7 @@ def outcome_code(value: Any) -> int:
 
 
 def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """Costs or scores; NaN where there is nothing, NO_NUMBER where there is something else."""
+    """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value."""
     import numpy as np
 
     return np.fromiter(map(_number, values), np.float64, len(values))

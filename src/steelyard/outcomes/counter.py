@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_MODEL_CASE_CELLS = 1 << 26
-"""Models times cases; more than anybody has, unless the columns are mixed up."""
+"""Models times cases; more than a real table has, unless its columns are mixed up."""
 
 MAX_COUNTED_ROWS = (1 << 31) - 1
 

@@ -15,7 +15,7 @@ SNIFFED_BYTES = 1 << 20
 
 
 def kind(path: str | Path) -> str:
-    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty when it is none of them.
+    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty for any other file.
 
     A file that cannot be read is a table: reading it says why.
     """

@@ -101,10 +101,10 @@ def _sentence(
     where = f"{earlier.file.unit} {int(earlier.lines[at])}"
     if earlier.file is not later.file:
         where += f" of {earlier.file.name}"
-    said, before = _row_description(later, here), _row_description(earlier, at)
-    if said == before:
+    now, before = _row_description(later, here), _row_description(earlier, at)
+    if now == before:
         return f"{attempt} stands on {where} already; counted once"
-    return f"{attempt} is {said} here but {before} on {where}; keep one of the two"
+    return f"{attempt} is {now} here but {before} on {where}; keep one of the two"
 
 
 def _row_description(rows: OutcomeRows, at: int) -> str:

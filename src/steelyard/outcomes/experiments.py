@@ -1,4 +1,4 @@
-"""Experiments in tiers that another tool ran, and what its judges said of the runs."""
+"""Experiments in tiers that another tool ran, and the scores that its judges gave."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class _ExperimentCsvReader:
         take(_ExperimentCsvRows(file, complaints, self._names))
         after = file.path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise UnreadableOutcomesError("changed while it was read; read it again when nobody writes to it")
+            raise UnreadableOutcomesError("changed while it was read; read it again when no program writes to it")
         self.sources.append(RunSource(name=file.path.name, digest=digest))
 
     def runs(self, rows: _ExperimentCsvRows) -> None:

@@ -69,11 +69,11 @@ class ReportedRun(NamedTuple):
 
 
 REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
-"""What is known of a reported case: not which functions were expected of it, so that nobody takes them for defined."""
+"""What is known of a reported case: not which functions were expected of it, so that none counts as defined."""
 
 
 def reported_run(path: Path) -> ReportedRun:
-    """The attempts of a report; raises an InputError when the file is none."""
+    """The attempts of a report; raises an InputError for any other file."""
     where = printable(str(path))
     try:
         if path.stat().st_size > MAX_REPORT_FILE_BYTES:

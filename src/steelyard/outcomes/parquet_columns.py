@@ -113,7 +113,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def name_column_codes(column: Any, known: NameCodes) -> npt.NDArray[Any]:
-    """The number of the name in each row; -1 where there is none."""
+    """The number of the name in each row; -1 for no name."""
     import numpy as np
 
     indices, values = _dictionary(column)
@@ -145,7 +145,7 @@ def outcome_column_codes(column: Any) -> npt.NDArray[Any]:
 
 
 def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
-    """Costs or scores; NaN where there is nothing, NO_NUMBER where there is a number that is none, unless kept."""
+    """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value, unless kept."""
     import numpy as np
     import pyarrow
 

@@ -45,7 +45,7 @@ COUNTING_MEMORY_LIMIT = "1200MB"
 A million cases fit in there; where they do not, counting on disk costs three times as much.
 """
 DEFAULT_OUTCOME_COLUMNS = ("correct", "passed")
-"""What the column with the outcome is called where nobody says so, the first that is there."""
+"""The names of the column with the outcome where the user gives none; the first that is there counts."""
 RUN_COPY_COLUMNS = {"kind", "counts", "case", "model", "tier", "correct", "failure_stage"}
 """The columns by which a copy of a run is known: it has a row for every fact, not for every attempt."""
 IRRELEVANT_ROW_CODE = -3
@@ -57,7 +57,7 @@ NAME_SQL_TYPES = ("VARCHAR", "UUID", "TINYINT", "SMALLINT", "INTEGER", "BIGINT",
 NUMBER_SQL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL", *NAME_SQL_TYPES[2:])
 TRIMMED_WHITESPACE = " \t\n\r\v\f"
 MAX_MODEL_CASE_PAIRS = 1 << 24
-"""Models with cases that are counted; each takes a few hundred bytes, and a column that is none of cases may have any number."""
+"""Models with cases that are counted; each takes a few hundred bytes, and a column of something else may have any number."""
 MAX_FILES_NAMED = 5
 """Files that a message names."""
 
@@ -272,7 +272,7 @@ def _split_by_column_types(
 
 
 def _check_size(database: duckdb.DuckDBPyConnection) -> None:
-    """An InputError if there is more to be told than memory should hold."""
+    """An InputError if there is more to count than memory should hold."""
     size = 'SELECT count(*), coalesce(sum(strlen(model) + strlen("case")), 0) FROM counted'
     ((pairs, names),) = database.execute(size).fetchall()
     if pairs > MAX_MODEL_CASE_PAIRS or names > MAX_TOTAL_NAME_CHARACTERS:
@@ -368,8 +368,8 @@ def _outcome_sql(column: str, kind: str) -> str:
         return f"(CASE WHEN {column} IS NULL THEN {MISSING_CODE} {cases} END)"
     cases = " ".join(f"WHEN {sql_string(text)} THEN {meaning}" for text, meaning in BOOLEAN_CODES.items())
     blanks = f"concat({', '.join(f'chr({ord(blank)})' for blank in TRIMMED_WHITESPACE)})"
-    told = f"coalesce(lower(trim({column}::VARCHAR, {blanks})), '')"
-    return f"(CASE {told} {cases} ELSE {UNCLEAR_CODE} END)"
+    text = f"coalesce(lower(trim({column}::VARCHAR, {blanks})), '')"
+    return f"(CASE {text} {cases} ELSE {UNCLEAR_CODE} END)"
 
 
 def _nameless_row_problems(found: ModelCaseCounts, columns: AttemptColumns) -> Iterator[Problem]:
@@ -394,9 +394,9 @@ def _unclear_outcome_problems(
         for source in (group for each in sources for group in _split_by_column_types(database, each, columns)):
             kinds = _column_types(database, source)
             passed = _outcome_column(kinds, columns)
-            told = f"{sql_identifier(passed)}::VARCHAR"
+            text = f"{sql_identifier(passed)}::VARCHAR"
             what = f"{_outcome_sql(sql_identifier(passed), kinds[passed])} = {UNCLEAR_CODE}"
-            first = f"FROM {_read_parquet_sql(source, partitioned=True)} SELECT {told} WHERE {what} LIMIT 1"
+            first = f"FROM {_read_parquet_sql(source, partitioned=True)} SELECT {text} WHERE {what} LIMIT 1"
             if value := database.execute(first).fetchone():
                 more = f"; {rows:,} such rows" if rows > 1 else ""
                 what = f"{passed} is {short_quote(str(value[0]))}; expected {EXPECTED_BOOLEAN_TEXT}{more}"

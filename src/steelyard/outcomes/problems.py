@@ -1,4 +1,4 @@
-"""What is odd or wrong in files of outcomes, each kind of it said once per file."""
+"""What is odd or wrong in files of outcomes, each kind reported once per file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class UnreadableOutcomesError(Exception):
 
 
 class IncompleteOutcomesError(Exception):
-    """A file that lacks what it needs; everything about it is said already."""
+    """A file that lacks what it needs; all about it is reported already."""
 
 
 class _OutcomeProblem:

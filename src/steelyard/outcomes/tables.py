@@ -34,7 +34,7 @@ CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl
 
 
 class OutcomeTableColumns(NamedTuple):
-    """What the columns of a table are called; None for those that nobody asked for."""
+    """What the columns of a table are called; None for those that were not asked for."""
 
     case: str
     model: str
@@ -53,7 +53,7 @@ class OutcomeTableColumns(NamedTuple):
 
 
 class OutcomeTableBlock(NamedTuple):
-    """Some rows of a table as arrays; -1 stands for a name that is none."""
+    """Some rows of a table as arrays; -1 is the code of an empty name."""
 
     lines: npt.NDArray[Any] | range
     models: npt.NDArray[Any]

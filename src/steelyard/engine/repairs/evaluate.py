@@ -50,7 +50,7 @@ UNREADABLE = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 SECONDS = re.compile(r" after [\d.]+ s\b")
 """What makes two reasons differ that are the same."""
 MOST_UNJUDGED = 0.05
-"""The share of a model's attempts beyond which nobody can tell where it stands without them."""
+"""The share of a model's attempts that may have no verdict before its numbers are inconclusive."""
 RATES = (0.8, 0.6, 0.4, 0.2)
 """What made-up models achieve, one after the other, where the config names models but of course no rates."""
 
@@ -106,7 +106,7 @@ class RepairEvaluation(NamedTuple):
 
     @property
     def conclusive(self) -> bool:
-        """False when so much is missing that nobody can tell where some model stands."""
+        """False when too much is missing to compare the models."""
         return self.standings.conclusive and not any(
             model.missing > MOST_UNJUDGED * (model.attempts + model.missing) for model in self.standings.models
         )
@@ -124,7 +124,7 @@ def evaluate(
 ) -> RepairEvaluation:
     """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
 
-    Repairs that nobody has judged are judged by the Terraform of this machine, and their outcomes are written as well.
+    Repairs without an outcome are judged by the Terraform of this machine, and their outcomes are written as well.
     Nothing is written unless everything can be read, and Terraform is there if it is needed. The same input gives the
     same bytes, however often.
     """
@@ -220,7 +220,7 @@ def _places(config: Path, asked: EvaluationConfig) -> EvaluationFolders:
 
 
 def _fixes_files(folder: Path) -> list[Path]:
-    """The CSV files of a folder that can be fixes, by name; hidden ones are nobody's results."""
+    """The CSV files of a folder that can be fixes, by name; hidden ones are left out."""
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:
@@ -278,7 +278,7 @@ def _is_synthetic(path: Path) -> bool:
 def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
     """Make outcomes up in the folder of the fixes: of the problems that are known already, else of made-up ones."""
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
-    # what cannot be read or judged is said before anything is written
+    # what cannot be read or judged is reported before anything is written
     wanted = [path for path in real if _is_named(path, asked) and _is_of_type(path, asked)]
     needed_program(plan(wanted, places, _problems_file(places)).jobs)
     names = {name: RATES[place % len(RATES)] for place, name in enumerate(dict.fromkeys(asked.models))}
@@ -335,7 +335,7 @@ def _levels(
     lacking: Sequence[UnjudgedRepair],
     sizes: Sequence[int],
 ) -> dict[str, Standings]:
-    """Where models stand at each further level; only the levels that somebody's target lets us tell of."""
+    """Where models stand at each further level; only the levels that some target makes known."""
     found = {}
     for column, level in FURTHER_LEVELS.items() if paths else ():
         read = outcomes.fixes([own[path] for path in paths], problems, passed=column, may_be_unknown=True)

@@ -66,7 +66,7 @@ class RecordedOutcomes(NamedTuple):
 
 
 def recorded_outcomes(path: Path, number: int, complaints: OutcomeProblemCollector) -> RecordedOutcomes:
-    """The outcomes of a table, whoever wrote it."""
+    """The outcomes of a table, ours or another program's."""
     exact: dict[tuple[str, str, str], OutcomeCells] = {}
     of_oid: dict[tuple[str, str], list[OutcomeCells]] = {}
     file = OutcomeFile(number, path)

@@ -99,7 +99,7 @@ def plan(chosen: Sequence[Path], places: EvaluationFolders, problems: Path | Non
     except InputError as error:
         errors += error.problems
     try:
-        # judging takes long, so that what is wrong with the others is said first
+        # judging takes long, so what is wrong with the others is reported first
         if ready and (jobs or errors):
             outcomes.fixes([*ready.values()], problems, passed=PASSED)
     except InputError as error:
@@ -199,7 +199,7 @@ def check_names(jobs: Sequence[RepairJob]) -> None:
 
 
 def _columns(path: Path) -> list[str]:
-    """The header of a CSV file; empty when there is none that can be read."""
+    """The header of a CSV file; empty when it cannot be read."""
     columns: list[str] = []
     if path.is_file():
         file = OutcomeFile(0, path)

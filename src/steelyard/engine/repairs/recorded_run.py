@@ -72,7 +72,7 @@ class RepairOutcomes(NamedTuple):
 
 
 def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
-    """The Terraform of this machine; None where there is none and none is needed, an InputError where it is."""
+    """The Terraform of this machine; None where it is neither installed nor needed, an InputError where it is needed."""
     try:
         return find_terraform()
     except VerifierError as error:

@@ -85,11 +85,11 @@ def _sources(
             if folder is None:
                 files = _files(name)
             else:
-                runs, said = copied_runs(folder, fact_scores, scratch / str(number), copies)
+                runs, notes = copied_runs(folder, fact_scores, scratch / str(number), copies)
                 files = [str(path) for run in runs for path in run.files]
-                warnings += said
+                warnings += notes
                 if not files:
-                    raise InputError("; ".join(said) or f"{printable(name)}: no runs here")
+                    raise InputError("; ".join(notes) or f"{printable(name)}: no runs here")
                 if counting.backend == "ray" and any(run.place.is_relative_to(scratch) for run in runs):
                     what = "its runs take no copies, which all machines must find"
                     raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
@@ -144,7 +144,7 @@ def _files(name: str) -> list[str]:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Whether others leave a file out as well: what is being written, and what is none of the table."""
+    """Whether others leave a file out as well: what is being written, and what is not part of the table."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 

@@ -1,4 +1,4 @@
-"""Outcomes from wherever they are: other people's files and our own runs."""
+"""Outcomes from files of other tools and from our own runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def gather(
     if kinds["fixes"]:
         with _collect_problems(wrong):
             if columns.passed:
-                # such as the level of a success, which is told only where there is a target
+                # such as the level of a success, which is known only where there is a target
                 found.append(outcomes.fixes(kinds["fixes"], problems, passed=columns.passed, may_be_unknown=True))
             else:
                 found.append(outcomes.fixes(kinds["fixes"], problems))

@@ -26,13 +26,13 @@ SYNTHETIC_PROBLEMS_FILE, SYNTHETIC_TRUTH_FILE, SYNTHETIC_MANIFEST_FILE = (
     "synthetic.json",
 )
 DEFAULT_SYNTHETIC_RATES: Mapping[str, float] = MappingProxyType({"gemini": 0.75, "chatgpt4.1": 0.6, "baseline": 0.3})
-"""Models where nobody names any; what they are said to achieve is as made up as their outcomes."""
+"""The models where the user names none; their rates are as made up as their outcomes."""
 RATE_STEPS = 100
 """Rates are whole hundredths."""
 RATE_SPREAD = 4
 """Rates are spread as Beta(4m, 4(1-m)) around their mean m: some problems are easy and some as good as hopeless."""
 MAX_SYNTHETIC_PROBLEMS, MAX_SYNTHETIC_SAMPLES = 10_000_000, 1_000_000
-"""More than anybody needs, and as much as memory holds."""
+"""More than a test needs, and as much as memory holds."""
 MAX_SYNTHETIC_MODEL_NAME_BYTES = 200
 """Bytes of a model's name: a file system takes 255 for a file's."""
 
