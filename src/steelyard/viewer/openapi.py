@@ -8,16 +8,27 @@ from typing import Any
 
 import msgspec
 
-from steelyard.analysis import estimates, suite_scores, summary
+from steelyard.analysis import estimates, model_summary, suite_scores, summary
 from steelyard.analysis.summary import Summary
-from steelyard.comparison import gate
+from steelyard.comparison import exact_tests, gate
 from steelyard.evalsets.schema import field_descriptions
 from steelyard.records import cases, facts, runs
 from steelyard.viewer import api_records
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS
 
 JSON_MEDIA_TYPE, MARKDOWN_MEDIA_TYPE = "application/json", "text/markdown"
-DESCRIBED_MODULES = (cases, facts, runs, estimates, suite_scores, summary, gate, api_records)
+DESCRIBED_MODULES = (
+    cases,
+    facts,
+    runs,
+    estimates,
+    suite_scores,
+    model_summary,
+    summary,
+    exact_tests,
+    gate,
+    api_records,
+)
 """Where the records that are answered with are explained."""
 
 LIMIT_PARAMETER = {
