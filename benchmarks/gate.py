@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.comparison.sides import Side, Trials
-from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict, digest
+from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict, digest
 from steelyard.store.journal import create_run
 
 BAR = 1.0
@@ -96,7 +96,7 @@ def stored_run(count: int, attempts: int) -> None:
             for number in range(1, attempts + 1):
                 fact: dict[str, Any] = {"at": "2026-01-01T00:00:00Z", "case": case.id, "model": "m", "number": number}
                 key = digest(case.id, number)
-                outcome = "passed" if number <= passed else "failed"
+                outcome: TestOutcome = "passed" if number <= passed else "failed"
                 found = Finding(code=text, compiled=True, tests=(Test(name="t", outcome=outcome),))
                 journal.append(Reply(key=key, answer=Answer(text=text), asked="a", **fact))
                 verdict = Verdict(key=f"v{key}", ask=key, tests=case.tests_digest, verifier="v", found=found, **fact)

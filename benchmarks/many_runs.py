@@ -28,7 +28,7 @@ import msgspec
 
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
-from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, Verdict
+from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
 from steelyard.store.archive import open_run_database
 from steelyard.store.journal import Journal, create_run
 
@@ -70,7 +70,7 @@ def template(folder: Path, kind: int) -> Path:
                     key = f"{case.id} {model} {number}"
                     text = chance.randbytes(500).hex()
                     journal.append(Reply(key=key, asked="", answer=Answer(text=text), **where))
-                    outcome = "passed" if chance.random() < 0.7 else "failed"
+                    outcome: TestOutcome = "passed" if chance.random() < 0.7 else "failed"
                     found = Finding(code=text, compiled=True, tests=(Test(name="t", outcome=outcome),), warnings=0)
                     verdict = Verdict(
                         key="v" + key, ask=key, tests=case.tests_digest, verifier="v", found=found, **where

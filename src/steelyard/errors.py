@@ -18,7 +18,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 
 class ExitCode(IntEnum):
@@ -106,7 +106,7 @@ class DiskFullError(StoreError):
 class StepError(SteelyardError):
     """A step of the road that broke."""
 
-    stage: ClassVar[str]
+    stage: ClassVar[Literal["ask", "verify", "judge"]]
 
 
 class ProviderError(StepError):

@@ -22,7 +22,8 @@ def code_case(**expectations: Any) -> Case:
 
 def code(good: int = 5, bad: int = 0, *, ignored: int = 0, **facts: Any) -> Finding:
     """Code that compiles, with as many tests as said."""
-    outcomes = ["passed"] * good + ["failed"] * bad + ["ignored"] * ignored
+    counts: dict[records.TestOutcome, int] = {"passed": good, "failed": bad, "ignored": ignored}
+    outcomes = [outcome for outcome, count in counts.items() for _ in range(count)]
     tests = tuple(records.Test(name=f"t{place}", outcome=outcome) for place, outcome in enumerate(outcomes))
     return Finding(**{"code": "fn", "compiled": True, "tests": tests, "warnings": 0, **facts})
 

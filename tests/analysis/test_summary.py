@@ -77,7 +77,7 @@ def verdict(of: Case, found: Finding, number: int = 1, model: str = "m", tier: s
 
 
 def failure(
-    of: Case, stage: str, message: str = "HTTP 503", number: int = 1, model: str = "m", key: str = ""
+    of: Case, stage: records.FailureStage, message: str = "HTTP 503", number: int = 1, model: str = "m", key: str = ""
 ) -> Failure:
     """What broke."""
     return Failure(
@@ -183,7 +183,7 @@ def test_a_verdict_that_stands_before_its_reply_still_counts() -> None:
 
 
 @pytest.mark.parametrize("stage", ["ask", "verify"])
-def test_a_provider_outage_is_missing_data_not_a_wrong_answer(stage: str) -> None:
+def test_a_provider_outage_is_missing_data_not_a_wrong_answer(stage: records.FailureStage) -> None:
     facts: list[Fact] = [failure(A, stage), *attempts(B, RIGHT)]
     summary = summarise(info(), [A, B], facts)
     model = only(summary)

@@ -238,7 +238,7 @@ def _wrong(whole: str) -> Finding:
         compiled=False,
         tests=(
             Test(name=text[:1_000], outcome="failed", message=whole),
-            Test(name=text[:1_000], outcome=text[:30] or "ignored", message=text[:1_000]),
+            Test(name=text[:1_000], outcome="ignored", message=text[:1_000]),
             Test(name=text[:1_000], outcome="passed"),
         ),
         warnings=1,
@@ -258,7 +258,7 @@ def _wrong(whole: str) -> Finding:
         reason=text,
         evidence=(Evidence(rule=text[:60], what=text[:500], matched=text[:500], position=0, line=1, column=1),),
         output=text,
-        trust=text[:30],
+        trust="in-process",
         isolation=text[:30],
         tampered=text[:400] if text.startswith("<script>") else "",
     )

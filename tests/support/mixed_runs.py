@@ -17,6 +17,7 @@ from steelyard.records import (
     Experiment,
     Fact,
     Failure,
+    FailureStage,
     Finding,
     Judgment,
     Panel,
@@ -24,6 +25,7 @@ from steelyard.records import (
     Rule,
     RunInfo,
     Test,
+    TestOutcome,
     Tier,
     Verdict,
     Verify,
@@ -86,7 +88,8 @@ def described(chance: random.Random, **fields: Any) -> RunInfo:
 
 def found(chance: random.Random) -> Finding:
     """What a verifier may find out."""
-    outcomes = [chance.choice(["passed", "passed", "failed", "ignored"]) for _ in range(chance.randrange(4))]
+    words: list[TestOutcome] = ["passed", "passed", "failed", "ignored"]
+    outcomes = [chance.choice(words) for _ in range(chance.randrange(4))]
     tests = tuple(Test(name=f"t{place}", outcome=outcome) for place, outcome in enumerate(outcomes))
     return Finding(
         code=chance.choice([None, "x = 1\n"]),
@@ -137,7 +140,8 @@ def line(chance: random.Random, moment: int) -> bytes:
             tests = chance.choice([case.tests_digest] * 4 + ["of other tests"])
             return encoded(Verdict(key="v", ask=key, tests=tests, verifier="v", found=found(chance), **fact))
         case "failure":
-            stage, message = chance.choice(["ask", "verify", "judge"]), chance.choice(["HTTP  503\n", "é" * 300])
+            stages: list[FailureStage] = ["ask", "verify", "judge"]
+            stage, message = chance.choice(stages), chance.choice(["HTTP  503\n", "é" * 300])
             return encoded(Failure(key=key, stage=stage, message=message, **fact))
         case _:
             said = chance.choice(['{"categories": {"clear": {"score": 0.5, "reason": "so"}}}', "no"])

@@ -25,7 +25,7 @@ from steelyard.errors import (
     wrap_exceptions,
 )
 from steelyard.protocols import LIMIT_LABELS, Delivery
-from steelyard.records import Answer, Attempt, Case, Failure, Finding, Reply, Verdict, digest
+from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.verifiers.function import verify_with_function
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def ask(
             if (obstacle := await _outage_error(attempt, error, breaker)) is not None:
                 return failure(attempt, obstacle)
             seconds = persistence.deadline
-            answer = Answer(text="", finish="timeout", error=f"no answer within {seconds:g} s", latency=seconds)
+            answer = Answer(text="", finish=Finish.TIMEOUT, error=f"no answer within {seconds:g} s", latency=seconds)
         except StepError as error:
             if not isinstance(error, RecordedFailure):
                 breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)

@@ -7,12 +7,12 @@ import msgspec
 from steelyard.errors import InputError
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
-from steelyard.records import Answer, Attempt
+from steelyard.records import Answer, Attempt, Finish
 
 ANTHROPIC_API_VERSION = "2023-06-01"
 ANTHROPIC_DEFAULT_MAX_TOKENS = 4096
 """The format demands a limit on the reply; this one is sent when the user gives none."""
-ANTHROPIC_FINISH_REASONS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length"}
+ANTHROPIC_FINISH_REASONS: dict[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": Finish.LENGTH}
 
 
 class _AnthropicContentBlock(msgspec.Struct):

@@ -10,9 +10,9 @@ import msgspec
 from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
-from steelyard.records import Answer, Attempt, Cost
+from steelyard.records import Answer, Attempt, Cost, Finish
 
-OPENAI_FINISH_REASONS = {"stop": "stop", "length": "length", "content_filter": "refusal"}
+OPENAI_FINISH_REASONS: dict[str, str] = {"stop": "stop", "length": Finish.LENGTH, "content_filter": Finish.REFUSAL}
 
 
 class _ChatMessage(msgspec.Struct):
@@ -90,7 +90,7 @@ class OpenAIProvider:
         finish = choice.finish_reason or "stop"
         answer = Answer(
             text=message.refusal or _text(message.content),
-            finish="refusal" if message.refusal else OPENAI_FINISH_REASONS.get(finish, finish),
+            finish=Finish.REFUSAL if message.refusal else OPENAI_FINISH_REASONS.get(finish, finish),
             reasoning=message.reasoning_content or message.reasoning or "",
         )
         return answer_with_usage(answer, exchange, usage, completion.id)

@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import Literal
+
 from steelyard.records.record import Record
+
+FailureStage = Literal["ask", "verify", "judge"]
+"""The step of ours that broke."""
+TestOutcome = Literal["passed", "failed", "ignored"]
+Trust = Literal["", "isolated", "in-process"]
+"""Where tests ran: isolated from the code they judge, or in one process with it; empty where no code was run."""
+
+
+class Finish(StrEnum):
+    """Why a model stopped, as far as we look at it; a provider may say something else."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    REFUSAL = "refusal"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    ERROR = "error"
 
 
 class Cost(Record, frozen=True, kw_only=True):
@@ -21,7 +41,7 @@ class Answer(Record, frozen=True, kw_only=True):
     text: str
     """What it said; of an agent a git patch, what it changed in its workspace."""
     finish: str = "stop"
-    """Why the model stopped: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
+    """Why the model stopped, a `Finish` or the provider's own word: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
     of the task, and for agents, also `timeout`, and in recordings `crash` and `error`."""
     error: str = ""
     """What went wrong instead of an answer, where that counts as an outcome; what an answer lacks."""
@@ -69,8 +89,7 @@ class Test(Record, frozen=True, kw_only=True):
     """One test and how it went."""
 
     name: str
-    outcome: str
-    """`passed`, `failed` or `ignored`."""
+    outcome: TestOutcome
     message: str = ""
     seconds: float = 0
 
@@ -137,7 +156,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """What the code printed, cut to a bounded length."""
     compile_seconds: float = 0
     test_seconds: float = 0
-    trust: str = ""
+    trust: Trust = ""
     """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
     isolation: str = ""
     """The sandbox the code ran in."""
@@ -185,8 +204,7 @@ class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):
 class Failure(Fact, tag="failure", frozen=True, kw_only=True):
     """A step of ours that broke; never the model's fault, and owed again. `key` is the ask key."""
 
-    stage: str
-    """`ask`, `verify` or `judge`."""
+    stage: FailureStage
     message: str
 
 

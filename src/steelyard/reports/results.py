@@ -9,13 +9,14 @@ import msgspec
 
 from steelyard.analysis.suites import accuracy
 from steelyard.protocols import TIMEOUT_LABELS
+from steelyard.records import Finish
 from steelyard.reports.figures import attempt_failure_reason, model_label
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, RunResults
     from steelyard.records import Reply, Verdict
 
-ANSWERLESS_FINISH_REASONS = ("timeout", "crash", "error")
+ANSWERLESS_FINISH_REASONS = (Finish.TIMEOUT, Finish.CRASH, Finish.ERROR)
 """What can have come instead of an answer."""
 EXCHANGED_FAILURE_CLASSES = (*ANSWERLESS_FINISH_REASONS, "refusal", "wrong_format", "policy_violation", "fail")
 """The failures that this format knows; any other, such as a reply that was cut off, is a `fail` in it."""

@@ -79,7 +79,9 @@ def verdict(
     )
 
 
-def failure(stage: str, case: Case = A, number: int = 1, key: str = "k", model: str = "m", tier: str = "") -> Failure:
+def failure(
+    stage: records.FailureStage, case: Case = A, number: int = 1, key: str = "k", model: str = "m", tier: str = ""
+) -> Failure:
     return Failure(
         key=key,
         at="2026-01-02T03:04:08Z",

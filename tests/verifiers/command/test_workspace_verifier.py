@@ -23,6 +23,7 @@ from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.records import Answer, Attempt, Case, Diagnostic, Expectations, Finding, Verify
 from steelyard.records import Test as Ran
+from steelyard.records import TestOutcome as RanOutcome
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.code.patches import patch_in
@@ -407,7 +408,7 @@ def test_own_tests_that_cannot_be_told_apart_are_nobodys_answer(project: Path) -
 # ---- before and after, by themselves
 
 
-def found(**outcomes: str) -> Finding:
+def found(**outcomes: RanOutcome) -> Finding:
     return Finding(
         code="x", tests=tuple(Ran(name=name, outcome=outcome, message="why") for name, outcome in outcomes.items())
     )
@@ -428,14 +429,14 @@ def found(**outcomes: str) -> Finding:
         ("failed", "", "", ""),
     ],
 )
-def test_a_test_is_held_against_itself_before(before: str, now: str, outcome: str, message: str) -> None:
+def test_a_test_is_held_against_itself_before(before: RanOutcome, now: RanOutcome, outcome: str, message: str) -> None:
     then, after = (found(other="passed", **({"it": word} if word else {})) for word in (before, now))
     tests = {test.name: test for test in subtract_baseline(then, after, (), replaced=False).tests}
     assert (tests["it"].outcome, tests["it"].message) == (outcome, message) if outcome else "it" not in tests
 
 
 @pytest.mark.parametrize("now", ["passed", "ignored", "failed", ""])
-def test_a_test_that_was_to_be_fixed_has_to_pass(now: str) -> None:
+def test_a_test_that_was_to_be_fixed_has_to_pass(now: RanOutcome) -> None:
     then, after = found(other="passed", it="failed"), found(other="passed", **({"it": now} if now else {}))
     for name in ("it", "suite > it"):
         there = replace(

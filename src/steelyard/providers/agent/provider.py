@@ -30,7 +30,7 @@ from steelyard.errors import InputError, ProviderError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.keeper import remove_folder
-from steelyard.records import Answer, Attempt, Cost, is_secret
+from steelyard.records import Answer, Attempt, Cost, Finish, is_secret
 
 KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
 KEEPER_CLEANUP_TIMEOUT_SECONDS = 60
@@ -143,7 +143,7 @@ class AgentProvider:
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         return Answer(
             text=said["patch"],
-            finish="stop" if said["in_time"] else "timeout",
+            finish="stop" if said["in_time"] else Finish.TIMEOUT,
             error=f"left out of the patch: {', '.join(left_out[:3])}{more}" if left_out else "",
             transcript=said["transcript"],
             exit_code=said["exit_code"],

@@ -19,7 +19,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test
+from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test, TestOutcome
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.python.guests import (
     GuestChannel,
@@ -164,7 +164,7 @@ class PythonVerifier:
             got = outcome.stdout.decode("utf-8", "replace")
             if not wrong and _stripped_lines(got) != _stripped_lines(wanted):
                 wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
-            word = "failed" if wrong else "passed"
+            word: TestOutcome = "failed" if wrong else "passed"
             results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
         first = next((f"{test.name}: {test.message}" for test in results if test.outcome == "failed"), "")
         label, reason = _why(results, "", died, first)

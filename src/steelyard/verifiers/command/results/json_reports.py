@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.records import Test
+from steelyard.records import Test, TestOutcome
 from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_SUITE_DEPTH,
@@ -40,7 +40,7 @@ class _GoKey(NamedTuple):
     test: str
 
 
-GO_OUTCOMES = {"pass": "passed", "fail": "failed", "skip": "ignored"}
+GO_OUTCOMES: dict[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "ignored"}
 
 
 def go(output: bytes) -> list[Test]:
@@ -129,7 +129,13 @@ class _JestReport(msgspec.Struct, rename="camel"):
     test_results: list[_JestFile]
 
 
-JEST_OUTCOMES = {"passed": "passed", **dict.fromkeys(["pending", "todo", "skipped", "disabled"], "ignored")}
+JEST_OUTCOMES: dict[str, TestOutcome] = {
+    "passed": "passed",
+    "pending": "ignored",
+    "todo": "ignored",
+    "skipped": "ignored",
+    "disabled": "ignored",
+}
 
 
 def jest(output: bytes) -> list[Test]:

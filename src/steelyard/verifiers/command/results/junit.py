@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from steelyard.records import Test
+from steelyard.records import Test, TestOutcome
 from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_DETAIL_LINES,
@@ -58,7 +58,7 @@ class _JUnitHandler:
                 raise UnreadableResultsError("a testcase in a testcase")
             suite, name = attributes.get("classname", ""), attributes.get("name", "")
             status = attributes.get("status", "").lower()
-            outcome = {"fail": "failed", "failed": "failed", "error": "failed"}.get(status, "passed")
+            outcome: TestOutcome = "failed" if status in ("fail", "failed", "error") else "passed"
             outcome = "ignored" if status in ("notrun", "disabled", "skipped") else outcome
             seconds = stored_seconds(attributes.get("time"))
             self.case = Test(

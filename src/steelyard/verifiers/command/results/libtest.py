@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from steelyard.records import Test
+from steelyard.records import Test, TestOutcome
 from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_TEST_NAME_CHARS,
@@ -19,6 +19,9 @@ from steelyard.verifiers.command.results.bounds import (
     output_lines,
     stored_seconds,
 )
+
+LIBTEST_OUTCOMES: dict[str, TestOutcome] = {"ok": "passed", "ignored": "ignored"}
+"""By libtest's word; any other word is a failure."""
 
 
 @dataclass
@@ -33,12 +36,12 @@ class _LibtestSuite:
         if name in self.tests:
             raise ForgedResultsError(f'two results for the test "{name[:MAX_TEST_NAME_CHARS]}"')
         check_test_count(len(self.tests))
-        outcome = {"ok": "passed", "ignored": "ignored"}.get(word.lower(), "failed")
+        outcome = LIBTEST_OUTCOMES.get(word.lower(), "failed")
         self.tests[name] = Test(name=name, outcome=outcome, message=message, seconds=seconds)
 
     def close(self, counts: dict[str, int] | None) -> list[Test]:
         """Its tests, with a failed one when the counts at its end are others."""
-        real = Counter(test.outcome for test in self.tests.values())
+        real: Counter[str] = Counter(test.outcome for test in self.tests.values())
         problem = ""
         if counts is None:
             problem = "the suite was cut off"

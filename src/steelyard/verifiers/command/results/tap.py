@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from steelyard.records import Test
+from steelyard.records import Test, TestOutcome
 from steelyard.text import counted
 from steelyard.verifiers.command.results.bounds import (
     MAX_DETAIL_LINES,
@@ -118,7 +118,7 @@ def _add_tap_result(levels: list[_TapSuite], depth: int, point: re.Match[str]) -
     level.count(number)
     directive = TAP_DIRECTIVE_PATTERN.search(point[3])
     name = point[3][: directive.start() if directive else None].strip() or f"test {number}"
-    outcome = "ignored" if directive else "failed" if point[1] else "passed"
+    outcome: TestOutcome = "ignored" if directive else "failed" if point[1] else "passed"
     inside: list[Test] = []
     while len(levels) > depth + 1:
         deeper = levels.pop()
