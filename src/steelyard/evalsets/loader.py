@@ -28,7 +28,7 @@ from steelyard.evalsets.schema import (
 )
 from steelyard.evalsets.shipped import suites
 from steelyard.evalsets.template import rendered_prompt
-from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Rule, digest
+from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule, digest
 from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
@@ -266,68 +266,102 @@ def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, prob
     return case if len(problems.errors) == before else None
 
 
-def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: ProblemCollector) -> Case:
-    """The case with its prompt rendered and the functions it names looked up; says what is wrong with them."""
+class _CaseCompletion(NamedTuple):
+    """One case being completed, and where its problems are reported."""
 
-    def wrong(what: str, *keys: str) -> None:
-        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {'.'.join(keys)}: {what}")
+    draft: Draft
+    companions: CompanionFiles
+    problems: ProblemCollector
 
-    folder = Path(draft.path).absolute().parent
-    verify, expectations = case.verify, case.expectations
-    if verify.kind not in ("", JUDGE_ONLY_KIND) and not plugins.is_plugin("verifiers", verify.kind):
-        known = {*plugins.plugin_names("verifiers"), JUDGE_ONLY_KIND}
-        wrong(
-            f"unknown verifier {short_quote(verify.kind)} ({did_you_mean(verify.kind[:80], known)})", "verify", "kind"
-        )
-    if not (0 < case.timeout_secs < math.inf):
-        wrong("must be a number of seconds above 0", "timeout_secs")
-    if not (0 <= case.weight < math.inf):
-        wrong("must be a number from 0 up", "weight")
-    for keys, value in (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), verify.expect):
-        if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
-            wrong(f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply", *keys)
-    if case.expected_classification not in ("", "pass", "fail"):
-        wrong(f'{short_quote(case.expected_classification)} is neither "pass" nor "fail"', "expected_classification")
-    if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
-        wrong("must be a number of tokens from 1 up", "max_tokens")
-    sources = []
-    for where in ("verify", "python"), ("expectations", "custom_check"):
-        function = getattr(getattr(case, where[0]), where[1])
-        if function:
+    def wrong(self, what: str, *keys: str) -> None:
+        place = self.draft.line(keys)
+        self.problems.error(self.draft.path, place, f"{self.draft.subject}: {'.'.join(keys)}: {what}")
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.draft.path).absolute().parent
+
+    def check(self, case: Case) -> None:
+        """Report the values that no case can have."""
+        kind = case.verify.kind
+        if kind not in ("", JUDGE_ONLY_KIND) and not plugins.is_plugin("verifiers", kind):
+            known = {*plugins.plugin_names("verifiers"), JUDGE_ONLY_KIND}
+            self.wrong(f"unknown verifier {short_quote(kind)} ({did_you_mean(kind[:80], known)})", "verify", "kind")
+        if not (0 < case.timeout_secs < math.inf):
+            self.wrong("must be a number of seconds above 0", "timeout_secs")
+        if not (0 <= case.weight < math.inf):
+            self.wrong("must be a number from 0 up", "weight")
+        nested = (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), case.verify.expect)
+        for keys, value in nested:
+            if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
+                what = f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply"
+                self.wrong(what, *keys)
+        if case.expected_classification not in ("", "pass", "fail"):
+            what = f'{short_quote(case.expected_classification)} is neither "pass" nor "fail"'
+            self.wrong(what, "expected_classification")
+        if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
+            self.wrong("must be a number of tokens from 1 up", "max_tokens")
+
+    def with_functions(self, case: Case) -> Case:
+        """The case with its functions by their full paths, and a digest of their files."""
+        verify, expectations = case.verify, case.expectations
+        sources = []
+        for where in ("verify", "python"), ("expectations", "custom_check"):
+            function = getattr(getattr(case, where[0]), where[1])
+            if not function:
+                continue
             try:
-                full, source = companions.function(folder, function)
+                full, source = self.companions.function(self.folder, function)
             except InputError as error:
-                wrong(str(error), *where)
+                self.wrong(str(error), *where)
                 continue
             sources.append(source)
             if where[0] == "verify":
                 verify = replace(verify, python=full)
             else:
                 expectations = replace(expectations, custom_check=full)
-    if sources:
-        verify = replace(verify, source=digest(*sources))
-    workspace = ""
-    if case.workspace:
+        if sources:
+            verify = replace(verify, source=digest(*sources))
+        return replace(case, verify=verify, expectations=expectations)
+
+    def with_workspace(self, case: Case) -> Case:
+        """The case with its workspace by its full path, and a digest of the files in it."""
+        if not case.workspace:
+            return case
+        verify, workspace = case.verify, ""
         try:
-            workspace, content = companions.workspace(folder, case.workspace)
+            workspace, content = self.companions.workspace(self.folder, case.workspace)
             verify = replace(verify, workspace_digest=content)
         except InputError as error:
-            wrong(str(error), "workspace")
+            self.wrong(str(error), "workspace")
         if not (verify.kind or verify.python or verify.expect):
             verify = replace(verify, kind="command")
+        return replace(case, verify=verify, workspace=workspace)
+
+    def prompt(self, case: Case) -> str | tuple[Message, ...]:
+        """The prompt, from its file and with its variables filled in."""
+        prompt = case.prompt
+        try:
+            if self.draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
+                prompt = self.companions.text(self.folder / prompt.removeprefix("file://"))
+            if case.vars:
+                prompt = rendered_prompt(prompt, case.vars)
+        except InputError as error:
+            self.wrong(str(error), "prompt")
+        return prompt
+
+
+def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: ProblemCollector) -> Case:
+    """The case with its prompt rendered and the functions it names looked up; says what is wrong with them."""
+    completion = _CaseCompletion(draft, companions, problems)
+    completion.check(case)
+    case = completion.with_workspace(completion.with_functions(case))
+    verify = case.verify
     if verify.python_env:
-        verify = replace(verify, python_env=str(folder / verify.python_env))
+        verify = replace(verify, python_env=str(completion.folder / verify.python_env))
     if case.target and not (case.tests or verify.kind or verify.python):
         verify = replace(verify, kind="response")
-    prompt = case.prompt
-    try:
-        if draft.prompt_files and isinstance(prompt, str) and prompt.startswith("file://"):
-            prompt = companions.text(folder / prompt.removeprefix("file://"))
-        if case.vars:
-            prompt = rendered_prompt(prompt, case.vars)
-    except InputError as error:
-        wrong(str(error), "prompt")
-    return replace(case, verify=verify, expectations=expectations, prompt=prompt, workspace=workspace, vars={})
+    return replace(case, verify=verify, prompt=completion.prompt(case), vars={})
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

@@ -1,1 +1,5 @@
-"""Models and other things that can be asked, one file per wire format."""
+"""Whoever answers: one module for each wire format, programs, functions, agents and recorded replies, and their prices.
+
+Comes in: an attempt, and the settings of a provider. Goes out: an Answer with what it cost, or Unavailable or Rejected.
+Retries, pace and budget are the engine's; keys never leave this room in a message.
+"""

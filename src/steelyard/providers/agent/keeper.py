@@ -216,12 +216,10 @@ def _wait_for_agent(
     waiting = select.poll()
     for number in (0, *([] if watched is None else [watched])):
         waiting.register(number, select.POLLIN)
-    streams: dict[int, IO[bytes]] = {}
-    for stream in (agent.stdout, agent.stderr):
-        if stream is not None:
-            os.set_blocking(stream.fileno(), False)
-            streams[stream.fileno()] = stream
-            waiting.register(stream.fileno(), select.POLLIN)
+    streams: dict[int, IO[bytes]] = {stream.fileno(): stream for stream in (agent.stdout, agent.stderr) if stream}
+    for number in streams:
+        os.set_blocking(number, False)
+        waiting.register(number, select.POLLIN)
     standard_output = next(iter(streams))
 
     def listen(number: int) -> bool:
