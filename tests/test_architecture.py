@@ -49,18 +49,6 @@ HEAVY = {
 }
 """Libraries that take longer to import than most commands take: the function that needs one imports it."""
 
-KNOWN: dict[str, set[str]] = {
-    "late import": {
-        "engine/results/count_attempts.py:parquet_outcomes",
-    },
-    "class name twice": {"Attempt", "Journal", "Verdict"},
-    "no door plate": {
-        "engine/repairs/__init__.py",
-        "outcomes/__init__.py",
-    },
-}
-"""Violations that are not repaired yet. Remove an entry with its repair; add none."""
-
 
 class Module:
     """One source file: its dotted name, its syntax tree and its length."""
@@ -129,8 +117,7 @@ def imported_parts(module: Module) -> set[str]:
 
 
 def refuse(rule: str, violations: set[str]) -> None:
-    new = sorted(violations - KNOWN.get(rule, set()))
-    assert not new, f"{rule}: {new}"
+    assert not violations, f"{rule}: {sorted(violations)}"
 
 
 def test_every_part_has_a_room() -> None:

@@ -123,7 +123,7 @@ def test_what_is_no_shard_says_how_one_is_written(called: Run, text: str) -> Non
 def test_a_shard_beyond_the_last_says_which_there_are(called: Run, text: str) -> None:
     code, _, said = called(*ASK, "--shard", text)
     assert code == 2
-    assert f'"{text}" is no shard: I/N is the Ith of N, and I goes from 1 to N' in said
+    assert f'"{text}" is not a shard: I/N is the Ith of N, and I goes from 1 to N' in said
 
 
 def test_a_thousand_shards_are_the_most(called: Run, place: Path) -> None:

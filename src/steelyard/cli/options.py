@@ -27,21 +27,21 @@ def add_shard_option(sub: Any) -> None:
         "--shard",
         type=shard_of,
         metavar="I/N",
-        help="of these only every Nth, from the Ith on, such as 3/8; steelyard merge joins what N machines bring",
+        help="only every Nth of these, starting with the Ith, such as 3/8; steelyard merge joins the results of N machines",
     )
 
 
 def add_decision_options(sub: Any) -> None:
     """What a gate decides by."""
     sub.add_argument(
-        "--margin", type=fraction, default=0.05, metavar="X", help="a mean drop below this may pass (default: 0.05)"
+        "--margin", type=fraction, default=0.05, metavar="X", help="a mean drop below this passes (default: 0.05)"
     )
     sub.add_argument(
         "--alpha",
         type=fraction,
         default=0.05,
         metavar="X",
-        help="how often nothing may raise an alarm (default: 0.05)",
+        help="the rate of false alarms (default: 0.05)",
     )
     add_inconclusive_option(sub)
 
@@ -52,16 +52,14 @@ def add_inconclusive_option(sub: Any) -> None:
         "--on-inconclusive",
         default="pass",
         choices=["pass", "fail"],
-        help="what thin evidence means (default: pass, with a warning)",
+        help="what too little evidence means (default: pass, with a warning)",
     )
 
 
 def add_attempt_column_options(table: Any) -> None:
     """The columns of a table of attempts."""
-    table.add_argument("--case", metavar="COLUMN", help="which case was tried (default: case)")
-    table.add_argument(
-        "--model", metavar="COLUMN", help="who tried (default: model, else one model named after the file)"
-    )
+    table.add_argument("--case", metavar="COLUMN", help="the case (default: case)")
+    table.add_argument("--model", metavar="COLUMN", help="the model (default: model, else the file name is the model)")
     table.add_argument(
         "--passed",
         metavar="COLUMN",
@@ -101,26 +99,26 @@ def add_copies_option(sub: Any) -> None:
     sub.add_argument(
         "--copies",
         metavar="DIR",
-        help="keep the Parquet copies here of runs whose folders cannot be written to (default: for this once)",
+        help="where to keep the Parquet copies of runs whose folders cannot be written (default: nowhere, they are made for this command)",
     )
 
 
 def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> None:
     """How attempts are asked and verified."""
-    how = sub.add_argument_group("how it is done")
+    how = sub.add_argument_group("how to run")
     how.add_argument(
         "-j",
         "--parallelism",
         type=positive_integer,
         metavar="N",
-        help="never more at once than this; below it the pace adapts",
+        help="the maximum of requests at once; below it the pace adapts",
     )
     how.add_argument("--max-cost", type=float, metavar="USD", help="stop before more than this is spent")
     how.add_argument(
         "--recheck",
         type=positive_integer,
         metavar="N",
-        help="verify what passed or ran out of time N times more, and tell of doubts",
+        help="verify attempts that passed or ran out of time N more times, and list different outcomes",
     )
     how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
     add_sandbox_options(how)
@@ -142,7 +140,7 @@ def add_isolation_options(sub: Any) -> None:
     sub.add_argument(
         "--require-isolation",
         metavar="LEVEL",
-        help="run code at this level or a stronger one only: full, bubblewrap, landlock, seatbelt, process",
+        help="run code only at this isolation level or a stronger one: full, bubblewrap, landlock, seatbelt, process",
     )
     sub.add_argument(
         "--allow-weak-sandbox",
@@ -153,7 +151,7 @@ def add_isolation_options(sub: Any) -> None:
 
 def add_settings_option(sub: Any) -> None:
     """--config."""
-    sub.add_argument("--config", metavar="FILE", help="the settings file (default: steelyard.toml where it exists)")
+    sub.add_argument("--config", metavar="FILE", help="the settings file (default: steelyard.toml if it exists)")
 
 
 def add_run_argument(sub: argparse.ArgumentParser) -> None:
@@ -171,7 +169,7 @@ def add_scoring_options(sub: Any) -> None:
 
 def add_result_options(sub: argparse.ArgumentParser) -> None:
     """What is shown of a run and written about it."""
-    result = sub.add_argument_group("what is shown")
+    result = sub.add_argument_group("what to show")
     result.add_argument(
         "--fail-under",
         type=fraction,
@@ -192,7 +190,7 @@ def add_result_options(sub: argparse.ArgumentParser) -> None:
 
 def add_suite_options(sub: argparse.ArgumentParser) -> None:
     """How suites are scored."""
-    suites = sub.add_argument_group("how suites are scored, beside the plain rule")
+    suites = sub.add_argument_group("how to score suites, beside the plain rule")
     suites.add_argument(
         "--penalty",
         action="append",
@@ -209,13 +207,13 @@ def add_suite_options(sub: argparse.ArgumentParser) -> None:
         "--latency-target",
         type=float,
         metavar="SECONDS",
-        help="a reply loses nothing up to here (default: the run's own, or 2)",
+        help="a reply up to this latency has the full score (default: the run's own, or 2)",
     )
     suites.add_argument(
         "--latency-limit",
         type=float,
         metavar="SECONDS",
-        help="a reply is worth nothing from here on (default: the run's own, or 30)",
+        help="a reply from this latency on scores 0 (default: the run's own, or 30)",
     )
 
 
@@ -247,7 +245,7 @@ def shard_of(text: str) -> tuple[int, int]:
     if not (slash and all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (number, of))):
         raise argparse.ArgumentTypeError(f'"{text}" is not I/N, such as 3/8 for the third of eight shards')
     if not 1 <= int(number) <= int(of):
-        raise argparse.ArgumentTypeError(f'"{text}" is no shard: I/N is the Ith of N, and I goes from 1 to N')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a shard: I/N is the Ith of N, and I goes from 1 to N')
     return int(number), int(of)
 
 

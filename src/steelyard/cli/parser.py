@@ -32,7 +32,7 @@ class _OneLineErrorParser(argparse.ArgumentParser):
 
 
 class _VersionAction(argparse.Action):
-    """Tells the version; what knows it is loaded only then."""
+    """Prints the version; the module that knows it is imported only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
@@ -45,7 +45,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     """The parser of all commands; each is explained by its docstring."""
     parser = _OneLineErrorParser(
         prog="steelyard",
-        description="Find out how good the things are that language models write, and whether a difference is real.",
+        description="Measure how good the output of language models is, and whether a difference between two of them is real.",
         epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
         "(pass_k). Exit codes: 0 fine, 1 a gate failed, 2 wrong usage or unreadable input, 3 cannot tell because data "
         "are missing, 130 interrupted and resumable.",
@@ -79,7 +79,7 @@ def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argp
 
 
 def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
-    """Let the environment, then the settings file, say what the command line does not."""
+    """Take defaults from the environment, then from the settings file."""
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--config")
     given = early.parse_known_args(arguments)[0].config if _takes_settings(parser, arguments) else None

@@ -19,7 +19,7 @@ from steelyard.errors import ExitCode
 
 
 def compare(options: argparse.Namespace) -> int:
-    """What changed between two runs, case by case: mean scores that moved by more than a threshold."""
+    """Show what changed between two runs, case by case: mean scores that changed by more than a threshold."""
     from steelyard.comparison.threshold import compare as compared
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
@@ -34,15 +34,17 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _compare_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--baseline", required=True, metavar="A", help="what it was")
-    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    sub.add_argument("--baseline", required=True, metavar="A", help="the side before")
+    sub.add_argument("--current", required=True, metavar="B", help="the side now")
     sub.add_argument(
-        "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may move (default: 0.05)"
+        "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may change (default: 0.05)"
     )
-    sub.add_argument("--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more")
+    sub.add_argument(
+        "--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more than that"
+    )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
     add_settings_option(sub)
 
@@ -58,7 +60,7 @@ examples:
 
 
 def gate(options: argparse.Namespace) -> int:
-    """Whether a run got worse than its baseline, did not, or cannot be told yet; fit for gating a pull request."""
+    """Decide whether a run is worse than its baseline, is not, or cannot be told yet; made for gating a pull request."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison.gate import DECISION_FORMATS
@@ -83,17 +85,17 @@ def gate(options: argparse.Namespace) -> int:
 
 
 def _gate_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--baseline", required=True, metavar="A", help="what it was; best a baseline of several runs")
-    sub.add_argument("--current", required=True, metavar="B", help="what it is now")
+    sub.add_argument("--baseline", required=True, metavar="A", help="the side before; best a baseline of several runs")
+    sub.add_argument("--current", required=True, metavar="B", help="the side now")
     add_decision_options(sub)
     sub.add_argument(
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
     )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
-    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .txt")
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .txt")
     add_attempt_column_options(sub.add_argument_group("columns of attempts in Parquet"))
     add_counting_options(sub)
     add_settings_option(sub)
@@ -112,7 +114,7 @@ examples:
 
 
 def plan(options: argparse.Namespace) -> int:
-    """How many attempts a gate needs to see a mean drop from a baseline, and what they cost; nobody is asked."""
+    """Compute how many attempts a gate needs to see a mean drop from a baseline, and what they cost; no model is asked."""
     from steelyard import evalsets
     from steelyard.engine.gate.plan import gate_plan
     from steelyard.engine.gate.sides import side
@@ -137,24 +139,24 @@ def plan(options: argparse.Namespace) -> int:
 
 def _plan_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
-    sub.add_argument("--baseline", required=True, metavar="A", help="what a run is to be held against, as for gate")
+    sub.add_argument("--baseline", required=True, metavar="A", help="what a run will be compared with, as for gate")
     sub.add_argument(
         "-m", "--models", action="append", metavar="P/M,...", help="only these models of the baseline (default: all)"
     )
     sub.add_argument(
-        "--detect", type=fraction, default=0.05, metavar="X", help="the mean drop that is to be seen (default: 0.05)"
+        "--detect", type=fraction, default=0.05, metavar="X", help="the mean drop to detect (default: 0.05)"
     )
-    sub.add_argument("--power", type=fraction, default=0.8, metavar="X", help="how likely it is to be (default: 0.8)")
+    sub.add_argument("--power", type=fraction, default=0.8, metavar="X", help="the chance to detect it (default: 0.8)")
     sub.add_argument("--alpha", type=fraction, default=0.05, metavar="X", help="as for gate (default: 0.05)")
     sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what is printed (default: text)"
+        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
     add_settings_option(sub)
 
 
 PLAN_EXAMPLES = """\
-Nobody is asked. Cases pair with the baseline as in gate, by id and tests; a baseline is named as for gate. Costs are what attempts of
-the baseline cost on average, else at most what the price list says.
+No model is asked. Cases are paired with the baseline as in gate, by id and tests; a baseline is named as for gate. Costs are the average
+costs of attempts in the baseline, or else an upper bound from the price list.
 
 examples:
   steelyard plan evals/ --baseline main
@@ -163,7 +165,7 @@ examples:
 
 
 def bless(options: argparse.Namespace) -> int:
-    """Keep runs as a baseline: a small file of counts, fit for committing; several runs are pooled."""
+    """Save runs as a baseline: a small file of counts that can be committed; several runs are pooled."""
     from steelyard.engine.gate import sides
 
     settings, _ = settings_and_run_options(options)
@@ -179,7 +181,7 @@ def bless(options: argparse.Namespace) -> int:
 
 def _bless_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
-    sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="what --baseline calls it")
+    sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="the name for --baseline")
     sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
     add_settings_option(sub)
 

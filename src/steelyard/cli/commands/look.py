@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def list_runs(options: argparse.Namespace) -> int:
-    """The runs that are here, oldest first."""
+    """List the runs, oldest first."""
     from steelyard.engine.results.headline_cache import run_headlines
     from steelyard.reports import terminal
 
@@ -53,7 +53,7 @@ def _list_options(sub: argparse.ArgumentParser) -> None:
 
 
 def show(options: argparse.Namespace) -> int:
-    """A run, one of its cases, or one attempt with everything that is known about it."""
+    """Show a run, one of its cases, or one attempt with everything that is known about it."""
     from itertools import groupby
 
     from steelyard.engine.results.conclusion import next_commands
@@ -143,7 +143,7 @@ def _report_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     add_report_option(sub)
     sub.add_argument(
-        "--baseline", metavar="A", help="for .html: hold the run against this, as steelyard gate and compare do"
+        "--baseline", metavar="A", help="for .html: compare the run with this, as steelyard gate and compare do"
     )
     add_scoring_options(sub)
     add_suite_options(sub)
@@ -157,7 +157,7 @@ examples:
 
 
 def query(options: argparse.Namespace) -> int:
-    """Ask a question in SQL over all runs."""
+    """Query all runs in SQL."""
     from steelyard.engine.results import query as questions
     from steelyard.reports import terminal
 
@@ -184,12 +184,12 @@ def query(options: argparse.Namespace) -> int:
 
 
 def _query_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("sql", metavar="SQL", help="a question to the tables runs, cases, attempts, verdicts, failures")
+    sub.add_argument("sql", metavar="SQL", help="a query over the tables runs, cases, attempts, verdicts, failures")
     sub.add_argument(
         "--format",
         default="table",
         choices=["table", "csv", "json", "parquet"],
-        help="what is printed (default: table)",
+        help="what to print (default: table)",
     )
     sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
     add_copies_option(sub)
@@ -204,7 +204,7 @@ examples:
 
 
 def view(options: argparse.Namespace) -> int:
-    """Show the runs of a folder as web pages, as they grow; on this machine alone, until Ctrl-C."""
+    """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
     from steelyard.errors import InputError
     from steelyard.viewer.serving import serve
 
@@ -229,7 +229,7 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
         type=port_number,
         default=DEFAULT_VIEWER_PORT,
         metavar="N",
-        help=f"0 takes any (default: {DEFAULT_VIEWER_PORT})",
+        help=f"0 takes any free port (default: {DEFAULT_VIEWER_PORT})",
     )
     sub.add_argument("--no-browser", action="store_true", help="only print the address")
     add_settings_option(sub)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def passk(options: argparse.Namespace) -> int:
-    """pass@k with intervals from outcomes that are there already: other tools' files, or runs of ours."""
+    """Compute pass@k with intervals from existing outcomes: files of other tools, or runs."""
     from steelyard.analysis.standings import standings
     from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
 
@@ -55,7 +55,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="PATH",
-        help="attempts in Parquet, however many: files, folders, patterns, runs, folders of runs",
+        help="any number of attempts in Parquet: files, folders, patterns, runs, folders of runs",
     )
     sub.add_argument("--problems-csv", metavar="FILE", help="the problems: column oid")
     sub.add_argument(
@@ -72,7 +72,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
         type=positive_integers,
         default="1,5,10",
         metavar="K",
-        help="which pass@k (default: 1 5 10)",
+        help="which pass@k to show (default: 1 5 10)",
     )
     sub.add_argument(
         "--missing",
@@ -84,7 +84,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
         "--format",
         default="table",
         choices=["table", "json", "csv", "markdown"],
-        help="what is printed (default: table)",
+        help="what to print (default: table)",
     )
     table = sub.add_argument_group("columns of a table of outcomes")
     add_attempt_column_options(table)
@@ -96,7 +96,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
 
 PASSK_EXAMPLES = """\
 Outcomes are files of fixes (--fixes-csv), results of HumanEval or EvalPlus, tables in CSV, JSONL or Parquet whose columns you
-name, and runs of ours. --attempts counts Parquet files of any size in little memory: a row per attempt with case, model and
+name, and runs. --attempts counts Parquet files of any size in little memory: a row per attempt with case, model and
 correct, or the copies of runs. Exit codes: 0 fine, 2 unreadable input, 3 when more than 5% of the cases have no outcome.
 
 examples:
@@ -109,7 +109,7 @@ examples:
 
 
 def repairs(options: argparse.Namespace) -> int:
-    """pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
+    """Compute pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate
@@ -148,20 +148,20 @@ def _repairs_options(sub: argparse.ArgumentParser) -> None:
         dest="evaluation",
         default="evaluation_config.json",
         metavar="FILE",
-        help="what to do (default: evaluation_config.json)",
+        help="the configuration of the evaluation (default: evaluation_config.json)",
     )
     sub.add_argument(
         "-j",
         "--parallelism",
         type=positive_integer,
         metavar="N",
-        help="validations at the same time (default: one per processor)",
+        help="validations at once (default: one per processor)",
     )
     add_isolation_options(sub)
 
 
 REPAIRS_EXAMPLE = """\
-Fixes that hold repairs and no outcome are judged by terraform or tofu, which is on PATH or named by STEELYARD_TERRAFORM.
+Fixes with repairs and no outcome are judged by terraform or tofu, which is on PATH or named by STEELYARD_TERRAFORM.
 Exit codes: 0 fine, 2 unreadable input or no Terraform, 3 when more than 5% of a model's problems or attempts have no outcome.
 
 example:
@@ -170,7 +170,7 @@ example:
 
 
 def synth(options: argparse.Namespace) -> int:
-    """Make up outcomes from known rates, to see that the estimates recover them."""
+    """Generate outcomes from known rates, to check that the estimates recover them."""
     from steelyard.engine.results.synthetic import synthesize
 
     made = synthesize(
@@ -198,7 +198,7 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
         metavar="NAME=RATE,...",
         help="models with their true rates",
     )
-    sub.add_argument("--seed", type=int, default=0, metavar="N", help="another seed makes other outcomes (default: 0)")
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the outcomes (default: 0)")
 
 
 SYNTH_EXAMPLE = (

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask models for attempts at each case, verify every one, and print what came of it."""
+    """Ask models for attempts at each case, verify every one, and print the results."""
     from steelyard import evalsets
     from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
     from steelyard.engine.plan import plan_warnings
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="*", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="the same, as an option")
-    ask = sub.add_argument_group("what is asked")
+    ask = sub.add_argument_group("what to ask")
     ask.add_argument(
         "-m",
         "--models",
@@ -125,16 +125,19 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--repeat",
         type=positive_integer,
         metavar="N",
-        help="attempts per case and model (default: the largest k; of recorded replies all)",
+        help="attempts per case and model (default: the largest k; all recorded replies)",
     )
     ask.add_argument("--temperature", type=float, metavar="T", help="sent only when given, like every parameter")
-    ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the longest reply")
+    ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
     ask.add_argument(
         "--param", action="append", default=[], metavar="K=V", help="any other parameter; V is JSON or text"
     )
     ask.add_argument(
-        "--seed", type=int, metavar="N", help="sent with the requests: N for first attempts, N+1 for second ones..."
+        "--seed",
+        type=int,
+        metavar="N",
+        help="sent with the requests: N for first attempts, N+1 for second ones, and so on",
     )
     ask.add_argument("--base-url", metavar="URL", help="ask the models at this address")
     which = sub.add_argument_group("which cases")
@@ -143,17 +146,19 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
     which.add_argument("--limit", type=positive_integer, metavar="N", help="only the first N cases")
     add_shard_option(which)
-    decide = sub.add_argument_group("asking only until a gate can decide")
-    decide.add_argument("--baseline", metavar="A", help="what the run is held against, as for steelyard gate")
+    decide = sub.add_argument_group("stopping as soon as a gate can decide")
+    decide.add_argument("--baseline", metavar="A", help="what to compare the run with, as for steelyard gate")
     decide.add_argument(
         "--until-decided", action="store_true", help="ask in rounds, and stop as soon as the gate can decide"
     )
     decide.add_argument(
-        "--max-samples", type=positive_integer, metavar="N", help="attempts per case at the most (default: 20)"
+        "--max-samples", type=positive_integer, metavar="N", help="the maximum of attempts per case (default: 20)"
     )
     add_decision_options(decide)
     add_execution_options(sub, backend=True)
-    sub.add_argument("--dry-run", action="store_true", help="say what would be asked and what it may cost, and stop")
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print what would be asked and the most it can cost, and stop"
+    )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_result_options(sub)
 
@@ -166,12 +171,12 @@ examples:
   steelyard run evals/ --models openai/gpt-5-mini --baseline main --until-decided --max-cost 2
   steelyard run evals/ --models openai/gpt-5-mini --samples 10 --shard 3/8 --output shards/3
 
-With --shard, --max-cost holds for each shard alone.
+With --shard, --max-cost holds for each shard on its own.
 """
 
 
 def resume(options: argparse.Namespace) -> int:
-    """Carry on with what a run still owes; with more samples, extend it."""
+    """Continue a run with what it still owes; more samples extend it."""
     from steelyard.engine.gate.rounds import continue_until_decided
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.resume import resume as resume_run
@@ -210,13 +215,13 @@ def verify(options: argparse.Namespace) -> int:
 
 def _verify_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
-    sub.add_argument("--eval-set", action="append", metavar="PATH", help="take the tests from here")
+    sub.add_argument("--eval-set", action="append", metavar="PATH", help="use the tests of this eval set")
     add_execution_options(sub, backend=True)
     add_result_options(sub)
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Join the shards of a run that several machines have done to one run, checked to be of the same plan."""
+    """Merge the shards of a run from several machines into one run, after checking that they have the same plan."""
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.shards.merge import merge as merged
 
@@ -230,22 +235,22 @@ def merge(options: argparse.Namespace) -> int:
 def _merge_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", nargs="+", metavar="RUN", help="the run folders of all shards, in any order")
     sub.add_argument(
-        "--output", metavar="DIR", help="the folder of the whole run (default: a new one under steelyard-runs/)"
+        "--output", metavar="DIR", help="the folder of the merged run (default: a new one under steelyard-runs/)"
     )
-    sub.add_argument("--partial", action="store_true", help="merge what is there although shards are missing")
+    sub.add_argument("--partial", action="store_true", help="merge even though shards are missing")
     add_result_options(sub)
     add_settings_option(sub)
 
 
 MERGE_EXAMPLES = """\
-Every machine runs the same command with a --shard of its own: 1/3 on one, 2/3 on another, 3/3 on the third. Each gets every
-third case. Their run folders, brought together in any way, are merged to one run, as if one machine had done all of it: resume,
-show, report, gate and view take it like any other. Nobody is asked and nothing is verified; the shards stay as they are. What
+Every machine runs the same command with its own --shard: 1/3 on one, 2/3 on another, 3/3 on the third. Each gets every
+third case. Their run folders, copied to one place, are merged into one run, as if one machine had done all of it: resume,
+show, report, gate and view take it like any other. No model is asked and nothing is verified; the shards stay as they are. What
 an interrupted shard still owes is owed by the merged run.
 
-Shards of different plans (other cases, tests, models, parameters, samples...) are refused with what differs, and so is a shard
-that comes twice. When shards are missing, they are named and nothing is written, unless --partial says to go on without them;
-that run can be merged with them later.
+Shards of different plans (other cases, tests, models, parameters, samples...) are refused with what differs, and so is a duplicate
+shard. When shards are missing, they are named and nothing is written, unless --partial is given; the partial
+run can be merged with them later.
 
 Exit codes: 0 fine, 1 under --fail-under, 2 shards that cannot be merged, 3 cannot tell because attempts are missing, or the disk
 is full.

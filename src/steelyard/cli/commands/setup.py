@@ -41,7 +41,7 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 
 
 def suites(options: argparse.Namespace) -> int:
-    """List the suites that come with steelyard, show the cases of some, or write them as JSONL to be edited."""
+    """List the included suites, show the cases of some, or write them as JSONL for editing."""
     from steelyard import evalsets
     from steelyard.evalsets.export import case_json_lines
     from steelyard.reports import terminal
@@ -75,12 +75,12 @@ examples:
   steelyard suites suite:injection
   steelyard suites suite:long_context@32000,7 -o long.jsonl
 
-suite:long_context is generated: to about 8,000 characters per prompt and from seed 0, unless @LENGTH or @LENGTH,SEED says
-otherwise."""
+suite:long_context is generated, with about 8,000 characters per prompt and seed 0; @LENGTH or @LENGTH,SEED changes
+that."""
 
 
 def models(options: argparse.Namespace) -> int:
-    """What the configured endpoints offer, with prices per million tokens."""
+    """List what the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.preflight.list_models import list_models
     from steelyard.reports import terminal
 
@@ -96,7 +96,7 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 
 def init(options: argparse.Namespace) -> int:
-    """Write a commented eval set and a settings file to begin with."""
+    """Write a commented eval set and a settings file to start with."""
     from steelyard import settings
     from steelyard.errors import InputError
     from steelyard.evalsets import starter
@@ -122,11 +122,11 @@ def init(options: argparse.Namespace) -> int:
 
 
 def _init_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("folder", nargs="?", default=".", help="where to write (default: here)")
+    sub.add_argument("folder", nargs="?", default=".", help="where to write (default: the current folder)")
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """What is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
+    """Show what is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
     from steelyard.engine.preflight.doctor import examine_machine
     from steelyard.reports import terminal
 
@@ -141,12 +141,12 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _doctor_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--format", default="text", choices=["text", "json"], help="what is printed (default: text)")
+    sub.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
 
 
 DOCTOR_EXAMPLE = """\
-Every level of containment is started, and a probe inside it tries to get out. Exit codes: 0 when a level holds, 3 when
-none does; then code is run only with --allow-weak-sandbox.
+Every isolation level is started, and a probe inside it tries to escape. Exit codes: 0 when a level holds, 3 when
+none does; then code runs only with --allow-weak-sandbox.
 
 example:
   steelyard doctor --format json

@@ -90,16 +90,18 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
     files.add_argument("--runs-csv", metavar="FILE", help="one row per run: tier, case, passed, cost and so on")
     files.add_argument("--judges-csv", metavar="FILE", help="one row per run and judge")
     files.add_argument("--criteria-csv", metavar="FILE", help="one row per run, judge and criterion")
-    sub.add_argument("--baseline", metavar="TIER", help="hold the others against this tier (default: the first)")
+    sub.add_argument("--baseline", metavar="TIER", help="compare the others with this tier (default: the first)")
     files.add_argument(
         "--pair-by",
         default="case",
         choices=["case", "experiment"],
-        help="what tells that runs of two tiers are of one task; experiment where subtests are variants of a tier (default: case)",
+        help="what identifies the same task in two tiers; use experiment where subtests are variants of a tier (default: case)",
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_shard_option(sub)
-    sub.add_argument("--dry-run", action="store_true", help="only say what would be asked, and the most it can cost")
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print what would be asked and the most it can cost, and stop"
+    )
     _tier_report_options(sub)
     add_execution_options(sub)
 
@@ -113,7 +115,7 @@ examples:
 
 
 def judge(options: argparse.Namespace) -> int:
-    """Have the answers of a run judged by a panel of models, by a rubric; verdicts and replies stay as they are."""
+    """Have a panel of models judge the answers of a run by a rubric; verdicts and replies stay as they are."""
     import msgspec
 
     from steelyard.engine import resume
@@ -154,15 +156,17 @@ def judge(options: argparse.Namespace) -> int:
 def _judge_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument(
-        "--judges", action="append", metavar="MODEL,...", help="who judges: provider/model, one or several"
+        "--judges", action="append", metavar="MODEL,...", help="the judges: provider/model, one or several"
     )
-    sub.add_argument("--rubric", metavar="FILE", help="what they look for: .yaml .toml .json (default: ten categories)")
+    sub.add_argument("--rubric", metavar="FILE", help="the rubric: .yaml .toml .json (default: ten categories)")
     sub.add_argument(
-        "--repeats", type=positive_integer, default=1, metavar="N", help="ask each judge this often (default: 1)"
+        "--repeats", type=positive_integer, default=1, metavar="N", help="how often to ask each judge (default: 1)"
     )
     sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-    sub.add_argument("--temperature", type=float, metavar="T", help="sent to the judges; left out unless given")
-    sub.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the longest reply of a judge, in tokens")
+    sub.add_argument("--temperature", type=float, metavar="T", help="sent to the judges only when given")
+    sub.add_argument(
+        "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
+    )
     sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
     _tier_report_options(sub)
     add_execution_options(sub)
@@ -197,9 +201,9 @@ def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what is printed (default: text)"
+        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what to print (default: text)"
     )
-    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="write it as well: .json .md .csv")
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv")
     sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: SVG and Vega-Lite")
 
 

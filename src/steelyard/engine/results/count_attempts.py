@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
+from steelyard.engine.ray import counting as counting_on_ray
 from steelyard.engine.results.query import fact_scores
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
@@ -52,9 +53,7 @@ def parquet_outcomes(
     with tempfile.TemporaryDirectory() as scratch:
         sources, warnings = _sources(names, root, Path(scratch).resolve(), counting)
         if counting.backend == "ray":
-            from steelyard.engine.ray.counting import counts
-
-            found = counts(sources, counting.columns, address=counting.ray_address)
+            found = counting_on_ray.counts(sources, counting.columns, address=counting.ray_address)
         else:
             found = parquet_counts.counts_from_parquet(sources, counting.columns)
         tallies, problems = parquet_counts.outcomes_of(found, sources, counting.columns)
