@@ -23,6 +23,7 @@ from steelyard.records import Case, Expectations, Price, Verify
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES
 from steelyard.settings import Settings
+from steelyard.text import counted
 from support.command_line import shown
 from support.fault_server import FaultServer
 
@@ -159,7 +160,7 @@ def test_the_cases_on_the_page_accept_their_references_and_refuse_their_countere
         len(re.findall(start, cases, re.MULTILINE)) for start in (r"^\[\[cases\]\]", r"^(?:reference|counterex)")
     )
     assert printed("steelyard validate page.toml", tmp_path) == (
-        f"{count} cases in 1 files; {answers} answers proved; 0 problems\n"
+        f"{counted(count, 'case')} in 1 file; {counted(answers, 'answer')} proved; 0 problems\n"
     )
 
 

@@ -565,7 +565,7 @@ def test_a_set_for_judges_alone_can_be_run_and_judged_later(
 ) -> None:
     server.script = script
     (place / "cases.toml").write_text(CASES.replace('target = "yes"', 'verify = { kind = "judge" }'))
-    assert "2 cases in 1 files; 0 answers proved; 0 problems" in steelyard("validate", "cases.toml").stdout
+    assert "2 cases in 1 file; 0 answers proved; 0 problems" in steelyard("validate", "cases.toml").stdout
     steelyard("run", "cases.toml", "-m", "python:model.py:yes", "-n", "2", "--output", "run")
     found = json.loads(
         steelyard("judge", "run", "--judges", "openai/judge", "--rubric", "rubric.toml", "--format", "json").stdout

@@ -162,7 +162,7 @@ def test_names_are_those_that_validate_has_for_files(tmp_path: Path) -> None:
     assert found.path("../net/main.tf") == "live/net/main.tf"
     assert found.sources({"main.tf": "new"}) == {"main.tf": "new", "../net/main.tf": "net"}
     for name in ("../../../etc/passwd", "/etc/passwd", "../.."):
-        with pytest.raises(VerifierError, match="no file in the repository"):
+        with pytest.raises(VerifierError, match="not a file in the repository"):
             found.path(name)
 
 

@@ -208,8 +208,8 @@ def test_a_terraform_that_says_nothing_has_said_nothing_about_the_answer(silent:
     ("case", "said"),
     [
         (changed(CALL, answer="main.txt"), r'"main\.txt" is not a file that Terraform reads; call it main\.tf'),
-        (changed(CALL, files={"../net/main.tf": NET}), "no plain path below the module's folder"),
-        (changed(CALL, files={"/etc/main.tf": NET}), "no plain path below the module's folder"),
+        (changed(CALL, files={"../net/main.tf": NET}), "not a plain path below the module's folder"),
+        (changed(CALL, files={"/etc/main.tf": NET}), "not a plain path below the module's folder"),
         (changed(CALL, files={"net": "", "net/main.tf": NET}), '"net" is a file, so "net/main.tf" cannot be in it'),
         (changed(REPAIR, files={}), "lines without the file to be repaired; add it to files as main.tf"),
         (changed(REPAIR, files={}, lines=None), "target without the file to be repaired"),
