@@ -169,3 +169,97 @@ def test_a_part_that_cannot_be_loaded_is_named_with_its_distribution(tmp_path: P
     )
     assert ran.returncode == 2
     assert 'report format "tex" of broken cannot be loaded: ModuleNotFoundError' in ran.stderr
+
+
+RUN_WITH_TEXTS = Path(__file__).parent / "data" / "run-0.1.0" / "runs" / "experiment"
+BROKEN_PARTS = """
+from pathlib import Path
+
+
+def dump(results):
+    return f"{len(results.attempts)} attempts, {len(results.summary.models)} models\\n"
+
+
+def counted(results):
+    return dump(results)
+
+
+counted.needs_texts = False
+
+
+def fails(*arguments):
+    raise KeyError("five")
+
+
+def wrong(*arguments):
+    return 5
+
+
+class Failing:
+    version, at_once, runs_code = "failing 1", 1, False
+
+    def __init__(self, sandbox): ...
+    def check(self, case):
+        raise KeyError("five")
+"""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A folder of packages with parts that fail, beside two reports that count the attempts they are given."""
+    folder = tmp_path / "broken" / "broken-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder.parent / "broken_parts.py").write_text(BROKEN_PARTS, "utf-8")
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n", "utf-8")
+    groups = {"reports": ("dump", "counted", "fails", "wrong"), "verifiers": ("Failing",)}
+    lines = []
+    for kind in ("reports", "outcomes", "evalsets", "providers", "pools", "verifiers"):
+        names = groups.get(kind, ("fails", "wrong"))
+        lines += [f"[steelyard.{kind}]", *(f"{name.lower()} = broken_parts:{name}" for name in names)]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    return folder.parent
+
+
+def test_a_report_that_needs_no_texts_gets_none_even_beside_one_that_does(tmp_path: Path, broken: Path) -> None:
+    ran = steelyard(tmp_path, broken, f"report {RUN_WITH_TEXTS} -o all.dump -o few.counted")
+    assert ran.returncode == 0, ran.stderr
+    attempts, models = re.fullmatch(r"(\d+) attempts, (\d+) models\n", (tmp_path / "all.dump").read_text()).groups()  # type: ignore[union-attr]
+    assert int(attempts) > 0
+    assert (tmp_path / "few.counted").read_text() == f"0 attempts, {models} models\n"
+
+
+def test_a_run_whose_reports_need_no_texts_reads_none(place: Path, installed: Path, broken: Path) -> None:
+    both = Path(f"{installed}{os.pathsep}{broken}")
+    ran = steelyard(place, both, "run haiku.toml -m poet/basho -n 2 --format counted -o run.counted")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == (place / "run.counted").read_text() == "0 attempts, 1 models\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"report {RUN_WITH_TEXTS} -o a.fails", "a.fails: report format \"fails\" of broken failed: KeyError: 'five'"),
+        (
+            f"report {RUN_WITH_TEXTS} -o a.wrong",
+            'a.wrong: report format "wrong" of broken failed: TypeError: it returned int, not str',
+        ),
+        ("passk a.fails", "a.fails: outcome reader \"fails\" of broken failed: KeyError: 'five'"),
+        ("passk a.wrong", 'a.wrong: outcome reader "wrong" of broken failed: TypeError: it returned int, not Outc'),
+        ("validate a.fails", "a.fails: eval-set format \"fails\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m fails/x", 'model "fails/x": provider "fails" of broken failed: KeyError: \'five\''),
+        ("run haiku.toml -m poet/x --backend fails", "backend \"fails\" of broken failed: KeyError: 'five'"),
+        ("run failing.toml -m poet/x", "verifier \"failing\" of broken failed: KeyError: 'five'"),
+    ],
+)
+def test_what_a_part_raises_becomes_one_sentence(
+    place: Path, installed: Path, broken: Path, line: str, message: str
+) -> None:
+    for name in ("a.fails", "a.wrong"):
+        (place / name).write_text("poem pond +\n", "utf-8")
+    (place / "failing.toml").write_text(
+        FILES["haiku.toml"].replace('kind = "haiku"\nsyllables = [5, 7, 5]', 'kind = "failing"'), "utf-8"
+    )
+    ran = steelyard(place, Path(f"{installed}{os.pathsep}{broken}"), line)
+    assert ran.returncode == 2, ran.stderr
+    assert message in ran.stderr + ran.stdout
+    assert "Traceback" not in ran.stderr

@@ -9,14 +9,14 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from steelyard.errors import InputError, did_you_mean
+from steelyard.errors import InputError, SteelyardError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -131,10 +131,28 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
     try:
         return point.load()
     except Exception as error:
-        source = f" of {point.dist.name}" if point.dist else ""
-        raise InputError(
-            f'{_SINGULAR[kind]} "{name}"{source} cannot be loaded: {type(error).__name__}: {error}'
-        ) from error
+        raise InputError(f"{described_plugin(kind, name)} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def described_plugin(kind: PluginKind, name: str) -> str:
+    """The part for a message: what it is, its name and the distribution that it comes from."""
+    point = foreign_plugins(kind).get(name)
+    return f'{_SINGULAR[kind]} "{name}"' + (f" of {point.dist.name}" if point and point.dist else "")
+
+
+@contextlib.contextmanager
+def explain_plugin_errors(kind: PluginKind, name: str, where: str = "") -> Iterator[None]:
+    """Turn what another distribution's part raises into one sentence; a traceback from a part of ours is a bug."""
+    try:
+        yield
+    except SteelyardError:
+        raise
+    except Exception as error:
+        if name in BUILT_IN_PLUGINS[kind]:
+            raise
+        place = f"{where}: " if where else ""
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise InputError(f"{place}{described_plugin(kind, name)} failed: {reason}") from error
 
 
 def settings_type(kind: PluginKind, name: str) -> Any:

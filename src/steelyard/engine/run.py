@@ -27,7 +27,7 @@ from steelyard.engine.shards import deal
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
-from steelyard.plugins import load_plugin
+from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule
 from steelyard.store.journal import Journal, create_run
@@ -263,8 +263,10 @@ async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions
     """Who verifies the replies to these cases."""
     # where nothing is to be verified, no cluster is asked
     backend = "local" if all(case.by_judges for case in cases) else means.backend
-    made = load_plugin("pools", backend)(cases, verifying, means)
-    pool: Pool = await made if inspect.isawaitable(made) else made
+    make_pool = load_plugin("pools", backend)
+    with explain_plugin_errors("pools", backend):
+        made = make_pool(cases, verifying, means)
+        pool: Pool = await made if inspect.isawaitable(made) else made
     try:
         yield pool
     finally:

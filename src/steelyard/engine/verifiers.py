@@ -11,7 +11,7 @@ import msgspec
 
 from steelyard.engine.steps import verify_with_retry
 from steelyard.errors import InputError, Problem, VerifierError, did_you_mean
-from steelyard.plugins import is_plugin, load_plugin, plugin_names
+from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.records import JUDGE_ONLY_KIND
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -66,7 +66,8 @@ class VerifierSet:
                 if case.kind not in self._verifiers:
                     known = did_you_mean(case.kind, {*plugin_names("verifiers"), JUDGE_ONLY_KIND})
                     raise VerifierError(f'unknown verifier "{case.kind}" ({known})')
-                self.of(case).check(case)
+                with explain_plugin_errors("verifiers", case.kind, f'case "{case.id}"'):
+                    self.of(case).check(case)
                 check_unchanged(case)
             except VerifierError as error:
                 reasons[case.id] = str(error)

@@ -125,7 +125,7 @@ def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
 
 def _holds_experiment(path: str) -> bool:
     try:
-        stream, _ = _open_with_reader(path)
+        stream, _ = _open_with_format(path)
         with stream:
             return toml.is_experiment(stream.read(toml.MAX_TOML_EVAL_SET_BYTES))
     except (OSError, InputError):
@@ -208,10 +208,10 @@ def _read(
     before = len(problems.errors)
     is_any, content_digest = False, ""
     try:
-        opened, read = _open_with_reader(path)
+        opened, format_name = _open_with_format(path)
         with opened as stream:
             content = HashingFileReader(stream)
-            for draft in read(content, path, problems):
+            for draft in _drafts(format_name, content, path, problems):
                 if not is_any:
                     scoring.add(draft, problems)
                 is_any = True
@@ -228,11 +228,18 @@ def _read(
     return EvalSetFile(path=printable(path), digest=content_digest)
 
 
-def _open_with_reader(path: str) -> tuple[BinaryIO | gzip.GzipFile, EvalSetReader]:
-    """A file that can be read, and who reads its kind."""
+def _drafts(name: str, content: HashingFileReader, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+    """The drafts that the format of this name finds in a file."""
+    read: EvalSetReader = plugins.load_plugin("evalsets", name)
+    with plugins.explain_plugin_errors("evalsets", name):
+        yield from read(content, path, problems)
+
+
+def _open_with_format(path: str) -> tuple[BinaryIO | gzip.GzipFile, str]:
+    """A file that can be read, and the name of its format."""
     if path.startswith(suites.SUITE_PREFIX):
         stream, suffix = suites.open_suite(path)
-        return stream, plugins.load_plugin("evalsets", plugins.plugin_for_suffix("evalsets", suffix))
+        return stream, plugins.plugin_for_suffix("evalsets", suffix)
     suffix = _suffix(path)
     if not Path(path).is_file():
         raise InputError("not a regular file; name a file or a folder")
@@ -240,8 +247,7 @@ def _open_with_reader(path: str) -> tuple[BinaryIO | gzip.GzipFile, EvalSetReade
     if not name:
         known = did_you_mean(suffix[:80], plugins.known_suffixes("evalsets"))
         raise InputError(f"unknown kind of file {short_quote(suffix)} ({known})")
-    reader: EvalSetReader = plugins.load_plugin("evalsets", name)
-    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), reader
+    return gzip.open(path) if suffix.endswith(".gz") else Path(path).open("rb"), name
 
 
 def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, problems: ProblemCollector) -> Case | None:

@@ -33,10 +33,14 @@ def report_format_of(path: str | PurePath) -> str:
 
 def needs_texts(name: str) -> bool:
     """Whether a report shows what models wrote; one that does not is given results without attempts."""
-    return name != "html" and getattr(plugins.load_plugin("reports", name), "needs_texts", True)
+    return bool(getattr(plugins.load_plugin("reports", name), "needs_texts", True))
 
 
-def render(name: str, results: RunResults) -> str:
-    """The report registered under a name."""
-    text: str = plugins.load_plugin("reports", name)(results)
+def render(name: str, results: RunResults, *, where: str = "") -> str:
+    """The report registered under a name; if it fails, the message names the file `where` it was to be written."""
+    report = plugins.load_plugin("reports", name)
+    with plugins.explain_plugin_errors("reports", name, where):
+        text = report(results if needs_texts(name) else results._replace(attempts=()))
+        if not isinstance(text, str):
+            raise TypeError(f"it returned {type(text).__name__}, not str")
     return text

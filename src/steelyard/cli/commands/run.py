@@ -281,15 +281,23 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     """Print a run and write its reports; returns it with its summary as it was scored for that."""
     from steelyard import reports
     from steelyard.analysis.summary import summarise
-    from steelyard.engine.results.report_files import ScoringOverrides, stored_results, write_reports
+    from steelyard.engine.results.report_files import (
+        ScoringOverrides,
+        formats_without_page,
+        stored_results,
+        write_reports,
+    )
     from steelyard.reports import terminal
     from steelyard.store.journal import StoredRun
 
     stored = StoredRun(done.folder)
     scoring = ScoringOverrides(options.pass_k, options.rule, suite_rule)
     results = None
-    if options.format != "text" or any(not path.endswith(".html") for path in options.report or ()):
-        results = stored_results(stored, scoring)
+    formats = formats_without_page(options.report or ())
+    if options.format != "text":
+        formats.append(options.format)
+    if formats:
+        results = stored_results(stored, scoring, formats)
         done = done._replace(summary=results.summary)
     elif any(scoring):
         done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))

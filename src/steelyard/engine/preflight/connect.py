@@ -10,7 +10,7 @@ from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import InputError
-from steelyard.plugins import load_plugin
+from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.providers.prices import Prices
 from steelyard.records import Case
 
@@ -25,7 +25,10 @@ def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, ask
         name, rest, reached = settings_module.resolve_provider(
             model, means.settings, means.environment, base_url, asks=asks
         )
-        for known, provider in load_plugin("providers", reached.type)(rest, reached).items():
+        connect_models = load_plugin("providers", reached.type)
+        with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
+            connected = dict(connect_models(rest, reached))
+        for known, provider in connected.items():
             full = known if reached.type == "replay" else f"{name}/{known}"
             if full in providers:
                 raise InputError(

@@ -12,13 +12,13 @@ from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
 from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
-from steelyard.plugins import load_plugin, plugin_for_suffix
+from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class ColumnOverrides(NamedTuple):
@@ -74,8 +74,7 @@ def gather(
                 found.append(outcomes.fixes(kinds["fixes"], problems))
     for kind in sorted(kinds.keys() - {"fixes"}):
         with _collect_problems(wrong):
-            read = load_plugin("outcomes", kind)
-            found.append(read(kinds[kind], **columns.named()) if kind == "table" else read(kinds[kind]))
+            found.append(_read_with_plugin(kind, kinds[kind], columns.named() if kind == "table" else {}))
     if wrong:
         raise InputError(wrong)
     tallies = [tally for each in found for tally in each.tallies]
@@ -85,6 +84,16 @@ def gather(
             f'"{printable(twice[0])}" is in several of these; give them one at a time, or rename one of them'
         )
     return OutcomeTallies(tuple(tallies), tuple(problem for each in found for problem in each.problems))
+
+
+def _read_with_plugin(kind: str, paths: Sequence[str], columns: Mapping[str, str]) -> OutcomeTallies:
+    """What the reader of this name finds in the files."""
+    read = load_plugin("outcomes", kind)
+    with explain_plugin_errors("outcomes", kind, ", ".join(map(printable, paths))):
+        tallies = read(paths, **columns)
+        if not isinstance(tallies, OutcomeTallies):
+            raise TypeError(f"it returned {type(tallies).__name__}, not OutcomeTallies")
+    return tallies
 
 
 @contextmanager

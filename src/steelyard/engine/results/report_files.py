@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard import reports
-from steelyard.analysis.summary import run_results
+from steelyard.analysis.summary import RunResults, run_results, summarise
 from steelyard.engine.results.html_page import html_page
 from steelyard.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from steelyard.analysis.summary import RunResults
     from steelyard.records import SuiteRule
     from steelyard.reports.html import BaselineReport
     from steelyard.store.journal import StoredRun
@@ -47,9 +46,17 @@ def _check_folder(path: Path) -> None:
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
 
 
-def stored_results(stored: StoredRun, scoring: ScoringOverrides = ScoringOverrides()) -> RunResults:
-    """All results of a run, with what models wrote."""
-    return run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterable[str]) -> RunResults:
+    """The results of a run for reports in these formats; what models wrote is read only if one of them needs it."""
+    if any(map(reports.needs_texts, formats)):
+        return run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+    cases = tuple(stored.cases)
+    return RunResults(stored.info, cases, (), summarise(stored.info, cases, stored.facts(), **scoring._asdict()))
+
+
+def formats_without_page(paths: Iterable[str | Path]) -> list[str]:
+    """The formats of reports that are made from a run's results; a page is made from its folder."""
+    return [name for name in map(reports.report_format_of, map(Path, paths)) if name != "html"]
 
 
 def write_reports(
@@ -64,6 +71,7 @@ def write_reports(
 
     A page is made from the run's folder, so that a large run need not fit into memory.
     """
+    paths = tuple(paths)
     check_report_paths(paths)
     written = []
     for path in map(Path, paths):
@@ -71,8 +79,8 @@ def write_reports(
         if name == "html":
             text = html_page(stored, **scoring._asdict(), held=baseline)
         else:
-            results = results or stored_results(stored, scoring)
-            text = reports.render(name, results)
+            results = results or stored_results(stored, scoring, formats_without_page(paths))
+            text = reports.render(name, results, where=str(path))
         written.append(_write(path, text))
     return written
 
