@@ -340,7 +340,10 @@ class Pool(Protocol):
 
 
 class PoolFactory(Protocol):
-    """The entry point of a pool, which `--backend NAME` chooses; it may be a coroutine function."""
+    """The entry point of a pool, which `--backend NAME` chooses; it may be a coroutine function.
+
+    With an attribute `verifies_here` that is False, no code of a model runs on this machine, and no sandbox has to work here.
+    """
 
     def __call__(
         self, cases: Sequence[Case], verification: VerificationService, options: Any

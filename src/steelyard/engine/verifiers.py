@@ -33,7 +33,8 @@ class VerifierSet:
         kinds = {case.kind for case in cases if case.kind and not case.by_judges}
         kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
-        runs_code = means.backend != "ray" and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
+        verifies_here = getattr(load_plugin("pools", means.backend), "verifies_here", True)
+        runs_code = verifies_here and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
         enclosure = (
             strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
             if runs_code

@@ -370,6 +370,12 @@ def verifying(cases: Sequence[Case]) -> VerifierSet:
     return VerifierSet(cases, RunOptions(backend="ray"))
 
 
+def test_only_a_pool_that_verifies_here_needs_a_sandbox_here() -> None:
+    VerifierSet([PYTHON], RunOptions(backend="ray", require_isolation="unheard of"))
+    with pytest.raises(InputError, match="unheard of"):
+        VerifierSet([PYTHON], RunOptions(backend="local", require_isolation="unheard of"))
+
+
 def test_every_case_is_found_in_the_bundle_that_it_travels_in(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with_workspace = {5, 6, 130}

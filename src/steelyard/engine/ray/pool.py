@@ -42,15 +42,20 @@ class PendingReply(NamedTuple):
     size: int
 
 
-async def opened(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> RayPool:
-    """A pool whose nodes were asked whether they can do what is needed; raises InputError where none can."""
-    pool = RayPool(cases, verifying, means)
-    try:
-        await pool.open()
-    except BaseException:
-        await pool.close()
-        raise
-    return pool
+class RayPoolFactory:
+    """The entry point of the pool: makes pools whose nodes were asked whether they can do what is needed."""
+
+    verifies_here = False
+
+    async def __call__(self, cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> RayPool:
+        """A pool that is open; raises InputError where no node can do what is needed."""
+        pool = RayPool(cases, verifying, means)
+        try:
+            await pool.open()
+        except BaseException:
+            await pool.close()
+            raise
+        return pool
 
 
 class RayPool:
@@ -254,3 +259,6 @@ def _why_no_node(nodes: Sequence[NodeReport]) -> str:
     if not nodes:
         return "no node has processors to verify with; start one with: ray start --address HOST:PORT"
     return f"no node can be used: {'; '.join(f'{node.name}: {node.capability.refused}' for node in nodes)}"
+
+
+opened = RayPoolFactory()
