@@ -19,7 +19,7 @@ MAX_QUEUED_REPLIES = 256
 
 
 class RepliesByCase:
-    """Replies in the order they came, but those to one case together: whoever knows its tests need not learn them anew."""
+    """Replies in the order they came, but those to one case together, so that a worker can reuse tests it has loaded."""
 
     def __init__(self) -> None:
         self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
@@ -86,7 +86,7 @@ class LocalPool:
     async def close(self) -> None:
         await self._verifying.close()
 
-    async def _work(self, told: VerdictCallback) -> None:
+    async def _work(self, report: VerdictCallback) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
-            told(await self._verifying.verdict(reply, case), case)
+            report(await self._verifying.verdict(reply, case), case)

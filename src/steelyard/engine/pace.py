@@ -89,7 +89,7 @@ class ConcurrencyLimiter:
             self._pause(headroom.reset, "the rate limit is used up")
 
     def pushed_back(self, began: float, wait: float | None, reason: str) -> None:
-        """The endpoint did not keep up, or said so: ask less, and wait if it asks us to."""
+        """The endpoint is overloaded or rate-limits us: ask less, and wait if it asks us to."""
         self._starting = False
         # one congestion fails many requests that began before it was noticed: it counts once
         if began > self._last_push_back:
@@ -146,8 +146,8 @@ class CircuitBreaker:
 
         A time-out alone does not tell: a server that hangs for everybody looks the same. So it waits for what does. The next
         answer of the model proves that it was there; attempts in a row without one, as many as it takes to give a model up,
-        prove that it was not, and then none of the time-outs before them is the model's either. Where nobody is left who
-        could bring an answer, fewer than that are the model's, if it has answered at all.
+        prove that it was not, and then none of the time-outs before them is the model's either. Where no other
+        attempt can still bring an answer, fewer than that are the model's, if it has answered at all.
         """
         if not self.answers or in_silence:
             # where others were answered meanwhile, a time-out is no sign of an outage, however many come at once
@@ -164,7 +164,7 @@ class CircuitBreaker:
                 self._overdue.remove(overdue)
 
     def _settle(self) -> None:
-        """Decide when everybody who asks waits for a decision: there is nobody left to wait for."""
+        """Decide once every open attempt waits for a decision: no answer can arrive any more."""
         if len(self._overdue) == self._asking:
             self._decide(is_its_own=True)
 

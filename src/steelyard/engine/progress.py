@@ -27,7 +27,7 @@ class SessionProgress:
         self.nodes: int | None = None
         """How many machines verify; None where it is this one alone."""
         self.appraisals = 0
-        """Appraisals of judges still to be had when all replies were there; 0 before that."""
+        """Appraisals that judges still owed when all replies had arrived; 0 before that."""
         self.heard = 0
         self.unheard = 0
         """Appraisals that were asked for in vain."""

@@ -48,7 +48,7 @@ class Run(NamedTuple):
     notes: tuple[str, ...] = ()
     """What else went wrong, without harm to the results."""
     out_of_budget: bool = False
-    """Whether attempts are owed for want of money."""
+    """Whether attempts are owed because the budget is spent."""
 
     @property
     def complete(self) -> bool:

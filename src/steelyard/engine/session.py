@@ -120,7 +120,7 @@ class Session:
 
     @property
     def out_of_budget(self) -> bool:
-        """Whether attempts are owed for want of money."""
+        """Whether attempts are owed because the budget is spent."""
         return self._budget.exhausted
 
     async def carry_out(self) -> tuple[str, ...]:
@@ -164,12 +164,12 @@ class Session:
             prices=self._prices,
             persistence=self._persistence,
             at_once=self._means.parallelism or self._means.settings.parallelism,
-            counted=self._heard,
+            counted=self._count_appraisal,
         )
         self.progress.appraisals = judging.owed()
         return await judging.carry_out()
 
-    def _heard(self, fact: Judgment | Failure) -> None:
+    def _count_appraisal(self, fact: Judgment | Failure) -> None:
         if isinstance(fact, Failure):
             self.progress.unheard += 1
         elif not fact.unusable:

@@ -55,7 +55,7 @@ async def ask(
     persistence: RetryPolicy,
     prices: Prices,
 ) -> Reply | Failure | None:
-    """The reply to one attempt, or the reason why there is none; None when the model was given up before it was asked."""
+    """The reply to one attempt, or the reason why it is missing; None when the model was given up before it was asked."""
     with breaker.asking():
         try:
             answer = await _answer(attempt, provider, pace, breaker, persistence)
@@ -102,7 +102,7 @@ async def _answer(
         try:
             if breaker.broken:
                 break
-            heard = breaker.answers
+            answers_before = breaker.answers
             delivery = Delivery()
             async with asyncio.timeout(persistence.deadline):
                 with wrap_exceptions(ProviderError):
@@ -111,7 +111,7 @@ async def _answer(
             error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
                 accepted=delivery.accepted,
-                in_silence=breaker.answers == heard,
+                in_silence=breaker.answers == answers_before,
             )
         except Unavailable as unavailable:
             error = unavailable
@@ -158,7 +158,7 @@ async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechec
 
 
 async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
-    """The verdict on one reply, or the reason why there is none."""
+    """The verdict on one reply, or the reason why it is missing."""
     try:
         with wrap_exceptions(VerifierError):
             found = await verifier.verify(case, reply.answer)

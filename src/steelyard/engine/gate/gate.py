@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""
 MIN_LOOK_ALPHA_SHARE = 1e-5
-"""With a smaller share of the error rate a look is none."""
+"""A look that would get a smaller share of the error rate is refused."""
 THIN_BASELINE_ATTEMPTS = 10
 """Attempts per case below which a baseline is too thin to be used for many changes."""
 
@@ -82,7 +82,7 @@ class _GateInputs(NamedTuple):
     shared: Mapping[str, int]
     """By model how many cases both sides have."""
     sizes: Counter[tuple[int, int]]
-    """How many cases have so many attempts on both sides."""
+    """The number of cases by their numbers of attempts on both sides."""
     attempt_cost: Mapping[str, float]
     thing: tuple[object, object]
     """What both sides hold, so that looking again at the same is known for what it is."""
@@ -173,8 +173,8 @@ def _decide_and_record(
 ) -> GateResult:
     if not (0 < alpha < 1 and 0 < margin < 1):
         raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
-    told = {name: len(_names(cases)) for name, cases in compared.cases.items()}
-    if not any(told.values()):
+    judged = {name: len(_names(cases)) for name, cases in compared.cases.items()}
+    if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
     held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
@@ -183,13 +183,17 @@ def _decide_and_record(
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
     decision = decide(
-        {name: _finished_cases(each) if levels.final else each for name, each in compared.cases.items() if told[name]},
+        {
+            name: _finished_cases(each) if levels.final else each
+            for name, each in compared.cases.items()
+            if judged[name]
+        },
         alpha=levels.alarm,
         cleared_level=levels.cleared,
         final_level=levels.final,
         margin=margin,
         threshold=margin,
-        unscored_share={name: 1 - told[name] / max(1, compared.shared[name]) for name in told},
+        unscored_share={name: 1 - judged[name] / max(1, compared.shared[name]) for name in judged},
         attempt_cost=compared.attempt_cost,
         on=on,
     )
@@ -209,8 +213,8 @@ def _decide_and_record(
         )
         record_gate_look(folder, entry)
     # a run that asks in rounds is meant to be looked at more than once
-    look_told = 1 if at else look
-    warnings = _warnings(names[0], compared, look_told, alpha, levels.alarm)
+    counted_look = 1 if at else look
+    warnings = _warnings(names[0], compared, counted_look, alpha, levels.alarm)
     return GateResult(decision, compared.pairing, alpha, look, tuple(warnings))
 
 
@@ -292,7 +296,7 @@ def _levels(earlier: Sequence[GateLook], shown: str, alpha: float, at: SamplingR
     if at is None:
         alarm, cleared = LOOK_ALPHA_SHARE * alarm_left, LOOK_ALPHA_SHARE * cleared_left
         return GateLevels(alarm, alarm, cleared, cleared), len(distinct) + 1
-    # the rounds share out alpha among themselves; whoever looked beside them has taken something from it
+    # the rounds split alpha among themselves; a look outside the rounds has already spent some of it
     final = min(FINAL_TEST_SHARE * alpha, alarm_left) if at.finishing else 0.0
     same = [look for look in distinct.values() if look.attempts == at.step.attempts]
     if same and at.finishing:

@@ -55,7 +55,7 @@ def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
 
 
 def _find_run(run: str, root: Path) -> Path:
-    """The folder of a run; where there is none, the name may have been meant for a baseline."""
+    """The folder of a run; if no run has this name, it may have been meant for a baseline."""
     try:
         return find_run(run, root)
     except InputError as error:

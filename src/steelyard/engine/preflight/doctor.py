@@ -41,7 +41,7 @@ RUSTUP_HINT = "rustup from https://rustup.rs"
 
 
 class ToolRequirement(NamedTuple):
-    """A program that someone may need, and where it is to be had."""
+    """A program that a verifier or a user may need, and how to install it."""
 
     names: tuple[str, ...]
     """What it may be called; the first that is found is taken."""
@@ -123,9 +123,9 @@ def find_tool(wanted: ToolRequirement, path: str | None = None) -> ToolStatus:
     for name in (named,) if named else wanted.names:
         found = shutil.which(name, path=seen)
         if found:
-            told, problem = _version(found, wanted.question)
+            version, problem = _version(found, wanted.question)
             remedy = _remedy(wanted) if problem else ""
-            return _tool(Path(name).name, wanted, version=told, path=found, problem=problem, remedy=remedy)
+            return _tool(Path(name).name, wanted, version=version, path=found, problem=problem, remedy=remedy)
     is_hidden = path is None and not wanted.anywhere
     hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if is_hidden else ""
     problem = f"{hidden} is not in {seen}, where a sandbox looks" if hidden else "not found"
@@ -172,7 +172,7 @@ def _version(program: str, question: str) -> tuple[str, str]:
     try:
         ran = subprocess.run(
             [program, question],
-            # Terraform would go and ask for a newer version, which nobody wants to wait for
+            # without this Terraform looks for a newer version over the network, which takes time
             env={**os.environ, "CHECKPOINT_DISABLE": "1"},
             capture_output=True,
             stdin=subprocess.DEVNULL,
@@ -183,10 +183,10 @@ def _version(program: str, question: str) -> tuple[str, str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"does not run: {error}"
-    said = ran.stdout.strip() or ran.stderr.strip()
+    output = ran.stdout.strip() or ran.stderr.strip()
     if ran.returncode:
-        return "", f"does not run: {said.splitlines()[0] if said else f'exit code {ran.returncode}'}"
-    number = re.search(r"\d+(?:\.\d+)+[\w.-]*", said)
+        return "", f"does not run: {output.splitlines()[0] if output else f'exit code {ran.returncode}'}"
+    number = re.search(r"\d+(?:\.\d+)+[\w.-]*", output)
     return (number[0] if number else "of unknown version"), ""
 
 
@@ -207,7 +207,7 @@ def _limits(used: IsolationProbeResult | None) -> Iterator[AttemptLimit]:
     usual = ResourceLimits()
     seconds = Case(id="", prompt="").timeout_secs
     yield AttemptLimit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
-    yield AttemptLimit(name="time", most="twice that and 10 s, so that a busy machine fails nobody")
+    yield AttemptLimit(name="time", most="twice that and 10 s, so that a busy machine fails no attempt")
     if sys.platform == "linux":
         yield AttemptLimit(name="memory", most=f"{_size(usual.memory_bytes)}, more for compilers and commands")
         yield AttemptLimit(name="processes", most=f"{usual.processes}, threads included")

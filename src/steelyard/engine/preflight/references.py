@@ -68,7 +68,7 @@ async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, m
     try:
         async with verifying.turn(case):
             finding = await verifying.of(case).verify(case, Answer(text=_fenced(text, case.language)))
-    except Exception as error:  # noqa: BLE001  whatever a verifier raises is told beside the other problems
+    except Exception as error:  # noqa: BLE001  whatever a verifier raises is listed with the other problems
         return f"its {what} could not be verified: {error}"
     if is_correct(case, finding) == must_pass:
         return ""

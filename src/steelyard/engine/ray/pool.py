@@ -164,7 +164,7 @@ class RayPool:
         await self._changed.wait()
 
     async def _send(self, numbers: Iterable[int]) -> None:
-        """Send replies to the gateway; while there is none, they wait for the next one."""
+        """Send replies to the gateway; without a gateway they wait for the next one."""
         for number in numbers:
             gateway, pending = self._gateway, self._pending.get(number)
             if gateway is None or pending is None:

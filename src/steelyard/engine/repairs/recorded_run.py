@@ -200,7 +200,7 @@ class _Judging:
         return variants.setdefault(case.tests_digest, case)
 
     def carry_out(self, options: RunOptions, k: Sequence[int]) -> None:
-        """Make the run anew of the repairs as they are now and the verdicts that hold, and do what it owes."""
+        """Rebuild the run from the current repairs and the verdicts that still hold, and do what it owes."""
         started_at = now()
         models = tuple(dict.fromkeys(printable(planned.job.model) for planned in self.planned))
         info = RunInfo(

@@ -158,15 +158,15 @@ def _missing_runs(
 ) -> tuple[tuple[str, ...], bool]:
     """What each tier is missing, and whether its figures are conclusive all the same."""
     missing, conclusive = [], True
-    # by tier, where there are some, and else by model
-    seats = (
+    # by tier if the run has tiers, by model otherwise
+    compared = (
         [(tier.model, tier.name) for tier in info.experiment.tiers]
         if info.experiment
         else [(name, "") for name in info.names]
     )
     done = Counter((run.tier, run.case) for run in runs)
     begun = Counter((one.tier or one.model, one.case.id) for one in tried)
-    for model, name in seats:
+    for model, name in compared:
         tier = name or model
         planned = {case.id: max(info.samples or 0, begun[tier, case.id]) for case in cases}
         if info.unrecorded.get(model):

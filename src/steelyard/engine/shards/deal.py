@@ -73,7 +73,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         id="",
         started_at="",
         ended_at=None,
-        # the cases stand for the files they came from, wherever these lie
+        # the cases stand for the files they came from; the paths of the files may differ
         eval_sets=(),
         versions={},
         prices={},
@@ -88,7 +88,7 @@ def _with_plan_digest(info: RunInfo, shard: Shard) -> Shard:
 
 
 def _case_digest(case: Case) -> str:
-    """Equal for the same case with the same tests on any machine, wherever its files lie."""
+    """Equal for the same case with the same tests on any machine, whatever the paths of its files."""
     stored = _round_tripped(case)
     return digest(replace(stored, verify=Verify(), expectations=Expectations(), workspace=""), stored.tests_digest)
 

@@ -32,7 +32,7 @@ MAX_MERGED_JOURNALS = 64
 MAX_PLAN_VALUE_CHARACTERS = 300
 """Characters of a value that are shown where plans differ."""
 MAX_LISTED_MERGE_PROBLEMS = 5
-"""Problems of one kind that are told in full; the others are only counted."""
+"""Problems of one kind that are listed in full; the others are only counted."""
 PLAN_FIELD_LABELS = {
     "names": "names of models",
     "k": "pass-k",
@@ -222,7 +222,7 @@ def _missing_shards(parts: Sequence[ShardRun]) -> list[int]:
 
 
 def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
-    """What is said of all parts together; where they differ beside the plan, what the first says."""
+    """The description of all parts together; where they differ outside the plan, the first part's value."""
     first = parts[0]
     infos = [part.info for part in parts]
     started_at = min(info.started_at for info in infos)
@@ -314,7 +314,7 @@ def _fact_checker(
                 f"{path}:{line}: tells of case {short_quote(fact.case)}, which {whose}; take the line out, or run {part.name} again"
             )
         if isinstance(fact, Reply):
-            # of texts that anybody may have written, a number that nobody can foresee
+            # Python seeds this hash at random: no text can be written to collide with another
             keys.append(hash(fact.key))
 
     return check
@@ -371,8 +371,8 @@ def _shard_numbers_text(numbers: Sequence[int]) -> str:
             spans[-1].append(number)
         else:
             spans.append([number])
-    told = [f"{span[0]}-{span[-1]}" if len(span) > 2 else ", ".join(map(str, span)) for span in spans]
-    return f"shard{'s' if len(numbers) > 1 else ''} {', '.join(told)}"
+    ranges = [f"{span[0]}-{span[-1]}" if len(span) > 2 else ", ".join(map(str, span)) for span in spans]
+    return f"shard{'s' if len(numbers) > 1 else ''} {', '.join(ranges)}"
 
 
 def _is_or_are(numbers: Sequence[int]) -> str:
