@@ -172,8 +172,8 @@ def opening(root: Path) -> list[Figure]:
     figures = [Figure("open a finished run", taken(lambda: library.open(one)), floor)]
     opened = library.open(one)
     figures.append(Figure("its summary", taken(opened.summary), floor))
-    case, seat = opened.cases[-1], opened.seats[-1]
-    figures.append(Figure("one attempt with texts", taken(lambda: opened.attempt(case.id, *seat, 1)), floor))
+    case, column = opened.cases[-1], opened.columns[-1]
+    figures.append(Figure("one attempt with texts", taken(lambda: opened.attempt(case.id, *column, 1)), floor))
     figures.append(Figure("open it again", taken(lambda: library.open(one)), floor))
     figures.append(Figure("open another as large", taken(lambda: library.open(two)), floor))
     return figures

@@ -101,7 +101,7 @@ def test_from_the_list_over_a_cell_to_what_a_model_wrote_and_back(viewer: Viewer
     assert pane.get_by_role("heading", level=2).inner_text() == case
     assert pane.locator(".outcome").inner_text().strip()
     assert "def " in pane.inner_text()
-    assert page.locator("#said").inner_text().startswith(f"{case}, ")
+    assert page.locator("#announcement").inner_text().startswith(f"{case}, ")
     assert shown(page) == different
     assert was_loaded_once(page)
     first = asked(page)

@@ -22,7 +22,7 @@ from steelyard.viewer.run_view import AttemptRow
 LABELS = ("wrong answer", "exception", "time limit")
 
 
-def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: object) -> AttemptRow:
+def row(case: int, column: int, number: int, outcome: str = "correct", **fields: object) -> AttemptRow:
     known = {
         "score": None,
         "label": "",
@@ -34,7 +34,7 @@ def row(case: int, seat: int, number: int, outcome: str = "correct", **fields: o
         "output_tokens": None,
         "at": "",
     }
-    return AttemptRow(case=case, column=seat, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
+    return AttemptRow(case=case, column=column, number=number, outcome=outcome, **(known | fields))  # type: ignore[arg-type]
 
 
 def drawn(seed: int) -> CaseMatrix:
@@ -49,18 +49,20 @@ def drawn(seed: int) -> CaseMatrix:
         )
         for number in dice.sample(range(1000), dice.randrange(0, 40))
     ]
-    seats = dice.randrange(1, 4)
+    columns = dice.randrange(1, 4)
     rows = []
     for case in range(len(cases)):
-        for seat in range(seats):
+        for column in range(columns):
             for number in range(1, dice.randrange(0, 6)):
                 outcome = dice.choice(("correct", "wrong", "wrong", "missing"))
                 label = dice.choice(LABELS) if outcome == "wrong" else ""
                 cost = dice.choice((None, dice.random()))
                 reason = f"{label}: Expected {dice.randrange(3)}"
-                one = row(case, seat, number, outcome, label=label, reason=reason, cost_usd=cost, latency=dice.random())
+                one = row(
+                    case, column, number, outcome, label=label, reason=reason, cost_usd=cost, latency=dice.random()
+                )
                 rows.append(one)
-    return CaseMatrix(cases, seats, rows)
+    return CaseMatrix(cases, columns, rows)
 
 
 def asked(dice: random.Random, table: CaseMatrix) -> MatrixQuery:
@@ -70,7 +72,7 @@ def asked(dice: random.Random, table: CaseMatrix) -> MatrixQuery:
         label=dice.choice(("", *LABELS)),
         tag=dice.choice(("", "easy", "io")),
         suite=dice.choice(("", "", "a")),
-        seats=tuple(dice.sample(range(table.seats), dice.randrange(table.seats + 1))),
+        columns=tuple(dice.sample(range(table.column_count), dice.randrange(table.column_count + 1))),
         different=dice.random() < 0.3,
         sort=dice.choice(list(MATRIX_SORTS)),
     )
@@ -79,11 +81,11 @@ def asked(dice: random.Random, table: CaseMatrix) -> MatrixQuery:
 def is_meant(table: CaseMatrix, place: int, query: MatrixQuery) -> bool:
     """The same question, answered plainly and without regard to speed."""
     case = table.cases[place]
-    seats = query.seats or range(table.seats)
-    rows = [one for one in table.rows if one.case == place and one.column in seats]
+    columns = query.columns or range(table.column_count)
+    rows = [one for one in table.rows if one.case == place and one.column in columns]
     shares = []
-    for seat in seats:
-        judged = [one.outcome == "correct" for one in rows if one.column == seat and one.outcome != "missing"]
+    for column in columns:
+        judged = [one.outcome == "correct" for one in rows if one.column == column and one.outcome != "missing"]
         if judged:
             shares.append(sum(judged) / len(judged))
     if (query.tag and query.tag not in case.tags) or (query.suite and query.suite != case.suite):
@@ -137,10 +139,10 @@ def test_a_page_beyond_the_last_is_the_last() -> None:
 def test_the_hardest_case_is_the_one_that_the_best_model_cannot_do() -> None:
     cases = [Case(id=name, prompt="?") for name in ("easy", "weak-fails", "nobody", "unjudged")]
     rows = [
-        *(row(0, seat, 1) for seat in (0, 1)),
+        *(row(0, column, 1) for column in (0, 1)),
         row(1, 0, 1),
         row(1, 1, 1, "wrong"),
-        *(row(2, seat, 1, "wrong") for seat in (0, 1)),
+        *(row(2, column, 1, "wrong") for column in (0, 1)),
         row(3, 0, 1, "missing"),
     ]
     table = CaseMatrix(cases, 2, rows)
@@ -172,8 +174,8 @@ def test_missing_attempts_are_in_no_share() -> None:
 
 def test_replies_that_hold_the_text_count_only_where_their_attempt_is_asked_for() -> None:
     table = CaseMatrix([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "wrong", label="x")])
-    assert table.found(MatrixQuery(text="needle"), said={1}) == [0]
-    assert table.found(MatrixQuery(text="needle", outcome="correct"), said={1}) == []
+    assert table.found(MatrixQuery(text="needle"), reply_matches={1}) == [0]
+    assert table.found(MatrixQuery(text="needle", outcome="correct"), reply_matches={1}) == []
 
 
 def test_numbers_in_names_are_sorted_as_numbers() -> None:

@@ -67,12 +67,12 @@ def hold(opened: RunView) -> None:
     assert len(opened.problems) == len(stored.damaged)
     assert opened.summary() == summary.summarise(info, cases, stored.facts())
     assert opened.headlines == headlines_from_summary(cases, opened.summary())
-    assert {Column(model.model, model.tier) for model in opened.summary().models} <= set(opened.seats)
-    assert list(opened.seats) == sorted(opened.seats)
+    assert {Column(model.model, model.tier) for model in opened.summary().models} <= set(opened.columns)
+    assert list(opened.columns) == sorted(opened.columns)
     assert len(opened.rows) == len(tried)
     told = reply_judgments(stored, {one.reply.key for one in tried if one.reply})
     for row, one in zip(opened.rows, tried, strict=True):
-        assert (cases[row.case], *opened.seats[row.column], row.number) == one[:4]
+        assert (cases[row.case], *opened.columns[row.column], row.number) == one[:4]
         assert (row.outcome, row.score) == (outcome(one), one.score)
         answer = one.reply.answer if one.reply else Answer(text="", finish="")
         assert row.latency == (answer.latency if one.reply else None)
@@ -83,7 +83,7 @@ def hold(opened: RunView) -> None:
         )
         assert row.cost_usd == (answer.cost.usd if answer.cost else None)
         assert opened.attempt(one.case.id, one.model, one.tier, one.number) == one
-        assert opened.heard(one) == (told.get(one.reply.key, []) if one.reply else [])
+        assert opened.judgments(one) == (told.get(one.reply.key, []) if one.reply else [])
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -198,7 +198,7 @@ def test_a_new_model_and_a_new_journal_are_seen_in_a_growing_run(tmp_path: Path)
         opened = RunView(folder)
         journal.append(reply(1, model="another"))
         second = opened.refreshed()
-        assert second.seats == (Column("another", ""), Column("m", ""))
+        assert second.columns == (Column("another", ""), Column("m", ""))
         assert [(row.case, row.column, row.number) for row in second.rows] == [(0, 0, 1), (0, 1, 1)]
         (folder / "attempts-1.jsonl").write_bytes(encoded(reply(2)))
         third = second.refreshed()
@@ -246,16 +246,16 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
     whole, expected = index.read_bytes(), RunView(folder).rows
     chance = random.Random(0)
     damages = [b"", b"\xc0", whole[:-1], whole[: len(whole) // 2], b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])]
-    made_of, (seats, gists, rows, *rest), told = msgspec.msgpack.decode(whole)
+    made_of, (columns, gists, rows, *rest), told = msgspec.msgpack.decode(whole)
     nan, digest = float("nan"), AttemptRow._fields.index("digest")
     for field, value in ((0, -1), (0, 99), (1, 99), (digest, 99), (digest, -2), (8, nan), (9, nan), (4, float("inf"))):
         spoiled = [list(row) for row in rows]
         spoiled[3][field] = value
-        damages.append(msgspec.msgpack.encode([made_of, [seats, gists, spoiled, *rest], told]))
+        damages.append(msgspec.msgpack.encode([made_of, [columns, gists, spoiled, *rest], told]))
     gist = [[True, nan, None, [nan] * 5], *gists[0][1:]]
-    damages.append(msgspec.msgpack.encode([made_of, [seats, [gist, *gists[1:]], rows, *rest], told]))
-    damages.append(msgspec.msgpack.encode([made_of, [seats, gists, rows, ["\0", "../run"], *rest[1:]], told]))
-    damages.append(msgspec.msgpack.encode([made_of, [seats, gists, rows, *rest], b"no summary"]))
+    damages.append(msgspec.msgpack.encode([made_of, [columns, [gist, *gists[1:]], rows, *rest], told]))
+    damages.append(msgspec.msgpack.encode([made_of, [columns, gists, rows, ["\0", "../run"], *rest[1:]], told]))
+    damages.append(msgspec.msgpack.encode([made_of, [columns, gists, rows, *rest], b"no summary"]))
     for damaged in damages:
         index.write_bytes(damaged)
         opened = RunView(folder)
@@ -269,9 +269,9 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
         opened = RunView(folder)
         opened.summary()
         for row in opened.rows:
-            seat = opened.seats[row.column]
+            column = opened.columns[row.column]
             with suppress(StoreError):
-                opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
+                opened.attempt(opened.cases[row.case].id, column.model, column.tier, row.number)
 
 
 def test_an_attempt_that_lies_no_longer_where_it_lay_is_refused(tmp_path: Path) -> None:

@@ -220,9 +220,9 @@ def test_a_cell_opens_its_attempts_beside_the_matrix_without_script(viewer: View
 
 def test_what_failed_is_read_first(viewer: Viewer) -> None:
     page = run(viewer, "case=case-1&model=openai%2Fweak")
-    assert "attempt 2: wrong" in page.tagged("section", id="pane")[0]["data-told"]
+    assert "attempt 2: wrong" in page.tagged("section", id="pane")[0]["data-announcement"]
     page = run(viewer, "case=case-1&model=openai%2Fweak&outcome=correct")
-    assert "attempt 1: correct" in page.tagged("section", id="pane")[0]["data-told"]
+    assert "attempt 1: correct" in page.tagged("section", id="pane")[0]["data-announcement"]
 
 
 def test_an_attempt_without_an_answer_says_what_stood_in_the_way(viewer: Viewer) -> None:

@@ -75,30 +75,30 @@ def test_a_run_that_takes_long_to_read_says_so_and_comes_by_itself(tmp_path: Pat
 
 def test_a_run_is_read_once_however_many_wait_for_it(tmp_path: Path) -> None:
     growing(tmp_path).close()
-    shelf = RunCache(RunCatalog(tmp_path))
+    run_cache = RunCache(RunCatalog(tmp_path))
     answers: list[bool] = []
-    waiting = [threading.Thread(target=lambda: answers.append(shelf.is_read("growing", 60))) for _ in range(8)]
+    waiting = [threading.Thread(target=lambda: answers.append(run_cache.is_read("growing", 60))) for _ in range(8)]
     for one in waiting:
         one.start()
     for one in waiting:
         one.join()
     assert answers == [True] * 8
-    assert shelf.is_read("growing", 0)
+    assert run_cache.is_read("growing", 0)
 
 
 def test_a_growing_run_is_added_up_now_and_then(tmp_path: Path) -> None:
     moments = iter([0.0, 2.0, 2.0 + 2.0 * SUMMARY_PAUSE_FACTOR - 0.1, 2.0 + 2.0 * SUMMARY_PAUSE_FACTOR, 100.0, 101.0])
-    shelf = RunCache(RunCatalog(tmp_path), clock=lambda: next(moments))
+    run_cache = RunCache(RunCatalog(tmp_path), clock=lambda: next(moments))
     with growing(tmp_path) as journal:
-        assert shelf.summary(shelf.run("growing")).models[0].attempts == 1
+        assert run_cache.summary(run_cache.run("growing")).models[0].attempts == 1
         asked = journal.cases
         grown = StoredRun(made(tmp_path.parent / "more", "more", asked, [(asked[1], MODEL, 1, Came())]))
         for fact in grown.facts():
             journal.append(fact)
-        opened = shelf.run("growing")
+        opened = run_cache.run("growing")
         assert len([row for row in opened.rows if row.outcome == "correct"]) == 2
-        assert shelf.summary(opened).models[0].attempts == 1
-        assert shelf.summary(opened).models[0].attempts == 2
+        assert run_cache.summary(opened).models[0].attempts == 1
+        assert run_cache.summary(opened).models[0].attempts == 2
 
 
 def test_a_change_is_one_only_where_chance_does_not_explain_it() -> None:

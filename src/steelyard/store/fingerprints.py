@@ -27,17 +27,17 @@ def run_fingerprint(stored: StoredRun, shape: int) -> str:
     return msgspec.json.encode([shape, steelyard_version(), described, states]).decode()
 
 
-def run_size_fingerprint(described: bytes, glimpse: RunFolderSnapshot, shape: int) -> str:
+def run_size_fingerprint(described: bytes, snapshot: RunFolderSnapshot, shape: int) -> str:
     """The same as far as sizes tell, which neither copying the folder nor another version of this tool changes.
 
     `described` is what run.json holds.
     """
     files = [
         (file.name, file.size)
-        for file in glimpse.files
+        for file in snapshot.files
         if file.name not in (HEADLINE_FILE, ATTEMPT_INDEX_FILE, "run.json")
     ]
-    return msgspec.json.encode([shape, content_digest(described), files, glimpse.links]).decode()
+    return msgspec.json.encode([shape, content_digest(described), files, snapshot.links]).decode()
 
 
 def content_digest(content: bytes) -> str:

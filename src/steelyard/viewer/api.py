@@ -36,25 +36,25 @@ MAX_PAGE_REPLY_CHARACTERS = 4 << 20
 RUNS_SEARCHED_PER_PAGE = 20
 """Runs that are looked through for one page about a case."""
 ATTEMPT_CURSOR_PATTERN = r"[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}"
-"""The cursor of attempts: after which case, seat and number."""
+"""The cursor of attempts: after which case, column and number."""
 OFFSET_CURSOR_PATTERN = r"[0-9]{1,9}"
 """The cursor of a comparison: after how many changes."""
 
 
-def routes(shelf: RunCache) -> dict[str, Callable[[QueryParameters, dict[str, str]], Response]]:
+def routes(run_cache: RunCache) -> dict[str, Callable[[QueryParameters, dict[str, str]], Response]]:
     """What answers which address."""
     return {
         "/healthz": lambda asked, _: health(asked),
         "/openapi.json": lambda asked, _: api_description(asked),
-        "/api/v1/runs": lambda asked, _: runs(shelf, asked),
-        "/api/v1/runs/{name}": lambda asked, parts: run(shelf, parts["name"], asked),
-        "/api/v1/runs/{name}/summary": lambda asked, parts: summary(shelf, parts["name"], asked),
-        "/api/v1/runs/{name}/cases": lambda asked, parts: results(shelf, parts["name"], asked),
-        "/api/v1/runs/{name}/attempts": lambda asked, parts: attempts(shelf, parts["name"], asked),
-        "/api/v1/runs/{name}/attempt": lambda asked, parts: attempt(shelf, parts["name"], asked),
-        "/api/v1/runs/{name}/report.md": lambda asked, parts: report(shelf, parts["name"], asked),
-        "/api/v1/cases/{case:path}": lambda asked, parts: case(shelf, parts["case"], asked),
-        "/api/v1/compare": lambda asked, _: compare(shelf, asked),
+        "/api/v1/runs": lambda asked, _: runs(run_cache, asked),
+        "/api/v1/runs/{name}": lambda asked, parts: run(run_cache, parts["name"], asked),
+        "/api/v1/runs/{name}/summary": lambda asked, parts: summary(run_cache, parts["name"], asked),
+        "/api/v1/runs/{name}/cases": lambda asked, parts: results(run_cache, parts["name"], asked),
+        "/api/v1/runs/{name}/attempts": lambda asked, parts: attempts(run_cache, parts["name"], asked),
+        "/api/v1/runs/{name}/attempt": lambda asked, parts: attempt(run_cache, parts["name"], asked),
+        "/api/v1/runs/{name}/report.md": lambda asked, parts: report(run_cache, parts["name"], asked),
+        "/api/v1/cases/{case:path}": lambda asked, parts: case(run_cache, parts["case"], asked),
+        "/api/v1/compare": lambda asked, _: compare(run_cache, asked),
     }
 
 
@@ -70,7 +70,7 @@ def api_description(asked: QueryParameters) -> Response:
     return _json(openapi.document())
 
 
-def runs(shelf: RunCache, asked: QueryParameters) -> Response:
+def runs(run_cache: RunCache, asked: QueryParameters) -> Response:
     """The runs, the newest first."""
     asked.check(("limit", "cursor", "model_id", "eval_set", "state"))
     limit = _limit(asked)
@@ -78,7 +78,7 @@ def runs(shelf: RunCache, asked: QueryParameters) -> Response:
     state = asked.choice("state", ("done", "growing", "stopped", "broken"))
     wanted = [
         one
-        for one in shelf.listing().runs
+        for one in run_cache.listing().runs
         if (not model or model in [model_label(each.model, each.tier) for each in one.models])
         and (not eval_set or eval_set in eval_sets(one))
         and (not state or one.state == state)
@@ -94,11 +94,11 @@ def runs(shelf: RunCache, asked: QueryParameters) -> Response:
     )
 
 
-def run(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def run(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """One run with what it was asked to do."""
     asked.check(())
-    opened = shelf.run(name)
-    listed = next((one for one in shelf.listing().runs if one.name == name), None)
+    opened = run_cache.run(name)
+    listed = next((one for one in run_cache.listing().runs if one.name == name), None)
     if listed is None:
         raise ViewerRequestError(404, f'no run "{name[:100]}" here')
     info = opened.info
@@ -169,10 +169,10 @@ def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
         suite = opened.cases[row.case].suite
         if suite:
             counts.setdefault((suite, row.column), Counter())[row.outcome] += 1
-    for (suite, seat), count in sorted(counts.items()):
+    for (suite, column), count in sorted(counts.items()):
         yield api_records.SuiteStats(
             suite_id=suite,
-            model_id=model_label(*opened.seats[seat]),
+            model_id=model_label(*opened.columns[column]),
             total_cases=count.total(),
             pass_count=count["correct"],
             fail_count=count["wrong"],
@@ -180,16 +180,16 @@ def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
         )
 
 
-def summary(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def summary(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """What a run adds up to."""
     asked.check(())
-    return _json(shelf.run(name).summary())
+    return _json(run_cache.run(name).summary())
 
 
-def results(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def results(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """The judged attempts with their replies, as results are exchanged between tools."""
     asked.check(("limit", "cursor", "case_id", "model_id"))
-    opened, limit = shelf.run(name), _limit(asked)
+    opened, limit = run_cache.run(name), _limit(asked)
     wanted = [row for row in _rows(opened, asked) if row.outcome != "missing"]
     items: list[api_records.RunResult] = []
     size = 0
@@ -207,10 +207,10 @@ def results(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     )
 
 
-def attempts(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def attempts(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """All attempts, without their texts."""
     asked.check(("limit", "cursor", "case_id", "model_id", "outcome"))
-    opened, limit = shelf.run(name), _limit(asked)
+    opened, limit = run_cache.run(name), _limit(asked)
     outcome = asked.choice("outcome", ("correct", "wrong", "missing"))
     wanted = [row for row in _rows(opened, asked) if not outcome or row.outcome == outcome]
     return _json(
@@ -222,10 +222,10 @@ def attempts(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
     )
 
 
-def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """One attempt with all that is known about it."""
     asked.check(("case_id", "model_id", "attempt"))
-    opened = shelf.run(name)
+    opened = run_cache.run(name)
     for needed in ("case_id", "model_id"):
         if not asked.is_given(needed):
             raise ViewerRequestError(400, f'name the attempt: "{needed}" is missing')
@@ -252,47 +252,47 @@ def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
                     passed=one.judgment.passed if one.judgment else None,
                     unusable=one.unusable,
                 )
-                for one in opened.heard(tried)
+                for one in opened.judgments(tried)
             ),
         )
     )
 
 
-def report(shelf: RunCache, name: str, asked: QueryParameters) -> Response:
+def report(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """The summary of a run as Markdown."""
     asked.check(())
-    opened = shelf.run(name)
+    opened = run_cache.run(name)
     # the tables of this report need no texts of attempts
     whole = RunResults(info=opened.info, cases=opened.cases, attempts=(), summary=opened.summary())
     return Response(markdown.report(whole), media_type="text/markdown; charset=utf-8")
 
 
-def case(shelf: RunCache, case_id: str, asked: QueryParameters) -> Response:
+def case(run_cache: RunCache, case_id: str, asked: QueryParameters) -> Response:
     """A case, and how it came out in the runs that have it, the newest first."""
     asked.check(("cursor", "run_id"))
     if len(case_id) > MAX_QUERY_VALUE_CHARACTERS:
         raise ViewerRequestError(400, f"the id of a case has at most {MAX_QUERY_VALUE_CHARACTERS} characters here")
     only = asked.text("run_id")
-    listed = [one for one in shelf.listing().runs if one.state != "broken" and (not only or one.name == only)]
+    listed = [one for one in run_cache.listing().runs if one.state != "broken" and (not only or one.name == only)]
     started, _, name = asked.text("cursor").partition("|")
     if asked.text("cursor"):
         listed = [one for one in listed if (one.started_at, one.name) < (started, name)]
     found, newest = [], None
     for one in listed[:RUNS_SEARCHED_PER_PAGE]:
         try:
-            opened = shelf.run(one.name)
+            opened = run_cache.run(one.name)
         except ViewerRequestError:
             # it was removed, or broke, since it was listed
             continue
         places = [place for place, each in enumerate(opened.cases) if each.id == case_id]
         if places:
             newest = newest or opened.cases[places[0]]
-            cells = shelf.table(opened).cells[places[0]]
+            cells = run_cache.table(opened).cells[places[0]]
             counts = tuple(
                 api_records.CaseModelCounts(
-                    model_id=model_label(*seat), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
+                    model_id=model_label(*column), attempts=cell.attempts, correct=cell.correct, missing=cell.missing
                 )
-                for seat, cell in zip(opened.seats, cells, strict=True)
+                for column, cell in zip(opened.columns, cells, strict=True)
             )
             found.append(api_records.CaseInRun(run_id=one.name, timestamp_utc=one.started_at, models=counts))
     is_more = len(listed) > RUNS_SEARCHED_PER_PAGE
@@ -310,15 +310,15 @@ def case(shelf: RunCache, case_id: str, asked: QueryParameters) -> Response:
     )
 
 
-def compare(shelf: RunCache, asked: QueryParameters) -> Response:
+def compare(run_cache: RunCache, asked: QueryParameters) -> Response:
     """What a gate says of two runs or models, and every case, culprits first."""
     asked.check(("baseline", "current", "alpha", "margin", "limit", "cursor"))
     for needed in ("baseline", "current"):
         if not asked.text(needed):
             raise ViewerRequestError(400, f'name two runs: "{needed}" is missing')
     limit = _limit(asked)
-    sides = [shelf.side(asked.text(name)) for name in ("baseline", "current")]
-    compared = shelf.compared(*sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
+    sides = [run_cache.side(asked.text(name)) for name in ("baseline", "current")]
+    compared = run_cache.compared(*sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
     start = int(_given_cursor(asked, OFFSET_CURSOR_PATTERN) or 0)
     pairing, decision = compared.gated.pairing, compared.gated.decision
     return _json(
@@ -375,14 +375,16 @@ def _rows(opened: RunView, asked: QueryParameters) -> Sequence[AttemptRow]:
         places = {place for place, each in enumerate(opened.cases) if each.id == asked.text("case_id")}
         rows = [row for row in rows if row.case in places]
     if asked.is_given("model_id"):
-        seats = {place for place, seat in enumerate(opened.seats) if model_label(*seat) == asked.text("model_id")}
-        rows = [row for row in rows if row.column in seats]
+        columns = {
+            place for place, column in enumerate(opened.columns) if model_label(*column) == asked.text("model_id")
+        }
+        rows = [row for row in rows if row.column in columns]
     return rows
 
 
 def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
-    seat = opened.seats[row.column]
-    tried = opened.attempt(opened.cases[row.case].id, seat.model, seat.tier, row.number)
+    column = opened.columns[row.column]
+    tried = opened.attempt(opened.cases[row.case].id, column.model, column.tier, row.number)
     if tried is None:
         raise ViewerRequestError(409, "an attempt of this run can no longer be read; ask again")
     return tried
@@ -391,7 +393,7 @@ def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
 def _attempt_fields(opened: RunView, row: AttemptRow) -> dict[str, Any]:
     return {
         "case_id": opened.cases[row.case].id,
-        "model_id": model_label(*opened.seats[row.column]),
+        "model_id": model_label(*opened.columns[row.column]),
         "attempt": row.number,
         "outcome": row.outcome,
         "score": row.score,

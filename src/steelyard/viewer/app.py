@@ -39,7 +39,7 @@ def application(
     library: RunCatalog, *, port: int, key: str = "", patience: float = RUN_READ_TIMEOUT_SECONDS
 ) -> ASGIApp:
     """The viewer of some runs, for a server that listens on this port of the loopback interface."""
-    shelf = RunCache(library)
+    run_cache = RunCache(library)
 
     def page(path: str, make: Callable[[QueryParameters, dict[str, str]], str]) -> Route:
         return Route(path, _endpoint_for(lambda asked, parts: HTMLResponse(make(asked, parts))), methods=["GET"])
@@ -49,7 +49,7 @@ def application(
 
         def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
             name = parts["name"]
-            if not shelf.is_read(name, patience):
+            if not run_cache.is_read(name, patience):
                 return HTMLResponse(rendering.loading_page(name), status_code=202, headers={"refresh": "1"})
             return HTMLResponse(make(name, asked))
 
@@ -59,16 +59,16 @@ def application(
         return Route(path, _endpoint_for(make), methods=["GET"])
 
     routes = [
-        page("/", lambda asked, _: runs.runs(shelf, asked)),
-        page("/compare", lambda asked, _: compare.compare(shelf, asked)),
-        about("/runs/{name}", lambda name, asked: run.run(shelf, name, asked)),
-        about("/runs/{name}/attempt", lambda name, asked: run.attempt(shelf, name, asked)),
-        about("/runs/{name}/tiers", lambda name, _: scores.tiers(shelf, name)),
-        about("/runs/{name}/suites", lambda name, _: scores.suites(shelf, name)),
-        data("/runs/{name}/pulse", lambda _, parts: _pulse(shelf, parts["name"])),
-        data("/pulse", lambda *_: _pulse_of_all(shelf)),
+        page("/", lambda asked, _: runs.runs(run_cache, asked)),
+        page("/compare", lambda asked, _: compare.compare(run_cache, asked)),
+        about("/runs/{name}", lambda name, asked: run.run(run_cache, name, asked)),
+        about("/runs/{name}/attempt", lambda name, asked: run.attempt(run_cache, name, asked)),
+        about("/runs/{name}/tiers", lambda name, _: scores.tiers(run_cache, name)),
+        about("/runs/{name}/suites", lambda name, _: scores.suites(run_cache, name)),
+        data("/runs/{name}/pulse", lambda _, parts: _pulse(run_cache, parts["name"])),
+        data("/pulse", lambda *_: _pulse_of_all(run_cache)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
-        *(data(path, make) for path, make in api.routes(shelf).items()),
+        *(data(path, make) for path, make in api.routes(run_cache).items()),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
     return AccessGuard(app, port=port, key=key)
@@ -112,16 +112,16 @@ def _static(name: str) -> Response:
     return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
 
 
-def _pulse(shelf: RunCache, name: str) -> Response:
+def _pulse(run_cache: RunCache, name: str) -> Response:
     """Whether a run has grown: little enough to be asked for every few seconds."""
-    opened = shelf.run(name)
+    opened = run_cache.run(name)
     judged = [row.outcome for row in opened.rows if row.outcome != "missing"]
     headline = f"{counted(len(judged), 'attempt')}, {judged.count('correct'):,} correct"
     return JSONResponse({"version": opened.version, "growing": opened.is_growing, "headline": headline})
 
 
-def _pulse_of_all(shelf: RunCache) -> Response:
-    listing = shelf.listing()
+def _pulse_of_all(run_cache: RunCache) -> Response:
+    listing = run_cache.listing()
     growing = sum(run.state == "growing" for run in listing.runs)
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"
     is_growing = bool(growing or listing.pending)

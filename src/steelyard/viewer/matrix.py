@@ -79,7 +79,7 @@ class MatrixQuery(Record, frozen=True, kw_only=True):
     """The kind of failure, or the class of a response."""
     tag: str = ""
     suite: str = ""
-    seats: tuple[int, ...] = ()
+    columns: tuple[int, ...] = ()
     """The columns that are looked at; all when empty."""
     different: bool = False
     """Only cases at which the models do not do equally well."""
@@ -108,27 +108,27 @@ class PageSlice(NamedTuple):
 class CaseMatrix:
     """The matrix of a run, added up once and asked many times."""
 
-    def __init__(self, cases: Sequence[Case], seats: int, rows: Sequence[AttemptRow]) -> None:
+    def __init__(self, cases: Sequence[Case], column_count: int, rows: Sequence[AttemptRow]) -> None:
         self.cases = cases
-        self.seats = seats
+        self.column_count = column_count
         self.rows = rows
-        self.cells = _cells(len(cases), seats, rows)
-        """By case, then by seat."""
+        self.cells = _cells(len(cases), column_count, rows)
+        """By case, then by column."""
         self.labels = Counter(row.label for row in rows if row.label)
         self.tags = Counter(tag for case in cases for tag in dict.fromkeys(case.tags))
         self.suites = Counter(case.suite for case in cases if case.suite)
 
-    def found(self, query: MatrixQuery, said: Collection[int] = ()) -> list[int]:
+    def found(self, query: MatrixQuery, reply_matches: Collection[int] = ()) -> list[int]:
         """The places of the cases that are asked for, in the order that is asked for.
 
-        `said` are places of rows whose replies hold the text.
+        `reply_matches` are the places of the rows whose replies contain the text.
         """
-        seats = query.seats or tuple(range(self.seats))
-        wanted = [place for place in range(len(self.cases)) if self._is_wanted(place, query, seats, said)]
+        columns = query.columns or tuple(range(self.column_count))
+        wanted = [place for place in range(len(self.cases)) if self._is_wanted(place, query, columns, reply_matches)]
         if query.sort == "order":
             return wanted
         # sorting is stable: what is equal stays as the eval set has it
-        return sorted(wanted, key=lambda place: self._rank(place, query.sort, seats))
+        return sorted(wanted, key=lambda place: self._rank(place, query.sort, columns))
 
     def is_shown(self, row: AttemptRow, query: MatrixQuery) -> bool:
         """Whether an attempt is one of those that are asked for."""
@@ -136,9 +136,11 @@ class CaseMatrix:
             return False
         return query.outcome in ("", "mixed") or row.outcome == query.outcome
 
-    def _is_wanted(self, place: int, query: MatrixQuery, seats: Sequence[int], said: Collection[int]) -> bool:
+    def _is_wanted(
+        self, place: int, query: MatrixQuery, columns: Sequence[int], reply_matches: Collection[int]
+    ) -> bool:
         case, cells = self.cases[place], self.cells[place]
-        shown = [cells[seat] for seat in seats]
+        shown = [cells[column] for column in columns]
         if query.tag and query.tag not in case.tags:
             return False
         if query.suite and query.suite != case.suite:
@@ -157,10 +159,10 @@ class CaseMatrix:
         text = query.text.casefold()
         if any(text in each.casefold() for each in _words(case)):
             return True
-        return any(number in said or text in self.rows[number].reason.casefold() for number in asked)
+        return any(number in reply_matches or text in self.rows[number].reason.casefold() for number in asked)
 
-    def _rank(self, place: int, sort: str, seats: Sequence[int]) -> tuple[float | str | int, ...]:
-        cells = [self.cells[place][seat] for seat in seats]
+    def _rank(self, place: int, sort: str, columns: Sequence[int]) -> tuple[float | str | int, ...]:
+        cells = [self.cells[place][column] for column in columns]
         if sort == "name":
             return natural_order_key(self.cases[place].id)
         return SORT_KEYS[sort](cells)
@@ -191,14 +193,14 @@ def natural_order_key(name: str) -> tuple[str | int, ...]:
     return tuple(int(piece) if place % 2 else piece for place, piece in enumerate(pieces))
 
 
-def _cells(cases: int, seats: int, rows: Sequence[AttemptRow]) -> tuple[tuple[MatrixCell, ...], ...]:
+def _cells(cases: int, column_count: int, rows: Sequence[AttemptRow]) -> tuple[tuple[MatrixCell, ...], ...]:
     """What the rows add up to; those of a cell stand together."""
     nothing = MatrixCell(0, 0, 0, None, None, range(0))
-    found = [[nothing] * seats for _ in range(cases)]
+    found = [[nothing] * column_count for _ in range(cases)]
     start = 0
-    for (case, seat), group in groupby(rows, key=attrgetter("case", "column")):
+    for (case, column), group in groupby(rows, key=attrgetter("case", "column")):
         own = list(group)
-        found[case][seat] = _cell(own, range(start, start + len(own)))
+        found[case][column] = _cell(own, range(start, start + len(own)))
         start += len(own)
     return tuple(map(tuple, found))
 
@@ -234,7 +236,7 @@ def _shares(cells: Sequence[MatrixCell]) -> list[float]:
 
 
 def _hardest(cells: Sequence[MatrixCell]) -> tuple[float, ...]:
-    """By the model that does best: what a weak one cannot do says little about a case. What nobody judged comes last."""
+    """By the model that does best: what a weak one cannot do says little about a case. Cases without a verdict come last."""
     shares = _shares(cells)
     return (max(shares), math.fsum(shares) / len(shares)) if shares else (math.inf, math.inf)
 

@@ -192,7 +192,7 @@ def document() -> dict[str, Any]:
             "description": "Runs of steelyard, to be read. Started by `steelyard view`; it listens on this machine alone.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        # the key is optional: without STEELYARD_API_KEY there is none
+        # the key is optional: without STEELYARD_API_KEY the viewer asks for no key
         "security": [{}, {"key": []}],
         "paths": {
             path: {"get": _operation(name, about, parameters, by_kind.get(kind) if kind else None, kind)}
@@ -214,14 +214,14 @@ def document() -> dict[str, Any]:
 
 def _explain(components: dict[str, Any]) -> None:
     """Say of each field what the string beneath it says."""
-    told = {name: fields for module in DESCRIBED_MODULES for name, fields in field_descriptions(module).items()}
+    descriptions = {name: fields for module in DESCRIBED_MODULES for name, fields in field_descriptions(module).items()}
     # a class that extends another has the fields of both
-    told["RunDetail"] = told["RunEntry"] | told["RunDetail"]
-    told["AttemptDetail"] = told["AttemptEntry"] | told["AttemptDetail"]
+    descriptions["RunDetail"] = descriptions["RunEntry"] | descriptions["RunDetail"]
+    descriptions["AttemptDetail"] = descriptions["AttemptEntry"] | descriptions["AttemptDetail"]
     for name, component in components.items():
         for field, schema in component.get("properties", {}).items():
-            if field in told.get(name, {}):
-                schema["description"] = " ".join(told[name][field].split())
+            if field in descriptions.get(name, {}):
+                schema["description"] = " ".join(descriptions[name][field].split())
 
 
 def _operation(

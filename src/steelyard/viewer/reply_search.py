@@ -37,16 +37,16 @@ def rows_with_text(opened: RunView, text: str) -> frozenset[int]:
     """The places of the rows whose last reply holds a text, whatever the case of its letters; reads the journal once."""
     wanted = text.casefold()
     cases = {case.id: place for place, case in enumerate(opened.cases)}
-    seats = {(seat.model, seat.tier): place for place, seat in enumerate(opened.seats)}
+    columns = {(column.model, column.tier): place for place, column in enumerate(opened.columns)}
     rows = {row[:3]: place for place, row in enumerate(opened.rows)}
     found: dict[int, bool] = {}
     stored = UntrustedRun(opened.folder)
     for path in stored.journals():
-        for said in _lines(stored, path):
-            key = cases.get(said.case, -1), seats.get((said.model, said.tier), -1), said.number
-            if said.answer is not None and said.kind == "reply" and key in rows:
+        for entry in _lines(stored, path):
+            key = cases.get(entry.case, -1), columns.get((entry.model, entry.tier), -1), entry.number
+            if entry.answer is not None and entry.kind == "reply" and key in rows:
                 # of several replies to one asking the last counts
-                found[rows[key]] = wanted in said.answer.text.casefold()
+                found[rows[key]] = wanted in entry.answer.text.casefold()
     return frozenset(place for place, holds in found.items() if holds)
 
 

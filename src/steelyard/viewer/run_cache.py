@@ -87,7 +87,7 @@ class RunCache:
             return self._library.open(name)
         except SteelyardError as error:
             if any(listed.name == name for listed in self.listing().runs):
-                # where the folder lies is nobody's business but its owner's
+                # the message must not reveal where the folder is
                 raise ViewerRequestError(409, str(error).replace(f"{self._library.root}/", "")) from None
             raise ViewerRequestError(404, f'no run "{name[:100]}" here') from None
 
@@ -99,7 +99,7 @@ class RunCache:
             done = self._opening.get(name)
             if done is None:
                 done = self._opening[name] = threading.Event()
-                # nobody waits for it when the viewer ends
+                # a daemon thread does not delay the end of the viewer
                 threading.Thread(target=self._read, args=(name, done), daemon=True).start()
         if not done.wait(patience):
             return False
@@ -108,7 +108,7 @@ class RunCache:
         return True
 
     def _read(self, name: str, done: threading.Event) -> None:
-        # what is wrong with it is told to whoever opens it next
+        # the next request that opens the run gets the error
         with suppress(Exception):
             self._library.open(name)
         done.set()
@@ -133,17 +133,17 @@ class RunCache:
 
         def add_up() -> CaseMatrix:
             with garbage_collection_paused():
-                return CaseMatrix(opened.cases, len(opened.seats), opened.rows)
+                return CaseMatrix(opened.cases, len(opened.columns), opened.rows)
 
         return self._tables.get((opened.name, opened.version), add_up)
 
-    def said(self, opened: RunView, text: str) -> frozenset[int]:
-        """The rows whose replies hold a text."""
+    def reply_matches(self, opened: RunView, text: str) -> frozenset[int]:
+        """The places of the rows whose replies contain a text."""
         key = opened.name, opened.version, text.casefold()
         return self._searches.get(key, lambda: reply_search.rows_with_text(opened, text))
 
     def side(self, name: str) -> RunViewSide:
-        """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is none."""
+        """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is not a side."""
         names = {listed.name for listed in self.listing().runs}
         parts = name.split("@")
         # a folder's name may hold the sign that parts it from a model
@@ -151,7 +151,7 @@ class RunCache:
             run, model = "@".join(parts[:count]), "@".join(parts[count:])
             if run in names:
                 opened = self.run(run)
-                known = [model_label(seat.model, seat.tier) for seat in opened.seats]
+                known = [model_label(column.model, column.tier) for column in opened.columns]
                 if model and model not in known:
                     raise ViewerRequestError(
                         404, f'{run}: no model "{model[:100]}" ({did_you_mean(model[:80], known)})'

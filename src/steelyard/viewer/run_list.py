@@ -102,13 +102,13 @@ class RunCatalog:
             found = [known.listed for known in self._known.values()]
             found.sort(key=lambda run: (run.started_at, run.name), reverse=True)
             state = hash(
-                tuple((name, known.glimpse, *known.listed[2:5]) for name, known in sorted(self._known.items()))
+                tuple((name, known.snapshot, *known.listed[2:5]) for name, known in sorted(self._known.items()))
             )
             pending = sum(known.is_behind and not known.listed.models for known in self._known.values())
             return RunListing(tuple(_with_duplicates_noted(found)), f"{state & (1 << 64) - 1:016x}", pending)
 
     def open(self, run_id: str) -> RunView:
-        """The run of this name as it is now; raises an InputError where there is none, and where it cannot be read."""
+        """The run of this name as it is now; raises an InputError where no run has this name or it cannot be read."""
         folder = self._folder(run_id)
         with self._lock:
             opening = self._opening.setdefault(run_id, threading.Lock())
@@ -168,13 +168,13 @@ class RunCatalog:
     def _look(self, folder: Path) -> _CatalogEntry | None:
         """What is known of a folder as it is now; None where it has nothing to do with runs."""
         try:
-            glimpse = run_folder_snapshot(folder)
+            snapshot = run_folder_snapshot(folder)
             before = self._known.get(folder.name)
-            if before is not None and before.glimpse == glimpse:
+            if before is not None and before.snapshot == snapshot:
                 return before
-            if not glimpse.files and not glimpse.links and not glimpse.is_empty:
+            if not snapshot.files and not snapshot.links and not snapshot.is_empty:
                 return None
-            return _CatalogEntry(folder, glimpse, before)
+            return _CatalogEntry(folder, snapshot, before)
         except FileNotFoundError:
             # it went away while we looked
             return None
@@ -196,7 +196,7 @@ class RunCatalog:
         """The run as it is open in the cache, so that it is not read twice."""
         name = known.listed.name
         opened = self._open.get(name)
-        if opened is None or opened.version == version(known.glimpse):
+        if opened is None or opened.version == version(known.snapshot):
             return opened
         try:
             later = opened.refreshed() if opened.goes_on else None
@@ -219,9 +219,9 @@ class _CatalogEntry:
     """What is known of a folder that looks like this, and what is still to be worked out."""
 
     def __init__(
-        self, folder: Path, glimpse: RunFolderSnapshot, before: _CatalogEntry | None, problem: str = ""
+        self, folder: Path, snapshot: RunFolderSnapshot, before: _CatalogEntry | None, problem: str = ""
     ) -> None:
-        self.glimpse = glimpse
+        self.snapshot = snapshot
         self.listed = ListedRun(folder.name, None, (), "broken", problem, 0, "")
         self.is_behind = False
         """Whether the figures are not those of its present state."""
@@ -233,9 +233,9 @@ class _CatalogEntry:
 
     def _describe(self, before: _CatalogEntry | None) -> None:
         """Take what is written down."""
-        folder, described = self._stored.folder, self.glimpse.file("run.json")
+        folder, described = self._stored.folder, self.snapshot.file("run.json")
         if described is None:
-            what = "an empty folder" if self.glimpse.is_empty else "no run.json"
+            what = "an empty folder" if self.snapshot.is_empty else "no run.json"
             self._fail(f"{folder.name}: not a run ({what})")
             return
         try:
@@ -249,42 +249,42 @@ class _CatalogEntry:
         self.listed = self.listed._replace(
             info=_abridged_info(info) if described.size > LONG_RUN_INFO_BYTES else info,
             # what is a little old will do as long as it changes all the time
-            models=kept.models if kept else before.listed.models if before and self.glimpse.is_locked else (),
-            state="growing" if self.glimpse.is_locked else "done" if is_done else "stopped",
+            models=kept.models if kept else before.listed.models if before and self.snapshot.is_locked else (),
+            state="growing" if self.snapshot.is_locked else "done" if is_done else "stopped",
             cases=kept.cases if kept else before.listed.cases if before else 0,
         )
         self.is_behind = kept is None
-        if kept is not None or (self._reading and not self._reading.goes_on(info, self.glimpse)):
+        if kept is not None or (self._reading and not self._reading.goes_on(info, self.snapshot)):
             self._reading = None
 
     def _kept(self, described: bytes) -> RunHeadlines | None:
         """The figures that were written down when a sitting ended; None where they are of another state of the run."""
-        if self.glimpse.file("cases.jsonl") is None:
+        if self.snapshot.file("cases.jsonl") is None:
             raise InputError(f"{self._stored.folder / 'cases.jsonl'}: not there")
         try:
             kept = _headlines_decoder.decode(self._stored.content(self._stored.folder / HEADLINE_FILE))
         except (OSError, *DECODE_ERRORS):
             return None
-        is_present = kept.made_of == run_size_fingerprint(described, self.glimpse, ATTEMPT_TABLE_VERSION)
+        is_present = kept.made_of == run_size_fingerprint(described, self.snapshot, ATTEMPT_TABLE_VERSION)
         # what only a link leads to is in those figures, and in nothing that we read
-        return kept if is_present and not self.glimpse.links else None
+        return kept if is_present and not self.snapshot.links else None
 
     def get_on(self, most: int, opened: RunView | None) -> int:
         """Read about this many bytes of the journals, and compute the figures once all is read; returns the bytes read."""
-        size = sum(file.size for file in self.glimpse.journals)
+        size = sum(file.size for file in self.snapshot.journals)
         is_due = (
             size < SMALL_GROWING_RUN_BYTES
             or size >= RECOUNT_GROWTH_FACTOR * self._counted
-            or not self.glimpse.is_locked
+            or not self.snapshot.is_locked
         )
         try:
-            if opened is not None or (self.glimpse.is_locked and size > MAX_LISTED_JOURNAL_BYTES):
+            if opened is not None or (self.snapshot.is_locked and size > MAX_LISTED_JOURNAL_BYTES):
                 self.is_behind = False
                 if opened is not None and is_due:
                     self._count(opened.headlines, opened.cases, size)
                 return 0
             if self._reading is None:
-                self._reading = IncrementalRunReader(self._stored, self._stored.info, self._stored.cases, self.glimpse)
+                self._reading = IncrementalRunReader(self._stored, self._stored.info, self._stored.cases, self.snapshot)
             reading, before = self._reading, self._reading.byte
             with garbage_collection_paused():
                 self.is_behind = not reading.go_on(before + most)
@@ -299,7 +299,7 @@ class _CatalogEntry:
     def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case], size: int) -> None:
         self.listed = self.listed._replace(models=models, cases=len(cases))
         self._counted = size
-        if not self.glimpse.is_locked:
+        if not self.snapshot.is_locked:
             self._reading = None
 
     def _fail(self, problem: str) -> None:

@@ -59,7 +59,7 @@ JOURNAL_CHECK_BYTES = 256
 class RunViewState(NamedTuple):
     """What is known of a run at one moment."""
 
-    glimpse: RunFolderSnapshot
+    snapshot: RunFolderSnapshot
     """As it looked before anything was read: what is written meanwhile belongs to a later moment."""
     info: RunInfo
     cases: tuple[Case, ...]
@@ -81,15 +81,15 @@ class RunView:
         self.folder: Path = folder
         self.info: RunInfo = moment.info
         self.cases: tuple[Case, ...] = moment.cases
-        self.seats: tuple[Column, ...] = moment.table.columns
+        self.columns: tuple[Column, ...] = moment.table.columns
         """The columns of the matrix, in the order of a summary's models."""
         self.rows: tuple[AttemptRow, ...] = moment.table.rows
         """One per attempt: cases in order, then columns, then numbers."""
-        self.is_growing: bool = moment.glimpse.is_locked
+        self.is_growing: bool = moment.snapshot.is_locked
         """Whether somebody is writing it."""
-        self.version: str = version(moment.glimpse)
+        self.version: str = version(moment.snapshot)
         """Another one as soon as the run has grown or changed."""
-        links = (f"{name}: a link, or else no plain file, and so not read" for name in moment.glimpse.links)
+        links = (f"{name}: a link, or else no plain file, and so not read" for name in moment.snapshot.links)
         self.problems: tuple[str, ...] = (*moment.table.problems, *links)
         """What could not be read, in sentences."""
         self._summaries: OrderedDict[tuple[tuple[int, ...], str], Summary] = OrderedDict()
@@ -131,7 +131,7 @@ class RunView:
             return None
         places = {row.reply_place, row.verdict_place, row.failure_place} - {NO_PLACE}
         facts = {place: self._fact(place, (case_id, model, tier, number)) for place in places}
-        return attempt_text(self.cases, self.seats, row, facts)
+        return attempt_text(self.cases, self.columns, row, facts)
 
     @cached_property
     def _orders(self) -> dict[str, int]:
@@ -139,7 +139,7 @@ class RunView:
 
     @cached_property
     def _places(self) -> dict[Column, int]:
-        return {seat: place for place, seat in enumerate(self.seats)}
+        return {column: place for place, column in enumerate(self.columns)}
 
     def _fact(self, place: int, where: tuple[str, str, str, int]) -> JournalFact:
         fact = UntrustedRun(self.folder).at(place, self.table.journals)
@@ -149,8 +149,8 @@ class RunView:
             )
         return fact
 
-    def heard(self, tried: AttemptText) -> list[JudgingResult]:
-        """What judges said of an attempt."""
+    def judgments(self, tried: AttemptText) -> list[JudgingResult]:
+        """The judgments of an attempt."""
         if tried.reply is None or self.info.panel is None:
             return []
         key, stored = tried.reply.key, UntrustedRun(self.folder)
@@ -164,18 +164,18 @@ class RunView:
 
     def refreshed(self) -> RunView:
         """The run as it is now: this one where nothing has changed, else one for which only what is new was read."""
-        glimpse = _glimpse(self.folder)
-        if glimpse == self._moment.glimpse:
+        snapshot = _snapshot(self.folder)
+        if snapshot == self._moment.snapshot:
             return self
-        return RunView(self.folder, _later_state(self.folder, self._moment, glimpse))
+        return RunView(self.folder, _later_state(self.folder, self._moment, snapshot))
 
 
-def version(glimpse: RunFolderSnapshot) -> str:
+def version(snapshot: RunFolderSnapshot) -> str:
     """What a run that looks like this is known by."""
-    return hashlib.blake2b(repr(glimpse).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(repr(snapshot).encode(), digest_size=8).hexdigest()
 
 
-def _glimpse(folder: Path) -> RunFolderSnapshot:
+def _snapshot(folder: Path) -> RunFolderSnapshot:
     try:
         return run_folder_snapshot(folder)
     except OSError as error:
@@ -184,45 +184,47 @@ def _glimpse(folder: Path) -> RunFolderSnapshot:
 
 def _current_state(folder: Path) -> RunViewState:
     """The run as it is now, from its index, or where that is not of its present state, from its journals."""
-    glimpse, stored = _glimpse(folder), UntrustedRun(folder)
+    snapshot, stored = _snapshot(folder), UntrustedRun(folder)
     info, cases = stored.info, stored.cases
     with garbage_collection_paused():
         try:
             content = stored.content(folder / ATTEMPT_INDEX_FILE)
             table, summary = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases))
-            if table.journals != tuple(file.name for file in glimpse.journals):
+            if table.journals != tuple(file.name for file in snapshot.journals):
                 raise ValueError("of other journals")
-            return RunViewState(glimpse, info, cases, table, summary)
+            return RunViewState(snapshot, info, cases, table, summary)
         except (OSError, ValueError):
             # not there, or of another state, or no index at all
-            reading = IncrementalRunReader(stored, info, cases, glimpse)
+            reading = IncrementalRunReader(stored, info, cases, snapshot)
             reading.go_on()
             # the reader takes more memory than all rows, and a run that no longer grows does not need it
-            return RunViewState(glimpse, info, cases, reading.table(), None, reading if glimpse.is_locked else None)
+            return RunViewState(snapshot, info, cases, reading.table(), None, reading if snapshot.is_locked else None)
 
 
-def _later_state(folder: Path, before: RunViewState, glimpse: RunFolderSnapshot) -> RunViewState:
+def _later_state(folder: Path, before: RunViewState, snapshot: RunFolderSnapshot) -> RunViewState:
     """A run that was read before, as it is now."""
     info, reading = UntrustedRun(folder).info, before.reading
-    if reading is None or not reading.goes_on(info, glimpse):
+    if reading is None or not reading.goes_on(info, snapshot):
         return _current_state(folder)
     with garbage_collection_paused():
         reading.go_on()
         table = reading.table()
-    return RunViewState(glimpse, info, before.cases, table, None, reading if glimpse.is_locked else None)
+    return RunViewState(snapshot, info, before.cases, table, None, reading if snapshot.is_locked else None)
 
 
 class IncrementalRunReader:
     """The journals of a run, read as far as they go, and later on from there."""
 
     def __init__(
-        self, stored: UntrustedRun, info: RunInfo, cases: tuple[Case, ...], glimpse: RunFolderSnapshot
+        self, stored: UntrustedRun, info: RunInfo, cases: tuple[Case, ...], snapshot: RunFolderSnapshot
     ) -> None:
         self.cases = cases
-        self._info, self._glimpse = info, glimpse
+        self._info, self._snapshot = info, snapshot
         self._stored = stored
         self._builder, self._damages = AttemptTableBuilder(info, cases), BoundedProblemList(MAX_NAMED_DAMAGED_LINES)
-        self._tails = [JournalReader(stored, stored.folder / file.name, self._damages.add) for file in glimpse.journals]
+        self._tails = [
+            JournalReader(stored, stored.folder / file.name, self._damages.add) for file in snapshot.journals
+        ]
         self._before = b""
         # two requests may want the same run refreshed
         self._lock = threading.Lock()
@@ -247,14 +249,14 @@ class IncrementalRunReader:
             self._before = self._end()
             return True
 
-    def goes_on(self, info: RunInfo, glimpse: RunFolderSnapshot) -> bool:
+    def goes_on(self, info: RunInfo, snapshot: RunFolderSnapshot) -> bool:
         """Whether all that happened to the run since is that its last journal has grown."""
         # these say how much is to be done and whether it is, and nothing about what there is
         same = msgspec.structs.replace(self._info, ended_at=info.ended_at, samples=info.samples, more=info.more)
-        if info != same or glimpse.file("cases.jsonl") != self._glimpse.file("cases.jsonl"):
+        if info != same or snapshot.file("cases.jsonl") != self._snapshot.file("cases.jsonl"):
             return False
-        *others, last = glimpse.journals or (None,)
-        *known, grown = self._glimpse.journals or (None,)
+        *others, last = snapshot.journals or (None,)
+        *known, grown = self._snapshot.journals or (None,)
         if others != known or last is None or grown is None:
             return False
         is_later = (last.name, last.inode) == (grown.name, grown.inode) and last.size >= self._tails[-1].byte

@@ -67,7 +67,7 @@ def trend(estimates: Sequence[Estimate]) -> TrendLine:
 
 
 def scale(estimate: Estimate | None) -> IntervalScale | None:
-    """A share on its line; None where there is none.
+    """A share on its line; None where the share is unknown.
 
     >>> from steelyard.analysis.estimates import Estimate
     >>> scale(Estimate(value=0.5, low=0.25, high=0.75))

@@ -50,9 +50,9 @@ class SideBySideAttempts(NamedTuple):
     """`reply` or `code`."""
 
 
-def compare(shelf: RunCache, asked: QueryParameters) -> str:
+def compare(run_cache: RunCache, asked: QueryParameters) -> str:
     """Two runs, or two models: the gate's verdict, then case by case, culprits first, and two replies side by side."""
-    listing = shelf.listing()
+    listing = run_cache.listing()
     names, hint = _sides(listing.runs, asked)
     alpha, margin = asked.share("alpha", 0.05), asked.share("margin", 0.05)
     state = asked.choice("state", ("all", "changed", *CASE_CHANGE_STATES), "changed")
@@ -79,8 +79,8 @@ def compare(shelf: RunCache, asked: QueryParameters) -> str:
     }
     if not all(names):
         return rendered("compare.html.j2", **context)
-    baseline, current = (shelf.side(name) for name in names)
-    found = shelf.compared(baseline, current, alpha=alpha, margin=margin)
+    baseline, current = (run_cache.side(name) for name in names)
+    found = run_cache.compared(baseline, current, alpha=alpha, margin=margin)
     wanted = [
         one
         for one in found.changes
@@ -88,7 +88,7 @@ def compare(shelf: RunCache, asked: QueryParameters) -> str:
     ]
     here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=1_000_000), PAGE_SIZES[1])
     values["page"] = "" if here.number == 1 else str(here.number)
-    beside = _side_by_side_attempts(shelf, found, (baseline, current), asked, what)
+    beside = _side_by_side_attempts(run_cache, found, (baseline, current), asked, what)
     if beside is not None:
         values |= {"case": beside.change.case, "of": beside.change.model}
         values |= {"left": str(beside.left.number)} if beside.left else {}
@@ -100,7 +100,9 @@ def compare(shelf: RunCache, asked: QueryParameters) -> str:
         | {
             "compared": found,
             "decision": found.gated.decision,
-            "told": [(model, list(reasons(model, found.gated.decision))) for model in found.gated.decision.models],
+            "model_reasons": [
+                (model, list(reasons(model, found.gated.decision))) for model in found.gated.decision.models
+            ],
             "words": VERDICT_WORDS,
             "warnings": found.gated.warnings,
             "pairing": found.gated.pairing,
@@ -144,7 +146,11 @@ def _choice(run: ListedRun) -> SideChoice:
 
 
 def _side_by_side_attempts(
-    shelf: RunCache, found: SideComparison, sides: tuple[RunViewSide, RunViewSide], asked: QueryParameters, what: str
+    run_cache: RunCache,
+    found: SideComparison,
+    sides: tuple[RunViewSide, RunViewSide],
+    asked: QueryParameters,
+    what: str,
 ) -> SideBySideAttempts | None:
     case, of = asked.text("case"), asked.text("of")
     change = next((one for one in found.changes if one.case == case and (not of or one.model == of)), None)
@@ -153,7 +159,7 @@ def _side_by_side_attempts(
     # where one model stands for another, the comparison calls it by both names
     old, arrow, new = change.model.partition(" -> ")
     named = zip(sides, (old, new if arrow else old), strict=True)
-    rows = [_attempts(shelf, side.opened, case, side.model or name) for side, name in named]
+    rows = [_attempts(run_cache, side.opened, case, side.model or name) for side, name in named]
     # what was right before and is wrong now is what a reader looks for, or the other way round
     wanted = ("correct", "wrong") if change.delta <= 0 else ("wrong", "correct")
     tried = [
@@ -165,15 +171,15 @@ def _side_by_side_attempts(
     return SideBySideAttempts(change, tried[0], tried[1], tuple(rows[0]), tuple(rows[1]), pairs, what)
 
 
-def _attempts(shelf: RunCache, opened: RunView, case_id: str, name: str) -> list[AttemptRow]:
+def _attempts(run_cache: RunCache, opened: RunView, case_id: str, name: str) -> list[AttemptRow]:
     """The attempts of one model at one case, each by its name."""
-    cells = shelf.table(opened).cells
+    cells = run_cache.table(opened).cells
     return [
         opened.rows[number]
         for place, case in enumerate(opened.cases)
         if case.id == case_id
-        for seat, cell in zip(opened.seats, cells[place], strict=True)
-        if reports.model_label(*seat) == name
+        for column, cell in zip(opened.columns, cells[place], strict=True)
+        if reports.model_label(*column) == name
         for number in cell.places
     ]
 
@@ -182,8 +188,8 @@ def _chosen_attempt(opened: RunView, rows: Sequence[AttemptRow], number: int, ou
     ranked = sorted(rows, key=lambda row: (row.number != number, row.outcome != outcome, row.number))
     if not ranked:
         return None
-    seat = opened.seats[ranked[0].column]
-    return opened.attempt(opened.cases[ranked[0].case].id, seat.model, seat.tier, ranked[0].number)
+    column = opened.columns[ranked[0].column]
+    return opened.attempt(opened.cases[ranked[0].case].id, column.model, column.tier, ranked[0].number)
 
 
 def _text(tried: AttemptText | None, what: str) -> str:

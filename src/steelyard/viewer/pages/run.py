@@ -67,7 +67,7 @@ class ReadingPane(NamedTuple):
     name: str
     row: AttemptRow
     tried: AttemptText
-    heard: Sequence[JudgingResult]
+    judgments: Sequence[JudgingResult]
     cell: MatrixCell
     rate: Estimate
     attempts: tuple[AttemptRow, ...]
@@ -79,11 +79,11 @@ class ReadingPane(NamedTuple):
     next: int | None
 
 
-def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
+def run(run_cache: RunCache, name: str, asked: QueryParameters) -> str:
     """A run: headline numbers, the matrix as it is asked for, and the attempt that is being read."""
-    opened = shelf.run(name)
-    table = shelf.table(opened)
-    names = [reports.model_label(seat.model, seat.tier) for seat in opened.seats]
+    opened = run_cache.run(name)
+    table = run_cache.table(opened)
+    names = [reports.model_label(column.model, column.tier) for column in opened.columns]
     only = tuple(place for place, one in enumerate(names) if one in asked.texts("only"))
     query = MatrixQuery(
         text=asked.text("q").strip(),
@@ -91,17 +91,17 @@ def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
         label=asked.text("label"),
         tag=asked.text("tag"),
         suite=asked.text("suite"),
-        seats=only,
+        columns=only,
         different=asked.flag("different"),
         sort=asked.choice("sort", MATRIX_SORTS, "order"),
     )
     in_replies = asked.flag("replies")
     size = asked.whole("size", PAGE_SIZES[1], least=1, most=PAGE_SIZES[-1])
-    said = shelf.said(opened, query.text) if query.text and in_replies else frozenset()
-    here = page_slice(table.found(query, said), asked.whole("page", 1, least=1, most=1_000_000), size)
+    reply_matches = run_cache.reply_matches(opened, query.text) if query.text and in_replies else frozenset()
+    here = page_slice(table.found(query, reply_matches), asked.whole("page", 1, least=1, most=1_000_000), size)
     shown = only or tuple(range(len(names)))
     reading = _reading_pane(opened, table, query, asked)
-    summary = shelf.summary(opened)
+    summary = run_cache.summary(opened)
     values = {
         "q": query.text,
         "replies": "1" if in_replies else "",
@@ -121,7 +121,7 @@ def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
     }
     return rendered(
         "run.html.j2",
-        **run_page_context(shelf, opened, "matrix"),
+        **run_page_context(run_cache, opened, "matrix"),
         **_headline_context(summary),
         query=query,
         in_replies=in_replies,
@@ -144,19 +144,19 @@ def run(shelf: RunCache, name: str, asked: QueryParameters) -> str:
     )
 
 
-def _line(opened: RunView, table: CaseMatrix, place: int, seats: Sequence[int]) -> CaseRowView:
+def _line(opened: RunView, table: CaseMatrix, place: int, columns: Sequence[int]) -> CaseRowView:
     cells = []
-    for seat in seats:
-        cell = table.cells[place][seat]
+    for column in columns:
+        cell = table.cells[place][column]
         rows = [table.rows[number] for number in cell.places]
         # what a model did wrong says more than what is still owed
         failed = [row for row in rows if row.outcome == "wrong"] or [row for row in rows if row.outcome == "missing"]
         labels = [row.label for row in failed]
         most = max(dict.fromkeys(labels), key=labels.count, default="")
-        said = next((row.reason for row in failed if row.label == most), "")
+        first_reason = next((row.reason for row in failed if row.label == most), "")
         drawn = sparklines.bars([row.outcome for row in rows])
-        reason = said.removeprefix(f"{most}: ")
-        cells.append(CellView(cell, drawn, most, reason, opened.seats[seat].model, opened.seats[seat].tier))
+        reason = first_reason.removeprefix(f"{most}: ")
+        cells.append(CellView(cell, drawn, most, reason, opened.columns[column].model, opened.columns[column].tier))
     return CaseRowView(opened.cases[place], tuple(cells))
 
 
@@ -166,10 +166,10 @@ def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked:
         return None
     case_id, model, tier = asked.text("case"), asked.text("model"), asked.text("tier")
     cases = [place for place, case in enumerate(opened.cases) if case.id == case_id]
-    seats = [place for place, seat in enumerate(opened.seats) if (seat.model, seat.tier) == (model, tier)]
-    if not cases or not seats:
+    columns = [place for place, column in enumerate(opened.columns) if (column.model, column.tier) == (model, tier)]
+    if not cases or not columns:
         raise ViewerRequestError(404, f'no attempts of "{line(model, 80)}" at "{line(case_id, 80)}" in this run')
-    cell = table.cells[cases[0]][seats[0]]
+    cell = table.cells[cases[0]][columns[0]]
     rows = [table.rows[place] for place in cell.places]
     number = asked.whole("number", 0, least=1, most=1_000_000)
     chosen = [row for row in rows if row.number == number] if number else _worth_reading(rows, table, query)
@@ -183,14 +183,14 @@ def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked:
         name=reports.model_label(model, tier),
         row=chosen[0],
         tried=tried,
-        heard=opened.heard(tried),
+        judgments=opened.judgments(tried),
         cell=cell,
         rate=share(cell.correct, cell.attempts),
         attempts=tuple(near),
         more=len(rows) - len(near),
         siblings=tuple(
-            SiblingCell(reports.model_label(*seat), *seat, table.cells[cases[0]][place], place == seats[0])
-            for place, seat in enumerate(opened.seats)
+            SiblingCell(reports.model_label(*column), *column, table.cells[cases[0]][place], place == columns[0])
+            for place, column in enumerate(opened.columns)
         ),
         previous=rows[at - 1].number if at else None,
         next=rows[at + 1].number if at + 1 < len(rows) else None,
@@ -202,9 +202,9 @@ def _worth_reading(rows: Sequence[AttemptRow], table: CaseMatrix, query: MatrixQ
     return sorted(rows, key=lambda row: (not table.is_shown(row, query), row.outcome == "correct", row.number))
 
 
-def run_page_context(shelf: RunCache, opened: RunView, where: str) -> dict[str, Any]:
+def run_page_context(run_cache: RunCache, opened: RunView, where: str) -> dict[str, Any]:
     """What the head of every page about a run needs."""
-    listing = shelf.listing()
+    listing = run_cache.listing()
     listed = next((one for one in listing.runs if one.name == opened.name), None)
     earlier = None
     if listed is not None:
@@ -219,7 +219,7 @@ def run_page_context(shelf: RunCache, opened: RunView, where: str) -> dict[str, 
         "eval_sets": eval_sets(listed) if listed else (),
         "earlier": earlier,
         "has_suites": any(case.suite for case in opened.cases),
-        "has_tiers": bool(opened.info.experiment or opened.info.panel) or len(opened.seats) > 1,
+        "has_tiers": bool(opened.info.experiment or opened.info.panel) or len(opened.columns) > 1,
         "pulse": url_path(["runs", opened.name, "pulse"]),
         "version": opened.version,
     }
@@ -265,22 +265,22 @@ def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
     """How many attempts are judged of those that were planned; None where the plan is not known."""
     if opened.info.samples is None:
         return None
-    planned = opened.info.samples * len(opened.cases) * len(opened.seats)
+    planned = opened.info.samples * len(opened.cases) * len(opened.columns)
     done = sum(cell.attempts for cells in table.cells for cell in cells)
     return ViewedRunProgress(done, max(planned, done)) if planned else None
 
 
-def attempt(shelf: RunCache, name: str, asked: QueryParameters) -> str:
+def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> str:
     """Everything about one attempt."""
-    opened = shelf.run(name)
-    table = shelf.table(opened)
+    opened = run_cache.run(name)
+    table = run_cache.table(opened)
     reading = _reading_pane(opened, table, MatrixQuery(), asked)
     if reading is None:
         raise ViewerRequestError(404, "name an attempt: ?case=CASE&model=MODEL&number=1")
     place = table.rows.index(reading.row, reading.cell.places.start)
     return rendered(
         "attempt_page.html.j2",
-        **run_page_context(shelf, opened, "attempt"),
+        **run_page_context(run_cache, opened, "attempt"),
         reading=reading,
         before=_attempt_link(opened, place, -1),
         after=_attempt_link(opened, place, 1),
@@ -292,7 +292,7 @@ class AttemptLink(NamedTuple):
     """Another attempt of the run."""
 
     href: str
-    told: str
+    title: str
 
 
 def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
@@ -300,10 +300,10 @@ def _attempt_link(opened: RunView, place: int, by: int) -> AttemptLink | None:
     if not 0 <= place < len(opened.rows):
         return None
     row = opened.rows[place]
-    case, seat = opened.cases[row.case], opened.seats[row.column]
-    values: dict[str, str | int] = {"case": case.id, "model": seat.model, "tier": seat.tier, "number": row.number}
-    told = f"{line(case.id, 60)}, {line(reports.model_label(*seat), 60)}, attempt {row.number}"
-    return AttemptLink(url_path(["runs", opened.name, "attempt"], values), told)
+    case, column = opened.cases[row.case], opened.columns[row.column]
+    values: dict[str, str | int] = {"case": case.id, "model": column.model, "tier": column.tier, "number": row.number}
+    title = f"{line(case.id, 60)}, {line(reports.model_label(*column), 60)}, attempt {row.number}"
+    return AttemptLink(url_path(["runs", opened.name, "attempt"], values), title)
 
 
 def _next_wrong(opened: RunView, place: int) -> AttemptLink | None:

@@ -56,11 +56,11 @@ class TrendCard(NamedTuple):
     """Since the run before the last."""
 
 
-def runs(shelf: RunCache, asked: QueryParameters) -> str:
+def runs(run_cache: RunCache, asked: QueryParameters) -> str:
     """The list of runs: filtered, with how the same eval set went over time."""
     text, model = asked.text("q").strip(), asked.text("model")
     eval_set, state = asked.text("eval_set"), asked.choice("state", ("done", "growing", "stopped", "broken"))
-    listing = shelf.listing()
+    listing = run_cache.listing()
     past = run_histories(listing.runs)
     wanted = [
         run

@@ -43,16 +43,16 @@ class SuiteView(NamedTuple):
     beneath: tuple[tuple[str, str], ...]
 
 
-def suites(shelf: RunCache, name: str) -> str:
+def suites(run_cache: RunCache, name: str) -> str:
     """What the suites of a run score, and of which classes their responses are."""
-    opened = shelf.run(name)
-    models = [model for model in shelf.summary(opened).models if model.suites]
+    opened = run_cache.run(name)
+    models = [model for model in run_cache.summary(opened).models if model.suites]
     views = []
     for model, table in zip(models, reports.suite_tables(models), strict=True):
         if model.suites is not None:
             rows = tuple(_suite_row(score) for score in model.suites.suites)
             views.append(SuiteView(table.model, reports.rate(model.suites.overall), rows, table.beneath))
-    return rendered("suites.html.j2", **run_page_context(shelf, opened, "suites"), tables=views)
+    return rendered("suites.html.j2", **run_page_context(run_cache, opened, "suites"), tables=views)
 
 
 def _suite_row(score: SuiteScore) -> SuiteScoreRow:
@@ -66,14 +66,14 @@ def _suite_row(score: SuiteScore) -> SuiteScoreRow:
     return SuiteScoreRow(score, sparklines.scale(score.score), tuple(pieces))
 
 
-def tiers(shelf: RunCache, name: str) -> str:
+def tiers(run_cache: RunCache, name: str) -> str:
     """What the tiers of a run achieve and cost, as tables and charts."""
-    opened = shelf.run(name)
-    analysis = shelf.analysis(opened)
+    opened = run_cache.run(name)
+    analysis = run_cache.analysis(opened)
     return rendered(
         "tiers.html.j2",
-        **run_page_context(shelf, opened, "tiers"),
+        **run_page_context(run_cache, opened, "tiers"),
         analysis=analysis,
         tables=tier_tables(analysis),
-        charts=shelf.charts(opened),
+        charts=run_cache.charts(opened),
     )

@@ -9,7 +9,7 @@
   const dialog = document.getElementById("keys");
   let latest = 0;
 
-  // --- going somewhere on the same page without loading it anew ---
+  // --- going somewhere on the same page without reloading it ---
 
   async function visit(url, { push = true, keep = "" } = {}) {
     const mine = ++latest;
@@ -130,7 +130,7 @@
     const pane = document.getElementById("pane");
     if (opens && pane) {
       pane.scrollTop = 0;
-      document.getElementById("said").textContent = pane.dataset.told;
+      document.getElementById("announcement").textContent = pane.dataset.announcement;
       if (matchMedia("(max-width: 67.99rem)").matches) {
         pane.scrollIntoView();
       } else {
@@ -167,14 +167,14 @@
       try {
         const answer = await fetch(body.dataset.pulse);
         if (answer.ok) {
-          const told = await answer.json();
+          const state = await answer.json();
           failures = 0;
-          pause = told.growing ? 2500 : 10000;
-          tell(told.growing ? told.headline : "", told.growing);
+          pause = state.growing ? 2500 : 10000;
+          tell(state.growing ? state.headline : "", state.growing);
           const typed = document.activeElement?.type === "search";
-          if (told.version !== body.dataset.version && !typed && document.querySelector("[data-part], [data-anew]")) {
+          if (state.version !== body.dataset.version && !typed && document.querySelector("[data-part], [data-reload]")) {
             await visit(location.href, { push: false, keep: "all" });
-            body.dataset.version = told.version;
+            body.dataset.version = state.version;
           }
         }
       } catch {
