@@ -232,7 +232,7 @@ def test_results_in_other_words_are_read_too(tmp_path: Path, key: str) -> None:
         ({"raw_response": ["hi"]}, "raw_response is a list, not text"),
         ({"raw_response": False}, "raw_response is true or false, not text"),
         ({"output": {"text": "hi"}}, "output is an object, not text"),
-        ({"response": "hi", "output": "ho"}, "response and output differ, so nobody knows which is the reply"),
+        ({"response": "hi", "output": "ho"}, "response and output differ, so it is not clear which is the reply"),
     ],
 )
 def test_a_result_that_holds_no_reply_is_named_in_one_sentence(tmp_path: Path, line: dict[str, Any], what: str) -> None:

@@ -92,16 +92,18 @@ class CommandProvider:
     def _answer(self, output: bytes, seconds: float) -> Answer:
         if output.lstrip().startswith(b"{"):
             try:
-                said = msgspec.json.decode(output, type=_CommandReply)
+                decoded_reply = msgspec.json.decode(output, type=_CommandReply)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 pass  # a reply may well begin with a brace: then it is the reply
             else:
-                cost = None if said.cost_usd is None else Cost(usd=said.cost_usd, source="the program")
+                cost = (
+                    None if decoded_reply.cost_usd is None else Cost(usd=decoded_reply.cost_usd, source="the program")
+                )
                 return Answer(
-                    text=said.text,
-                    finish=said.finish,
-                    input_tokens=said.input_tokens,
-                    output_tokens=said.output_tokens,
+                    text=decoded_reply.text,
+                    finish=decoded_reply.finish,
+                    input_tokens=decoded_reply.input_tokens,
+                    output_tokens=decoded_reply.output_tokens,
                     cost=cost,
                     latency=seconds,
                 )

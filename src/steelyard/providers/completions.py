@@ -56,8 +56,8 @@ class OpenAICompletionsProvider(OpenAIProvider):
         exchange = await self._http.exchange("POST", "/completions", body, delivery)
         completion = self._http.decode(exchange, _TextCompletion)
         if not completion.choices:
-            said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
-            raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
+            detail = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
+            raise Unavailable(f"{self.endpoint}: sent a completion without choices{detail}")
         choice = completion.choices[0]
         end = min((at for at in map(choice.text.find, stops) if at >= 0), default=None)
         finish = "stop" if end is not None else choice.finish_reason or "stop"

@@ -36,10 +36,10 @@ class HttpProvider:
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
-        said = [message.content for message in attempt.messages if message.role != "system"]
+        message_texts = [message.content for message in attempt.messages if message.role != "system"]
         blanks = {
             **attempt.parameters,
-            "prompt": said[-1] if said else "",
+            "prompt": message_texts[-1] if message_texts else "",
             "system": "\n\n".join(message.content for message in attempt.messages if message.role == "system"),
             "messages": attempt.messages,
             "model": self._model,

@@ -83,8 +83,8 @@ class OpenAIProvider:
         )
         completion = self._http.decode(exchange, _ChatCompletion)
         if not completion.choices:
-            said = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
-            raise Unavailable(f"{self.endpoint}: sent a completion without choices{said}")
+            detail = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
+            raise Unavailable(f"{self.endpoint}: sent a completion without choices{detail}")
         choice, usage = completion.choices[0], completion.usage or OpenAIUsage()
         message = choice.message
         finish = choice.finish_reason or "stop"
@@ -120,10 +120,12 @@ def _count(details: dict[str, Any] | None, name: str) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def answer_with_usage(said: Answer, exchange: HttpExchange, usage: OpenAIUsage, identifier: str | None) -> Answer:
+def answer_with_usage(
+    bare_answer: Answer, exchange: HttpExchange, usage: OpenAIUsage, identifier: str | None
+) -> Answer:
     """The answer with what it took."""
     return msgspec.structs.replace(
-        said,
+        bare_answer,
         input_tokens=usage.prompt_tokens,
         output_tokens=usage.completion_tokens,
         cached_tokens=_count(usage.prompt_tokens_details, "cached_tokens"),

@@ -25,12 +25,12 @@ class PythonProvider:
         prompt = "\n\n".join(message.content for message in attempt.messages)
         started = time.monotonic()
         delivery.accepted = True
-        said = await self._model.call(prompt, attempt)
-        if isinstance(said, Answer):
-            return said
-        if isinstance(said, str):
-            return Answer(text=said, latency=time.monotonic() - started)
-        return msgspec.convert(said, Answer)
+        model_result = await self._model.call(prompt, attempt)
+        if isinstance(model_result, Answer):
+            return model_result
+        if isinstance(model_result, str):
+            return Answer(text=model_result, latency=time.monotonic() - started)
+        return msgspec.convert(model_result, Answer)
 
     def headroom(self) -> None:
         return None

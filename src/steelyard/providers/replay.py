@@ -25,7 +25,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REPLY_TEXT_KEYS = ("raw_response", "response", "output")
 """Where results keep the reply; the first is that of suites, and stands for itself even when it is null."""
 RECORDED_FAILURE_KINDS = ("timeout", "crash", "error")
-"""What can have come instead of an answer, in the order in which it is told from the words of an error."""
+"""What can have come instead of an answer, in the order in which the text of an error is searched for it."""
 RECORDED_FAILURE_PATTERNS = {
     "timeout": r"timed?[ -]?out|deadline",
     "crash": r"\b(?:crash|segfault|segmentation fault|killed|panic|signal)",
@@ -67,8 +67,10 @@ class _RecordingLine(msgspec.Struct):
     @property
     def is_result(self) -> bool:
         """Whether a suite's runner wrote the line, be it about a reply or about what came instead."""
-        told = (*(getattr(self, name) for name in REPLY_TEXT_KEYS), self.error, self.classification)
-        return any(each is not msgspec.UNSET for each in told) or (self.case_id is not None and self.run_id is not None)
+        values = (*(getattr(self, name) for name in REPLY_TEXT_KEYS), self.error, self.classification)
+        return any(each is not msgspec.UNSET for each in values) or (
+            self.case_id is not None and self.run_id is not None
+        )
 
     @property
     def answers(self) -> bool:
@@ -97,8 +99,8 @@ class _RecordingLine(msgspec.Struct):
     @property
     def instead(self) -> str:
         """What came instead of an answer, by the recorded class, else by the error where there is no reply; empty if one did."""
-        said = self.classification
-        primary = said.get("primary") if isinstance(said, dict) else said
+        recorded = self.classification
+        primary = recorded.get("primary") if isinstance(recorded, dict) else recorded
         if primary in RECORDED_FAILURE_KINDS:
             return str(primary)
         if self.text or not self.said_error:
@@ -114,8 +116,8 @@ class _RecordingLine(msgspec.Struct):
 
     @property
     def finish(self) -> str:
-        told = self.finish_reason
-        return RECORDED_FINISH_REASONS.get(told, told) if isinstance(told, str) and told else "stop"
+        reason = self.finish_reason
+        return RECORDED_FINISH_REASONS.get(reason, reason) if isinstance(reason, str) and reason else "stop"
 
 
 _reply = msgspec.json.Decoder(Reply)
@@ -136,7 +138,7 @@ class ReplayProvider:
     def add(self, case: str, path: Path, start: int, length: int) -> None:
         self._places.setdefault(case, []).append((path, start, length))
 
-    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  nobody is kept waiting
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  nothing is sent
         line = self._line(*self._places[attempt.case.id][attempt.number - 1])
         recorded = _decoded(line)
         if recorded.kind == "reply":
@@ -149,7 +151,7 @@ class ReplayProvider:
             return reply.answer
         stub, language = attempt.case.verify.stub, attempt.case.language
         if stub is not None and recorded.completion is not None:
-            # to the letter: whoever recorded samples has also decided where they end
+            # to the letter: the tool that recorded samples has also decided where they end
             return Answer(text=verbatim_reply(stub + recorded.completion, language))
         if stub is not None and recorded.solution is not None:
             return Answer(text=verbatim_reply(recorded.solution, language))
@@ -167,12 +169,12 @@ class ReplayProvider:
             return os.pread(file.fileno(), length, start)
 
     def _result(self, recorded: _RecordingLine, case: Case) -> Answer:
-        """A line of a suite's results, judged anew: of its own classification only what came instead of an answer counts."""
+        """A line of a suite's results, judged again: of its own classification only what came instead of an answer counts."""
         instead, error = recorded.instead, recorded.said_error
         if case.kind == "response":
             return Answer(text=recorded.text, finish=instead or recorded.finish, error=error)
         if instead and not recorded.text:
-            # whoever fails to ask says nothing about code that was never written
+            # a failed request says nothing about code that was never written
             raise RecordedFailure(
                 f'{self.endpoint}: for case "{case.id}" an error was recorded and no reply: {error or instead}'
             )
@@ -277,7 +279,9 @@ def _parse_recording_line(line: bytes) -> _RecordingLine | None:
                 f"{name} is {JSON_TYPE_DESCRIPTIONS[type(text)]}, not text; write the reply as a JSON string, or null"
             )
     if len(set(recorded.texts.values())) > 1:
-        raise InputError(f"{' and '.join(recorded.texts)} differ, so nobody knows which is the reply; keep one of them")
+        raise InputError(
+            f"{' and '.join(recorded.texts)} differ, so it is not clear which is the reply; keep one of them"
+        )
     return recorded
 
 

@@ -51,7 +51,7 @@ class HttpEndpoint:
                 "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
             )
         for name, value in headers.items():
-            # found out while sending, it would be told together with the key
+            # an error raised while sending would show the key
             if not (value.isascii() and value.isprintable()):
                 raise InputError(
                     f"the header {name} holds a character that cannot be sent, such as a line end; is the key right?"
@@ -111,9 +111,9 @@ class HttpEndpoint:
 
     def _refuse(self, response: httpx2.Response, body: bytes) -> None:
         status = response.status_code
-        said = self.clean(error_response_message(body))[:300] or response.reason_phrase
-        message = f"{self.url}: {status} {said}"
-        if status == 429 and "insufficient_quota" in said:
+        reason = self.clean(error_response_message(body))[:300] or response.reason_phrase
+        message = f"{self.url}: {status} {reason}"
+        if status == 429 and "insufficient_quota" in reason:
             raise Rejected(message, everyone=True)
         if status in (408, 409, 425, 429) or status >= 500:
             raise Unavailable(message, retry_after=retry_after(response.headers))
@@ -123,7 +123,7 @@ class HttpEndpoint:
         raise Rejected(message, everyone=status in (401, 403, 404))
 
     def clean(self, text: str) -> str:
-        """What a server said, without our key; to be cleaned before it is cut, for half a key is one as well."""
+        """The text of a server without our key; clean it before it is cut, because half a key is a secret as well."""
         # some servers quote the key they were given, and messages are stored
         for secret in self._secrets:
             text = text.replace(secret, "***")
@@ -142,7 +142,7 @@ async def _request_body(content: bytes, delivery: Delivery) -> AsyncIterator[byt
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Whom to trust; reading that takes longer than many a request, and is the same for all."""
+    """The certificates to trust; reading them takes longer than many requests, and they are the same for all."""
     return httpx2.create_ssl_context()
 
 
@@ -157,18 +157,18 @@ def error_response_message(body: bytes) -> str:
     'no such model (model_not_found)'
     """
     try:
-        said = msgspec.json.decode(body)
+        content = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return " ".join(body.decode("utf-8", "replace").split())
     code = ""
     for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and name in said:
-            code = str(said.get("code") or said.get("type") or code)
-            said = said[name]
-    if isinstance(said, dict):
-        code = str(said.get("code") or said.get("type") or code)
-        said = said.get("message", said)
-    text = " ".join(str(said).split())
+        if isinstance(content, dict) and name in content:
+            code = str(content.get("code") or content.get("type") or code)
+            content = content[name]
+    if isinstance(content, dict):
+        code = str(content.get("code") or content.get("type") or code)
+        content = content.get("message", content)
+    text = " ".join(str(content).split())
     return f"{text} ({code})" if code and code not in text else text
 
 

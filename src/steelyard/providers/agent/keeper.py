@@ -1,7 +1,7 @@
 """The process that keeps one agent: makes its copy of the workspace, ends all that it started, and leaves nothing behind.
 
-Only the standard library is used: a bare interpreter runs this. Whoever starts it sends an order as JSON on its standard
-input, and keeps that open for as long as the answer is wanted: when it ends, because nobody wants the answer any more or
+Only the standard library is used: a bare interpreter runs this. The parent process sends an order as JSON on its standard
+input, and keeps that open for as long as the answer is wanted: when it ends, because the answer is no longer wanted or
 because the other side was killed, the agent is ended and its copy removed all the same.
 """
 
@@ -115,7 +115,7 @@ def kill_descendants() -> None:
 
 
 def _descendant_pids() -> list[int]:
-    """Our children and theirs; whoever lost its parent has become ours."""
+    """Our children and theirs; a process that lost its parent has become our child."""
     children: dict[int, list[int]] = {}
     for process in Path("/proc").glob("[0-9]*") if RUNS_ON_LINUX else ():
         with contextlib.suppress(OSError):
@@ -134,9 +134,9 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _prepare_agent_process(told: int) -> None:
+def _prepare_agent_process(output_fd: int) -> None:
     """What an agent does before it is the agent: says who it is, in case that it outlives us, and dies with us if it can."""
-    os.write(told, b"%d\n" % os.getpid())
+    os.write(output_fd, b"%d\n" % os.getpid())
     if RUNS_ON_LINUX:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -145,14 +145,14 @@ def _prepare_agent_process(told: int) -> None:
 
 
 class AgentCancelled(Exception):
-    """Nobody waits for the answer any more."""
+    """The answer is no longer wanted."""
 
 
 def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
     """Let the agent work on a copy of its workspace; what it printed and changed."""
     before = workspaces.workspace_files(order["workspace"])
     if order["digest"] and workspaces.workspace_digest(before) != order["digest"]:
-        raise InputError(f"{order['workspace']} changed since the eval set was loaded; start anew")
+        raise InputError(f"{order['workspace']} changed since the eval set was loaded; start a new run")
     copy = home / "workspace"
     copy.mkdir()
     extra = {path: base64.b64decode(content) for path, content in order["files"].items()}
@@ -189,7 +189,7 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
 
 
 def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:
-    told = os.dup(1)
+    output_fd = os.dup(1)
     try:
         return subprocess.Popen(
             order["argv"],
@@ -200,18 +200,18 @@ def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subpro
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=lambda: _prepare_agent_process(told),  # noqa: PLW1509  this process has one thread
+            preexec_fn=lambda: _prepare_agent_process(output_fd),  # noqa: PLW1509  this process has one thread
         )
     except OSError as error:
         raise InputError(f"{order['argv'][0]} cannot be started: {error.strerror}") from None
     finally:
-        os.close(told)
+        os.close(output_fd)
 
 
 def _wait_for_agent(
     agent: subprocess.Popen[bytes], deadline: float, everything: HeadTailBuffer, output: HeadTailBuffer
 ) -> bool:
-    """Listen to an agent until it ends, or until its time is over; raises Unwanted when nobody waits any more."""
+    """Listen to an agent until it ends, or until its time is over; raises AgentCancelled when the answer is no longer wanted."""
     watched = os.pidfd_open(agent.pid) if hasattr(os, "pidfd_open") else None
     waiting = select.poll()
     for number in (0, *([] if watched is None else [watched])):
@@ -249,7 +249,7 @@ def _wait_for_agent(
                 return True
         return False
     finally:
-        # what is still in the pipes was printed before the end; whoever lives on and prints more is not heard
+        # what is still in the pipes was printed before the end; what a surviving process prints later is not read
         for number in list(streams):
             left_over = 64
             while left_over and number in streams and listen(number):
@@ -272,7 +272,7 @@ def remove_folder(home: Path) -> None:
 
 def main() -> None:
     """Carry out the order on standard input, and print the agent's process and what came of it, a line each."""
-    # a Ctrl-C or a polite request is for whoever started us, and they close our input; to ignore a signal outright would
+    # Ctrl-C and SIGTERM are for the parent process, which then closes our input; to ignore a signal outright would
     # make the agent ignore it as well
     for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(sent, lambda *_: None)
@@ -284,17 +284,17 @@ def main() -> None:
     home = Path(order["home"])
     home.mkdir(0o700)
     try:
-        told = json.dumps(run_agent(order, home)).encode()
+        result = json.dumps(run_agent(order, home)).encode()
     except AgentCancelled:
-        told = b""
+        result = b""
     except InputError as error:
-        told = json.dumps({"error": str(error)}).encode()
+        result = json.dumps({"error": str(error)}).encode()
     except OSError as error:
-        told = json.dumps({"broken": str(error)}).encode()
+        result = json.dumps({"broken": str(error)}).encode()
     finally:
         kill_descendants()
         remove_folder(home)
-    sys.stdout.buffer.write(told)
+    sys.stdout.buffer.write(result)
 
 
 def _read_exactly(length: int) -> bytes:

@@ -1,6 +1,6 @@
 """A program that works in a folder: the task on its standard input, its answer what it changed there.
 
-The agent runs with the rights of whoever started us: it needs their network and their keys. Only what it leaves in its copy of
+The agent runs with the rights of our user: it needs the user's network and keys. Only what it leaves in its copy of
 the workspace is kept, as a patch, and that is judged in the sandbox.
 """
 
@@ -34,7 +34,7 @@ from steelyard.records import Answer, Attempt, Cost, Finish, is_secret
 
 KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
 KEEPER_CLEANUP_TIMEOUT_SECONDS = 60
-"""Seconds in which a keeper must have cleaned up behind an agent that nobody wants any more."""
+"""Seconds in which a keeper must have cleaned up after an agent whose answer is no longer wanted."""
 INTERPRETER_NAME = re.compile(r"(?:python|node|deno|bun|ruby|perl|bash|dash|zsh|sh)[\d.]*")
 GIT_REPOSITORY_VARIABLES = (
     "GIT_DIR",
@@ -125,30 +125,30 @@ class AgentProvider:
             "time_limit": self._time_limit,
         }
         # files instead of pipes: nothing to drain while we wait for the keeper's end
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as complaints:
-            await _run_keeper(json.dumps(order).encode(), home, told, complaints)
-            return self._answer(_content(told), _content(complaints))
+        with tempfile.TemporaryFile() as keeper_output, tempfile.TemporaryFile() as complaints:
+            await _run_keeper(json.dumps(order).encode(), home, keeper_output, complaints)
+            return self._answer(_content(keeper_output), _content(complaints))
 
-    def _answer(self, told: bytes, complaints: bytes) -> Answer:
-        told = told[told.find(b"{") :] if b"{" in told else b""
-        if not told:
+    def _answer(self, keeper_output: bytes, complaints: bytes) -> Answer:
+        keeper_output = keeper_output[keeper_output.find(b"{") :] if b"{" in keeper_output else b""
+        if not keeper_output:
             last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             raise ProviderError(f"{self._name}: the process that kept the agent was killed {last}".rstrip())
-        said = json.loads(told)
-        if "error" in said:
-            raise Rejected(f"{self._name}: {said['error']}")
-        if "broken" in said:
-            raise ProviderError(f"{self._name}: {said['broken']}")
-        left_out = said["left_out"]
+        result = json.loads(keeper_output)
+        if "error" in result:
+            raise Rejected(f"{self._name}: {result['error']}")
+        if "broken" in result:
+            raise ProviderError(f"{self._name}: {result['broken']}")
+        left_out = result["left_out"]
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         return Answer(
-            text=said["patch"],
-            finish="stop" if said["in_time"] else Finish.TIMEOUT,
+            text=result["patch"],
+            finish="stop" if result["in_time"] else Finish.TIMEOUT,
             error=f"left out of the patch: {', '.join(left_out[:3])}{more}" if left_out else "",
-            transcript=said["transcript"],
-            exit_code=said["exit_code"],
-            latency=said["seconds"],
-            **usage(said["output"]),
+            transcript=result["transcript"],
+            exit_code=result["exit_code"],
+            latency=result["seconds"],
+            **usage(result["output"]),
         )
 
     def headroom(self) -> None:
@@ -170,13 +170,13 @@ def _secrets(environment: Mapping[str, str]) -> list[str]:
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
-async def _run_keeper(order: bytes, home: Path, told: IO[bytes], complaints: IO[bytes]) -> None:
+async def _run_keeper(order: bytes, home: Path, keeper_output: IO[bytes], complaints: IO[bytes]) -> None:
     """Let a keeper carry out an order; when this ends, however it ends, nothing of the agent is left."""
     root = str(Path(steelyard.__file__).parent.parent)
     keeper = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", KEEPER_SCRIPT, root),
         stdin=asyncio.subprocess.PIPE,
-        stdout=told,
+        stdout=keeper_output,
         stderr=complaints,
         start_new_session=True,
     )
@@ -184,25 +184,25 @@ async def _run_keeper(order: bytes, home: Path, told: IO[bytes], complaints: IO[
     if stdin is None:
         raise ProviderError("no way to give the keeper its order")
     try:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # how it ended is told below
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # how it ended is reported below
             stdin.write(len(order).to_bytes(8, "big") + order)
             await stdin.drain()
         await keeper.wait()
     finally:
-        # its end tells the keeper that nobody waits any more
+        # its end tells the keeper that the answer is no longer wanted
         stdin.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(keeper.wait(), KEEPER_CLEANUP_TIMEOUT_SECONDS)
         if keeper.returncode != 0:
-            await _clean_up_after_keeper(keeper, home, told)
+            await _clean_up_after_keeper(keeper, home, keeper_output)
 
 
-async def _clean_up_after_keeper(keeper: asyncio.subprocess.Process, home: Path, told: IO[bytes]) -> None:
+async def _clean_up_after_keeper(keeper: asyncio.subprocess.Process, home: Path, keeper_output: IO[bytes]) -> None:
     """Clean up behind an agent whose keeper was killed, or hangs; who had left the agent's own group goes on."""
     with contextlib.suppress(ProcessLookupError):
         keeper.kill()
     await keeper.wait()
-    agent = _content(told).partition(b"\n")[0]
+    agent = _content(keeper_output).partition(b"\n")[0]
     if agent.isdigit():
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(int(agent), signal.SIGKILL)
@@ -223,8 +223,8 @@ def usage(output: str) -> dict[str, Any]:
     >>> usage('done\n{"usage": {"prompt_tokens": 12, "completion_tokens": 3}}\n')
     {'input_tokens': 12, 'output_tokens': 3}
     """
-    for said in _objects(output):
-        found = _usage_fields(said)
+    for printed in _objects(output):
+        found = _usage_fields(printed)
         if found:
             return found
     return {}
@@ -234,10 +234,12 @@ def _objects(output: str) -> list[dict[str, Any]]:
     """The JSON objects that were printed, the last one first: all of the output is one, or lines of it are."""
     whole = _decoded(output)
     if whole is not None:
-        return [said for said in reversed(whole if isinstance(whole, list) else [whole]) if isinstance(said, dict)]
+        return [
+            printed for printed in reversed(whole if isinstance(whole, list) else [whole]) if isinstance(printed, dict)
+        ]
     lines = (line.strip() for line in reversed(output.splitlines()[-MAX_USAGE_SEARCH_LINES:]))
     found = (_decoded(line) for line in lines if line.startswith("{"))
-    return [said for said in found if isinstance(said, dict)]
+    return [printed for printed in found if isinstance(printed, dict)]
 
 
 def _decoded(text: str) -> Any:
@@ -247,12 +249,12 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _usage_fields(said: dict[str, Any]) -> dict[str, Any]:
-    told = said.get("usage")
-    counted: dict[str, Any] = told if isinstance(told, dict) else said
+def _usage_fields(printed: dict[str, Any]) -> dict[str, Any]:
+    usage_part = printed.get("usage")
+    counted: dict[str, Any] = usage_part if isinstance(usage_part, dict) else printed
     given = _count(counted, "input_tokens", "prompt_tokens")
     read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
-    # where these two are told, they are counted beside the input, elsewhere as a part of it
+    # where these two are given, they are counted beside the input, elsewhere as a part of it
     taken = None if given is None else given + (read or 0) + (written or 0)
     inside = [
         _nested_object(counted, "prompt_tokens_details"),
@@ -270,13 +272,13 @@ def _usage_fields(said: dict[str, Any]) -> dict[str, Any]:
         "output_tokens": _count(counted, "output_tokens", "completion_tokens"),
         "cached_tokens": read if read is not None else _first(cached),
         "reasoning_tokens": _first([_count(part, "reasoning_tokens") for part in thought]),
-        "cost": _cost(said) or _cost(counted),
+        "cost": _cost(printed) or _cost(counted),
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _nested_object(said: dict[str, Any], name: str) -> dict[str, Any]:
-    part = said.get(name)
+def _nested_object(printed: dict[str, Any], name: str) -> dict[str, Any]:
+    part = printed.get(name)
     return part if isinstance(part, dict) else {}
 
 
@@ -284,13 +286,13 @@ def _first(counts: Sequence[int | None]) -> int | None:
     return next((count for count in counts if count is not None), None)
 
 
-def _count(said: dict[str, Any], *names: str) -> int | None:
-    values = (said.get(name) for name in names)
+def _count(printed: dict[str, Any], *names: str) -> int | None:
+    values = (printed.get(name) for name in names)
     return next((value for value in values if type(value) is int and 0 <= value < 1 << 53), None)
 
 
-def _cost(said: dict[str, Any]) -> Cost | None:
-    for value in (said.get("total_cost_usd"), said.get("cost_usd")):
+def _cost(printed: dict[str, Any]) -> Cost | None:
+    for value in (printed.get("total_cost_usd"), printed.get("cost_usd")):
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
             return Cost(usd=float(value), source="the agent")
     return None

@@ -42,7 +42,7 @@ GIT_ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
 }
-"""The environment of git: nobody's settings, hooks or questions."""
+"""The environment of git: no settings of a user, no hooks and no questions."""
 
 
 class GitFile(NamedTuple):
@@ -123,7 +123,7 @@ def workspace_files(workspace: str) -> dict[str, GitFile]:
 
 
 def workspace_digest(found: WorkspaceFiles) -> str:
-    """Equal for equal files, wherever they lie."""
+    """Equal for equal files, in any folder."""
     total = hashlib.blake2b(digest_size=16)
     for path, file in sorted(found.items()):
         content = hashlib.blake2b(file.content, digest_size=16).hexdigest()
@@ -222,18 +222,19 @@ def _committed(folder: Path, commit: str) -> Iterator[tuple[str, GitFile]]:
     if not entries:
         raise InputError(f"commit {printable(commit)} has no files in {printable(str(folder))}")
     wanted = "".join(f"{name}\n" for _, _, name in entries)
-    told = io.BytesIO(git("cat-file", "--batch", within=folder, stdin=wanted.encode()))
+    object_stream = io.BytesIO(git("cat-file", "--batch", within=folder, stdin=wanted.encode()))
     for file, mode, _ in entries:
-        header = told.readline().split()
+        header = object_stream.readline().split()
         if len(header) != 3:
             raise InputError(f"commit {printable(commit)}: {printable(file)} is not in the repository")
         yield (
             file,
             GitFile(
-                told.read(int(header[2])), mode if mode in (GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK) else GIT_MODE_FILE
+                object_stream.read(int(header[2])),
+                mode if mode in (GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK) else GIT_MODE_FILE,
             ),
         )
-        told.read(1)
+        object_stream.read(1)
 
 
 def git(*arguments: str, within: Path, stdin: bytes = b"", repository: Path | None = None) -> bytes:
@@ -267,8 +268,10 @@ def git(*arguments: str, within: Path, stdin: bytes = b"", repository: Path | No
             f"git {arguments[0]} took more than {GIT_TIMEOUT_SECONDS} s in {printable(str(within))}"
         ) from None
     if ran.returncode:
-        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(f"git {arguments[0]}: {printable(said[-1]) if said else f'exit code {ran.returncode}'}")
+        error_lines = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise InputError(
+            f"git {arguments[0]}: {printable(error_lines[-1]) if error_lines else f'exit code {ran.returncode}'}"
+        )
     return ran.stdout
 
 
