@@ -109,7 +109,7 @@ def test_a_copy_that_is_damaged_though_as_long_as_it_was_is_written_anew_for_the
     sql = "SELECT count(*) FROM attempts"
     assert asked(sql, tmp_path) == [(3,)]
     spoil(folder, "model=b/*/*")
-    with pytest.raises(StoreError, match=r"model=b/.*one\.parquet: the copy is damaged; ask again"):
+    with pytest.raises(StoreError, match=r"model=b/.*one\.parquet: the copy is damaged; run the query again"):
         asked(sql, tmp_path)
     assert asked(sql, tmp_path) == [(3,)]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.engine.run import Run
     from steelyard.records import Case
 
-# every pytest run imports this module, wherever steelyard is installed; so whatever is large waits until a test asks for it
+# every pytest run imports this module if steelyard is installed, so large imports wait until a test needs them
 
 
 # where this module was before it was part of the command line: tests import it, and warning filters name it

@@ -44,13 +44,13 @@ class ProgressDisplay:
         self._over = sys.stderr.isatty() and "CI" not in os.environ
         self._pause = 1.0 if self._over else 15.0
         self._last = self._started
-        self._hears = False
+        self._is_judging = False
 
     def __call__(self, progress: SessionProgress) -> None:
         if progress.appraisals:
-            if not self._hears:
+            if not self._is_judging:
                 # how long the answers took says nothing of how long their judges will
-                self._hears, self._started = True, time.monotonic()
+                self._is_judging, self._started = True, time.monotonic()
             judgments = ProgressCounts(
                 wanted=progress.appraisals,
                 replied=None,

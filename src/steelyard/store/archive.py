@@ -113,13 +113,13 @@ class RunDatabase:
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
             raise InputError(f"{error_line(error)}; {hint}{_TABLES_HINT}") from None
 
-    def _look_for_damage(self, said: str) -> None:
+    def _look_for_damage(self, message: str) -> None:
         """Give up a copy that the database says it cannot read: it is as long as it was written, but not what was written."""
         for run in self._runs:
-            if damaged := next((path for path in run.files if str(path) in said), None):
+            if damaged := next((path for path in run.files if str(path) in message), None):
                 with suppress(OSError):
                     (run.place / COPY_MANIFEST_FILE).unlink()
-                raise StoreError(f"{damaged}: the copy is damaged; ask again, and it is written anew")
+                raise StoreError(f"{damaged}: the copy is damaged; run the query again to rebuild it")
 
 
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
@@ -152,7 +152,9 @@ def open_run_database(
         database.execute("CREATE SCHEMA stored")
         database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE_SQL}", {"runs": described})
         facts = [
-            _facts_sql(files, partitioned=told) for told in (True, False) if (files := _parquet_files(found, told=told))
+            _facts_sql(files, partitioned=partitioned)
+            for partitioned in (True, False)
+            if (files := _parquet_files(found, partitioned=partitioned))
         ]
         sources = {
             "$facts": " UNION ALL BY NAME ".join(facts),
@@ -167,20 +169,20 @@ def open_run_database(
         database.execute(f"SET allowed_directories = [{folders}]")
         if writing:
             database.execute(f"SET allowed_paths = [{sql_string(str(_resolved_output_path(writing)))}]")
-        # every moment in the tables is UTC, and is compared with now() as such wherever we are
+        # every timestamp in the tables is UTC, and now() must be UTC too, whatever the local time zone
         database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
         yield RunDatabase(database, warnings, found)
 
 
-def _parquet_files(runs: Iterable[CopiedRun], *, told: bool) -> list[Path]:
-    """The files of copies whose paths tell their model and suite, or else the others."""
+def _parquet_files(runs: Iterable[CopiedRun], *, partitioned: bool) -> list[Path]:
+    """The files of copies whose paths name their model and suite, or the other files if not `partitioned`."""
     return [
         run.place / path
         for run in runs
         for part, _, path in run.copy.files()
-        if told == (is_name_in_path(part.model) and (part.suite == "" or is_name_in_path(part.suite)))
+        if partitioned == (is_name_in_path(part.model) and (part.suite == "" or is_name_in_path(part.suite)))
     ]
 
 
@@ -226,15 +228,15 @@ VIEWS_SQL = """
 CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
 CREATE VIEW stored.facts AS $facts;
 CREATE VIEW cases AS
-  SELECT runs.id AS run, told.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
+  SELECT runs.id AS run, described.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
     coalesce(suite, '') AS suite, coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
     coalesce(critical, false) AS critical,
     if(json_type(prompt) = 'VARCHAR', prompt ->> '$', prompt::VARCHAR) AS prompt,
     coalesce(metadata, '{}'::JSON) AS metadata
   FROM read_json([$cases], format = 'newline_delimited', maximum_object_size = $largest, filename = true, columns = {
     id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', suite: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
-    critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS told
-  JOIN stored.runs AS runs ON told.filename = runs.place;
+    critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS described
+  JOIN stored.runs AS runs ON described.filename = runs.place;
 CREATE VIEW attempts AS
   SELECT run, "case", suite, model, tier, number,
     coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",

@@ -42,7 +42,7 @@ def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], R
         try:
             return coming.result()
         except BaseException:
-            # the database hears no signals, and this only once it has begun
+            # the database ignores signals, and an interrupt works only once the query has begun
             while not coming.done():
                 database.interrupt()
                 wait([coming], timeout=0.1)
@@ -51,8 +51,8 @@ def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], R
 
 def error_line(error: Exception) -> str:
     """What the database says, on one line; it may quote what a model wrote."""
-    said = str(error).partition("\n\nLINE ")[0]
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in said[:600]).split())
+    message = str(error).partition("\n\nLINE ")[0]
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in message[:600]).split())
 
 
 def sql_string(text: str) -> str:
@@ -66,7 +66,7 @@ def sql_identifier(column: str) -> str:
 
 
 def require_utf8(text: str) -> str:
-    """The same text, if the database can be told it."""
+    """The same text, if it is UTF-8, which is all that the database accepts."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -25,7 +25,7 @@ def gate_looks(folder: Path) -> list[GateLook]:
     except OSError as error:
         raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
     except DECODE_ERRORS as error:
-        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to begin anew") from None
+        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to start over") from None
 
 
 def record_gate_look(folder: Path, look: GateLook) -> None:

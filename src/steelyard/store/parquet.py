@@ -61,7 +61,7 @@ COPY_FOLDER = "attempts"
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
 COPY_SCHEMA_VERSION = 3
-"""Goes up when the columns of the copy change, so that older copies are written anew."""
+"""Goes up when the columns of the copy change, so that older copies are rebuilt."""
 MAX_COPY_PARTITIONS = 256
 """With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
 
@@ -87,7 +87,7 @@ class CopyManifest(msgspec.Struct, frozen=True):
     parts: tuple[CopyPartition, ...]
 
     def files(self) -> Iterator[tuple[CopyPartition, int, str]]:
-        """Every file: which part it belongs to, its size, and its path; nobody but us decides on a path."""
+        """Every file: which part it belongs to, its size, and its path, which never comes from the manifest."""
         folders = partition_paths((part.model, part.suite) for part in self.parts)
         for part in self.parts:
             for number, size in enumerate(part.bytes):
@@ -101,8 +101,8 @@ _copy_of = msgspec.json.Decoder(CopyManifest)
 def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = None) -> CopyManifest:
     """Write a run's facts as Parquet, for questions over many runs, into its folder or another; it can always be rebuilt.
 
-    Each model's facts about each suite are files of their own, and their paths say which: whoever asks about one model
-    needs not open the others.
+    Each model's facts about each suite are files of their own, and their paths name both: a query about one model
+    does not open the files of the others.
     """
     import duckdb
 
@@ -116,22 +116,22 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         fresh = Path(tempfile.mkdtemp(prefix=f".{COPY_FOLDER}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
         with tempfile.TemporaryDirectory() as scratch, open_database(scratch, "512MB", threads=1) as database:
-            told = _fact_queries(StoredRun(folder), opinions, database, Path(scratch))
+            facts = _fact_queries(StoredRun(folder), opinions, database, Path(scratch))
             try:
-                written = _write_partitions(database, told, fresh, USUAL_JOURNAL_LINE_BYTES)
+                written = _write_partitions(database, facts, fresh, USUAL_JOURNAL_LINE_BYTES)
             except duckdb.Error:
                 # twice the longest line is kept in memory: only a run that has such lines pays for it
-                written = _write_partitions(database, told, fresh, MAX_JOURNAL_LINE_BYTES)
-        if written != told.size:
+                written = _write_partitions(database, facts, fresh, MAX_JOURNAL_LINE_BYTES)
+        if written != facts.size:
             raise StoreError(
-                f"{folder}: the Parquet copy could not be written: it holds {written} of {told.size} facts"
+                f"{folder}: the Parquet copy could not be written: it holds {written} of {facts.size} facts"
             )
-        files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(told.pairs))]
+        files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(facts.pairs))]
         parts = [
             CopyPartition(*pair, tuple(path.stat().st_size for path in each))
-            for pair, each in zip(told.pairs, files, strict=True)
+            for pair, each in zip(facts.pairs, files, strict=True)
         ]
-        copy = CopyManifest(COPY_SCHEMA_VERSION, steelyard_version(), made_of, told.run, tuple(parts))
+        copy = CopyManifest(COPY_SCHEMA_VERSION, steelyard_version(), made_of, facts.run, tuple(parts))
         _install_files(target, copy, list(itertools.chain.from_iterable(files)))
     except (duckdb.Error, OSError) as error:
         raise StoreError(f"{folder}: the Parquet copy could not be written: {error_line(error)}") from None
@@ -143,7 +143,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
 
 def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> None:
     """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
-    # whoever handed the run over may have put it there, and what it leads to is not ours to tidy
+    # the link may come with a run from someone else, and we must not delete files that it points to
     if (target / COPY_FOLDER).is_symlink():
         raise StoreError(f"{target / COPY_FOLDER}: the Parquet copy is not written through a link; take it away")
     (target / COPY_MANIFEST_FILE).unlink(missing_ok=True)
@@ -163,25 +163,25 @@ def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> N
     write_atomically(target / COPY_MANIFEST_FILE, msgspec.json.encode(copy) + b"\n")
 
 
-def _write_partitions(database: duckdb.DuckDBPyConnection, told: _FactQueries, fresh: Path, largest: int) -> int:
+def _write_partitions(database: duckdb.DuckDBPyConnection, facts: _FactQueries, fresh: Path, largest: int) -> int:
     """Write the files of a copy, each part in a folder of its number; how many rows they have."""
     shutil.rmtree(fresh)
     fresh.mkdir()
     how = PARQUET_COPY_OPTIONS
-    if len(told.pairs) == 1:
+    if len(facts.pairs) == 1:
         (fresh / "part=0").mkdir()
         columns, to = "* EXCLUDE (part)", fresh / "part=0" / "0.parquet"
     else:
         columns, to = "*", fresh / "parts"
         how += ", PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
-        # else every part keeps so many rows that their replies are more than the memory
+        # with the default, the buffered rows of all parts do not fit into memory
         database.execute(f"SET partitioned_write_flush_threshold = {PARTITION_FLUSH_ROWS}")
-    query = " UNION ALL ".join(told.queries).replace("$largest", str(largest))
+    query = " UNION ALL ".join(facts.queries).replace("$largest", str(largest))
     copy = f"COPY (FROM ({query}) SELECT {columns}) TO {sql_string(str(to))} ({how})"
-    said = call_interruptibly(database, lambda: database.execute(copy).fetchall())
+    copied = call_interruptibly(database, lambda: database.execute(copy).fetchall())
     for part in to.iterdir() if to.is_dir() else ():
         part.replace(fresh / part.name)
-    return int(said[0][0])
+    return int(copied[0][0])
 
 
 PARQUET_COPY_OPTIONS = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
@@ -239,14 +239,14 @@ def _fact_queries(
     numbers: dict[tuple[str | None, str | None], int] = {}
     places = array("L")
 
-    def told() -> Iterator[Fact]:
+    def counted_facts() -> Iterator[Fact]:
         for path in journals:
             for fact in stored.facts_of(path):
                 counts[path] += 1
                 places.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
                 yield fact
 
-    found = opinions(info, cases, told())
+    found = opinions(info, cases, counted_facts())
     pairs = list(numbers)
     of_suite = [suite or "" for _, suite in pairs]
     if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
@@ -257,9 +257,11 @@ def _fact_queries(
     for place, path in enumerate(journals or [nothing]):
         end = begin + counts.get(path, 0)
         made = found[begin:end]
-        told_of = places[begin : begin + len(made)]
-        part = told_of if len(pairs) > 1 else [0] * len(made)
-        database.register(f"opinions_{place}", _score_columns(made, [of_suite[number] for number in told_of], part))
+        part_numbers = places[begin : begin + len(made)]
+        part = part_numbers if len(pairs) > 1 else [0] * len(made)
+        database.register(
+            f"opinions_{place}", _score_columns(made, [of_suite[number] for number in part_numbers], part)
+        )
         damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
         # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
         source = _undamaged_lines(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
@@ -325,7 +327,7 @@ def copied_runs(
     """
     found: dict[str, CopiedRun] = {}
     warnings: list[str] = []
-    elders: list[Path] = []
+    outdated: list[Path] = []
     for folder, seen in _inspected_folders(root):
         try:
             if isinstance(seen, Exception):
@@ -338,7 +340,7 @@ def copied_runs(
             run = _with_current_copy(folder, seen, opinions, scratch, copies)
             found[run.info.id] = run
             if run.copy.tool != steelyard_version():
-                elders.append(folder)
+                outdated.append(folder)
         except SteelyardError as error:
             warnings.append(f"left out: {error}")
         except OSError as error:
@@ -347,10 +349,10 @@ def copied_runs(
     for run in [run for run in found.values() if run.info.id in whole]:
         warnings.append(f"{run.shown}: left out, because it was merged into {whole[run.info.id]}")
         del found[run.info.id]
-    if elders:
-        told = f"{len(elders)} runs, such as {elders[0]}, were" if len(elders) > 1 else f"{elders[0]} was"
+    if outdated:
+        subject = f"{len(outdated)} runs, such as {outdated[0]}, were" if len(outdated) > 1 else f"{outdated[0]} was"
         warnings.append(
-            f"{told} scored by another version of steelyard, whose copy cannot be written anew there; --copies DIR keeps "
+            f"{subject} scored by another version of steelyard, whose copy cannot be rebuilt there; --copies DIR keeps "
             "new copies elsewhere"
         )
     return list(found.values()), warnings
@@ -406,7 +408,7 @@ class RunInspection(NamedTuple):
 
 
 def inspect_run(folder: Path) -> RunInspection:
-    """A look at a run folder; a FileNotFoundError where it is none, an InputError where it cannot be read."""
+    """A look at a run folder; a FileNotFoundError if it is not a run folder, an InputError if it cannot be read."""
     with os.scandir(folder) as inside:
         entries = {entry.name: entry for entry in inside}
     if "run.json" not in entries:

@@ -33,7 +33,7 @@ def partition_paths(pairs: Iterable[tuple[str | None, str | None]]) -> dict[tupl
 
 
 def is_name_in_path(name: str | None) -> bool:
-    """Whether a path tells this name to whoever splits it: not where there is none, or one too long for a path."""
+    """Whether a path holds this whole name: not if the name is empty, or too long for a path."""
     return bool(name) and len(escaped_segment(name or "", capitals=False)) <= MAX_PATH_SEGMENT_BYTES
 
 
@@ -61,15 +61,15 @@ def truncated_segment(name: str, *, capitals: bool = True) -> str:
         return whole
     digest = blake2b(name.encode(errors="surrogatepass"), digest_size=16).hexdigest()
     begin = whole[: MAX_PATH_SEGMENT_BYTES - len(digest) - 1]
-    # half an escape is none
+    # an escape that is cut in half would be invalid
     return f"{begin[: begin.rfind('%')] if '%' in begin[-2:] else begin}-{digest}"
 
 
 def _differing_only_in_case(names: Iterable[str | None]) -> set[str]:
     """The names that another one equals but for capitals."""
-    told = [name for name in names if name]
-    folded = Counter(name.lower() for name in told)
-    return {name for name in told if folded[name.lower()] > 1}
+    present = [name for name in names if name]
+    folded = Counter(name.lower() for name in present)
+    return {name for name in present if folded[name.lower()] > 1}
 
 
 def _segment(name: str | None, alike: set[str]) -> str:

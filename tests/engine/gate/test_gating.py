@@ -108,7 +108,7 @@ def test_a_look_that_was_cut_off_was_never_answered_and_a_damaged_list_is_refuse
     path.write_bytes(whole + whole[:40])
     assert len(gate_looks(tmp_path)) == 1
     path.write_bytes(b"nonsense\n")
-    with pytest.raises(InputError, match="delete it to begin anew"):
+    with pytest.raises(InputError, match="delete it to start over"):
         gate_looks(tmp_path)
 
 

@@ -60,7 +60,7 @@ examples:
 
 
 def gate(options: argparse.Namespace) -> int:
-    """Decide whether a run is worse than its baseline, is not, or cannot be told yet; made for gating a pull request."""
+    """Decide whether a run is worse than its baseline, is not, or is still undecided; made for gating a pull request."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison.gate import DECISION_FORMATS
