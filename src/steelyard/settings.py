@@ -1,4 +1,4 @@
-"""Whom to ask and how: the settings file, and what the environment says."""
+"""Which providers to ask and how: the settings file and the environment."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str
 def resolve_provider(
     model: str, settings: Settings, environment: Mapping[str, str], base_url: str = "", *, asks: bool = True
 ) -> tuple[str, str, ProviderSettings]:
-    """The provider's name, the model's name there, and how it is reached; who only plans and asks nobody needs no key.
+    """The provider's name, the model's name there, and how it is reached; a plan asks no model and needs no key.
 
     >>> resolve_provider("openai/gpt-5", Settings(), {"OPENAI_API_KEY": "k"})[:2]
     ('openai', 'gpt-5')

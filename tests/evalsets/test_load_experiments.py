@@ -146,7 +146,7 @@ def test_whether_an_answer_is_right_is_the_same_question_under_every_template() 
             "1: [experiment]: weights are numbers from 0 up, and one must be above 0",
         ),
         (HEADER, "0: no tiers; write each as a [[tiers]] table"),
-        (HEADER + '[[tiers]]\nname = "T0"\n', '4: tier "T0": nobody to ask; give it a model or an agent'),
+        (HEADER + '[[tiers]]\nname = "T0"\n', '4: tier "T0": nothing to ask; give it a model or an agent'),
         (HEADER + T0 + T0, '8: tier "T0": a name has 1 to 80 characters, and no other tier has it'),
         (HEADER + '[[tiers]]\nmodel = "openai/m"\n', "4: tier 1: name is missing"),
         (

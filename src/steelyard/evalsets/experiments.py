@@ -274,7 +274,7 @@ class _ExperimentFileReader(NamedTuple):
                 given = getattr(written, name)
                 values[name] = {**values.get(name, {}), **given} if isinstance(given, dict) else given
         if written.agent and "model" not in table:
-            values["model"] = ""  # whoever was asked before is not whom the agent asks
+            values["model"] = ""  # the model of the base tier is not the one that the agent asks
         for name in "system", "prompt":
             if name in table:
                 values[name] = self._read(values[name], subject, ("tiers", number, name))
@@ -287,17 +287,17 @@ class _ExperimentFileReader(NamedTuple):
         }
         tier = Tier(**values)
         if not tier.model and not tier.agent:
-            self.wrong(f"{subject}: nobody to ask; give it a model or an agent", "tiers", number)
+            self.wrong(f"{subject}: nothing to ask; give it a model or an agent", "tiers", number)
         if not 0 < tier.timeout_secs < math.inf:
             self.wrong(f"{subject}: timeout_secs must be a number of seconds above 0", "tiers", number, "timeout_secs")
         for name in AGENT_ONLY_TIER_KEYS if not tier.agent else ("parameters",):
             if name in table:
-                whom = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
+                reason = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
                 self.odd.append(
                     Problem(
                         printable(str(self.path)),
                         self.lines.of(("tiers", number, name)),
-                        f"{subject}: {name} has no effect: {whom}",
+                        f"{subject}: {name} has no effect: {reason}",
                         fatal=False,
                     )
                 )
@@ -360,7 +360,7 @@ class _ExperimentFileReader(NamedTuple):
 
 
 def is_same_model(model: str, judge: str) -> bool:
-    """Whether two names stand for one model: the part behind the provider decides, whoever serves it."""
+    """Whether two names stand for one model: the part after the provider decides, because several providers may serve it."""
     return bool(model) and _bare_model_name(model) == _bare_model_name(judge)
 
 

@@ -22,7 +22,7 @@ def case_json_lines(cases: Iterable[Case]) -> Iterator[str]:
     """
     for case in cases:
         text = msgspec.json.encode(_table(case)).decode()
-        # what nobody sees, or takes for the end of a line, would not survive every editor
+        # invisible characters and unusual line ends would not survive every editor
         yield f"{text if text.isprintable() else ''.join(map(_escaped_if_invisible, text))}\n"
 
 
@@ -61,8 +61,8 @@ def _verification_fields(case: Case) -> dict[str, Any]:
         if verify == Verify(kind="response"):
             return target
     if verify.python or case.expectations.custom_check:
-        # a digest of what was read, made anew by whoever reads it again
+        # the digest of the files; the loader computes it again
         verify = replace(verify, source="")
-    # said even where they are empty: a reader of the dialect would otherwise guess them from the rest
-    said = msgspec.to_builtins(replace(verify, settings={})) | verify.settings
-    return {**target, "verify": {"kind": verify.kind, "style": verify.style, **said}}
+    # written even where they are empty, because a reader of the dialect would otherwise guess them from the rest
+    settings_table = msgspec.to_builtins(replace(verify, settings={})) | verify.settings
+    return {**target, "verify": {"kind": verify.kind, "style": verify.style, **settings_table}}

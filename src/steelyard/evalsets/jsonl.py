@@ -82,9 +82,7 @@ def drafts_of_list(content: JsonlByteSource, path: str, problems: ProblemCollect
     """The cases of a JSON file that is a list of them."""
     raw = content.read(MAX_CASE_LIST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
     if len(raw) > MAX_CASE_LIST_BYTES:
-        problems.error(
-            path, 0, f"larger than {MAX_CASE_LIST_BYTES >> 20} MB; write so many cases as JSONL, one per line"
-        )
+        problems.error(path, 0, f"larger than {MAX_CASE_LIST_BYTES >> 20} MB; write the cases as JSONL, one per line")
     elif not raw.lstrip().startswith(b"["):
         if raw.strip():
             problems.error(path, 1, "not a list of cases; write [{...}, {...}], or .jsonl with one case per line")
@@ -133,7 +131,7 @@ def _decoded(raw: bytes, path: str, line: int, problems: ProblemCollector, kind:
 
 def _draft(table: dict[str, Any], path: str, line: int, problems: ProblemCollector) -> Draft:
     """The same case under our names; what we do not know is warned of, and kept with the metadata."""
-    # said here as TOML sets say it, because a case is the same wherever it is written, down to the digest of its tests
+    # the defaults of TOML sets: a case must be the same in every format, down to the digest of its tests
     native: dict[str, Any] = {"timeout_secs": Header(id="", name="").default_timeout_secs}
     native |= {key: value for key, value in table.items() if key in Case.__struct_fields__}
     spelled = dict(CASE_FIELD_SPELLINGS)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 SETTINGS_FILE_NAME = "steelyard.toml"
-"""The settings file, which often stands beside eval sets and is none."""
+"""The settings file, which often lies beside eval sets but is not one."""
 MAX_CASE_NESTING_DEPTH = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
 
@@ -129,7 +129,7 @@ def _holds_experiment(path: str) -> bool:
         with stream:
             return toml.is_experiment(stream.read(toml.MAX_TOML_EVAL_SET_BYTES))
     except (OSError, InputError):
-        return False  # whoever reads it tells what is wrong with it
+        return False  # the loader reports what is wrong with it
 
 
 def _suffix(name: str) -> str:

@@ -97,7 +97,7 @@ class ProblemCollector:
             raise TooManyProblemsError
 
     def unknown(self, path: str, line: int, key: str, known: Iterable[str]) -> None:
-        """A key we do not know; said once per file, because it usually stands in every case."""
+        """Warn of an unknown key, once per file, because it is usually in every case."""
         topic = path, key
         if topic not in self._unknown and len(self._unknown) < MAX_REPORTED_PROBLEMS:
             way_out = did_you_mean(key.rpartition(".")[2][:80], known)
@@ -219,9 +219,9 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
     described = cases, runs, sys.modules[__name__]
-    told = {name: fields for module in described for name, fields in field_descriptions(module).items()}
+    descriptions = {name: fields for module in described for name, fields in field_descriptions(module).items()}
     for name, definition in result["$defs"].items():
-        for key, what in told.get(name, {}).items():
+        for key, what in descriptions.get(name, {}).items():
             definition["properties"][key]["description"] = what
     del result["$defs"]["Verify"]["properties"]["settings"]  # filled by the loader, not written by people
     # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have

@@ -125,7 +125,7 @@ def drafts(content: TomlByteSource, path: str, problems: ProblemCollector) -> It
     raw = content.read(MAX_TOML_EVAL_SET_BYTES + 1)
     if len(raw) > MAX_TOML_EVAL_SET_BYTES:
         problems.error(
-            path, 0, f"larger than {MAX_TOML_EVAL_SET_BYTES >> 20} MB; write so many cases as JSONL, one per line"
+            path, 0, f"larger than {MAX_TOML_EVAL_SET_BYTES >> 20} MB; write the cases as JSONL, one per line"
         )
         return
     try:

@@ -84,7 +84,7 @@ MBPP_AGREEMENT = {
         "set(out) == set(expected)",
     ),
 }
-"""What counts as agreement in MBPP+ besides equality: lists without an order, and questions of yes or no."""
+"""What counts as agreement in MBPP+ in addition to equality: lists without an order, and yes-or-no questions."""
 
 MBPP_ARGUMENT_CONVERSIONS = {
     "[tuple(a) for a in given]": "2 116 132 143 222 261 273 394 399 421 424 429 470 560 579 596 616 630 726 740 744 809",

@@ -52,7 +52,7 @@ class Puzzle(NamedTuple):
     expect: dict[str, Any]
     answer: str
     wrong: str
-    """What somebody answers who read carelessly."""
+    """The answer of a careless reader."""
 
 
 PuzzleMaker = Callable[[random.Random, DepthRange], Puzzle]
