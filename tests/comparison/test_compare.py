@@ -147,7 +147,7 @@ def test_a_comparison_reads_as_reviewed() -> None:
         "main -> pull",
         "",
         "1 regression, 1 improvement, 1 unchanged of 3 cases, by more than 0.05 of the mean score under rule code",
-        "noise alone would raise 0.8 such regressions if nothing had changed: the threshold is no test",
+        "noise alone would raise 0.8 such regressions if nothing had changed: the threshold is not a statistical test",
         "",
         "Regressions",
         "  merge                                   1.000 -> 0.500  -0.500  m",

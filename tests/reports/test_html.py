@@ -235,7 +235,7 @@ def test_what_judges_said_stands_with_the_attempt(results: RunResults, hostile: 
         reasoning=hostile,
     )
     heard = {tried.reply.key: [JudgingResult(hostile, 1, judgment), JudgingResult("other/judge", 2, None, hostile)]}
-    page = Page(html.page(html_report_data(results)._replace(heard=heard)))
+    page = Page(html.page(html_report_data(results)._replace(judgments=heard)))
     said = " ".join("".join(page.texts).split())
     assert "does not pass score 0.250" in said
     assert "other/judge, asked again (2) no judgment" in said

@@ -21,7 +21,7 @@ class Tally(NamedTuple):
     model: str
     cases: Sequence[str]
     tried: Numbers
-    """Attempts with an outcome; 0 where there is none."""
+    """Attempts with an outcome; 0 for a case without any."""
     passed: Numbers
     missing: int = 0
     """Attempts without an outcome: they are in no number."""

@@ -21,7 +21,7 @@ SCORED_FACTS = ("compile", "tests", "lint", "structure", "correct")
 
 
 def find_rule(name: str, own: Iterable[Rule] = ()) -> Rule:
-    """The rule of this name among ours and an eval set's own; an InputError when there is none."""
+    """The rule of this name among ours and an eval set's own; an InputError when no rule has it."""
     known = SCORING_RULES | {rule.name: rule for rule in own}
     if name not in known:
         raise InputError(f'unknown rule "{name}"; {did_you_mean(name, known)}')

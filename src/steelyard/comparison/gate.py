@@ -1,4 +1,4 @@
-"""Whether the current side got worse than the baseline, did not, or cannot be told apart from noise."""
+"""Whether the current side got worse than the baseline, did not, or differs from it by no more than noise could."""
 
 from __future__ import annotations
 
@@ -113,11 +113,11 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     smallest_break: DetectableBreak | None = None
     """None when no break of a single case could have been seen."""
     further: FurtherAttempts | None = None
-    """What would decide; only where it cannot be told, and None where no reasonable number would."""
+    """The attempts that would decide; only for a verdict of cannot tell, and None where no reasonable number would."""
     small_but_real: bool = False
     """Regressed by less than the threshold on average, and no case stands out."""
     data_missing: bool = False
-    """Too many cases have no score; that, and not thin evidence, is why it cannot be told."""
+    """Too many cases have no score; that, and not thin evidence, is why the gate cannot tell."""
     exact: bool = True
     """Whether `p_overall` counts every possibility, rather than some drawn with the seed."""
     notes: tuple[str, ...] = ()
@@ -172,7 +172,7 @@ def decide(
     Regressed: the exact smallest p-value over the cases is at most alpha / 2, or the exact stratified p-value over the
     suite is at most alpha minus what the former can spend at all; where nothing changed this has a chance of at most
     alpha. Not regressed: not that, and the drop is known to be smaller than the margin, with confidence 1 - alpha. Else
-    it cannot be told. Where cases are critical, their own test spends at most alpha / 2 more, which the test of the suite
+    the gate cannot tell. Where cases are critical, their own test spends at most alpha / 2 more, which the test of the suite
     goes without.
 
     With several models Holm's method holds the chance of any false alarm to alpha: a model's p-value is twice the

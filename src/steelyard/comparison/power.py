@@ -155,7 +155,7 @@ class _ModelPlanner(NamedTuple):
         return as_it_is, with_more
 
     def need(self, current: int, baseline: int) -> RequiredAttempts:
-        """So many attempts per case, and what they cost."""
+        """The attempts that these numbers per case require, and what they cost."""
         cases = self.model.cases
         attempts = current * len(cases) + sum(max(0, baseline - old.attempts) for old, _ in cases)
         return RequiredAttempts(current=current, baseline=baseline, attempts=attempts, cost_usd=self.cost(attempts))

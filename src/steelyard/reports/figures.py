@@ -403,7 +403,7 @@ def tests_passed(tried: AttemptText) -> str:
 
 
 def response_class(tried: AttemptText) -> str:
-    """The class of a response, such as `refusal`; empty where the attempt is none or was not judged."""
+    """The class of a response, such as `refusal`; empty where the case asks for no response or the attempt was not judged."""
     if tried.verdict is None or tried.case.kind != "response":
         return ""
     return classify_response(bool(tried.correct), tried.verdict.found.label)

@@ -63,7 +63,7 @@ class HtmlReportData(NamedTuple):
     chosen: ShownAttempts
     shown: Sequence[AttemptText]
     """Those with their texts."""
-    heard: Mapping[str, Sequence[JudgingResult]] = {}
+    judgments: Mapping[str, Sequence[JudgingResult]] = {}
     """Judgments by the key of the reply."""
     tiers: ExperimentAnalysis | None = None
     against: BaselineReport | None = None
@@ -83,7 +83,7 @@ class ReportCell(NamedTuple):
     """How its score moved since the baseline; empty where that is not known."""
 
     @property
-    def is_told(self) -> bool:
+    def has_heading(self) -> bool:
         """Whether there is a heading to go to."""
         return bool(self.attempts or self.more)
 
@@ -158,7 +158,7 @@ def page(material: HtmlReportData) -> str:
         "names": [figures.model_label(model.model, model.tier) for model in models],
         "eval_sets": [PurePath(file.path).name for file in material.info.eval_sets],
         "sizes": _size_summary(material),
-        "said": _headline_verdict(material),
+        "headline_verdict": _headline_verdict(material),
         "kept": _shown_texts_note(material),
         "ks": sorted({k for model in models for k in model.pass_at}),
         "thin": _thin(models),
@@ -172,7 +172,7 @@ def page(material: HtmlReportData) -> str:
         **_chart_context(material),
     }
     rows = _rows(material)
-    pieces = TextFitter(material.cases, material.shown, material.heard)
+    pieces = TextFitter(material.cases, material.shown, material.judgments)
     room = (
         SMALL_RUN_PAGE_BYTES
         + PAGE_BYTES_PER_ATTEMPT * max(0, len(material.shown) - MAX_SMALL_RUN_ATTEMPTS)
@@ -188,7 +188,7 @@ def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[Repo
         (row.case.id, *place): group.anchor
         for row in rows
         for place, group in zip(places, row.groups, strict=True)
-        if row.is_shown and group.is_told
+        if row.is_shown and group.has_heading
     }
     return (
         environment()

@@ -35,8 +35,8 @@ def progress_line(counts: ProgressCounts, elapsed: float) -> str:
 
     >>> progress_line(ProgressCounts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
     '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
-    >>> heard = ProgressCounts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
-    >>> progress_line(heard, 31.0)
+    >>> counts = ProgressCounts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
+    >>> progress_line(counts, 31.0)
     '31/240 judgments · 1 failed · $1.50 · about 209 s left'
     >>> progress_line(ProgressCounts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
     '0/9 done · 3 replies · 2 nodes'

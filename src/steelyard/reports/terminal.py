@@ -325,7 +325,7 @@ def runs_text(runs: Sequence[tuple[str, Sequence[ModelHeadline]]], *, width: int
 
 
 def standings_text(standings: Standings, *, color: bool) -> str:
-    """Where models stand, a row per model; as wide as it must be, because half a number is none."""
+    """Where models stand, a row per model; as wide as it must be, because a number must not be cut."""
     page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
     head, rows = standings_rows(standings)
     _put_rows(page, head, rows, nothing="no outcomes")
@@ -365,7 +365,7 @@ def cases_text(cases: Sequence[Case], *, color: bool) -> str:
 
 
 def available_models_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: int, color: bool) -> str:
-    """Models to be had: provider, model, detail, and price per million tokens."""
+    """The available models: provider, model, detail, and price per million tokens."""
     page = _TerminalPage(width, color)
     rows = [
         (
@@ -449,24 +449,24 @@ def _put_rows(page: _TerminalPage, head: Sequence[str], rows: Sequence[Sequence[
     page.say(table)
 
 
-def _put_judgment(page: _TerminalPage, heard: JudgingResult) -> None:
+def _put_judgment(page: _TerminalPage, result: JudgingResult) -> None:
     """One judge's marks with their reasons; a judge without a judgment says why."""
-    judge = f"Judge  {line(heard.judge)}{f', asked again ({heard.repeat})' if heard.repeat > 1 else ''}"
-    if heard.judgment is None:
+    judge = f"Judge  {line(result.judge)}{f', asked again ({result.repeat})' if result.repeat > 1 else ''}"
+    if result.judgment is None:
         page.head(f"{judge}  no judgment")
-        page.verbatim(heard.unusable, indent="  ")
+        page.verbatim(result.unusable, indent="  ")
         return
-    score, passed = heard.judgment.score, heard.judgment.passed
+    score, passed = result.judgment.score, result.judgment.passed
     word = "" if passed is None else ", passes" if passed else ", does not pass"
     page.head(f"{judge}  {'nothing applies' if score is None else f'{score:.3f}'}{word}")
-    for name, marks in heard.judgment.categories.items():
+    for name, marks in result.judgment.categories.items():
         given = "N/A" if marks.score is None else f"{marks.score:.2f}"
         reasons = [marks.reason, *(f"{item}: {mark.reason}" for item, mark in marks.items.items() if mark.reason)]
         page.verbatim(
             ": ".join(filter(None, (f"{given:>4}  {line(name)}", "; ".join(filter(None, reasons))))), indent="  "
         )
-    if heard.judgment.reasoning:
-        page.verbatim(heard.judgment.reasoning, indent="  ")
+    if result.judgment.reasoning:
+        page.verbatim(result.judgment.reasoning, indent="  ")
 
 
 def _diagnostic_text(diagnostic: Diagnostic) -> str:

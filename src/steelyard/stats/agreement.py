@@ -86,7 +86,7 @@ def alpha_interval(
 ) -> Interval | None:
     """Interval for Krippendorff's alpha over items like these; None below 2 items or when alpha is None.
 
-    Percentiles of alpha over items drawn anew with replacement: Zapf et al. 2016, "Measuring inter-rater reliability
+    Percentiles of alpha over items resampled with replacement: Zapf et al. 2016, "Measuring inter-rater reliability
     for nominal data - which coefficients and confidence intervals are appropriate?", BMC Medical Research Methodology
     16, 93. A draw of nothing but equal ratings has no alpha and is left out. The same seed gives the same interval,
     whatever the order of items and judges.

@@ -10,7 +10,7 @@ from steelyard.records import Record
 
 
 class Statistics(Record, frozen=True, kw_only=True):
-    """What can be said of some values; all but the count are None where there is nothing to say."""
+    """Descriptive statistics of some values; all but the count are None without values."""
 
     median: float | None
     mean: float | None

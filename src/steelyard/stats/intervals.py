@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
 MIN_SPREAD_CARRYING_UNITS = 3
-"""So many units, cases or groups, must carry the spread before the effective sample size may be twice the number of cases."""
+"""This many units (cases or groups) must carry the spread before the effective sample size may be twice the number of cases."""
 ROUNDING_ONLY_SAMPLE_SIZE = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
 T_EXPANSION_MIN_FREEDOM = 300
@@ -368,7 +368,7 @@ def _score_interval(mean: float, spread: float) -> Interval:
 
 
 def _least_rate(successes: float, failures: float, tail: float) -> float:
-    """The rate at which so many successes or more are as likely as the tail; 0 when there are none."""
+    """The rate at which this many successes or more have the chance `tail`; 0 without successes."""
     from scipy.special import betaincinv
 
     return float(betaincinv(successes, failures + 1, tail)) if successes > 0 else 0.0

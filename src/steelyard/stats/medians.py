@@ -64,7 +64,7 @@ def uplift_interval(
     """Interval for how much greater the current median is than the baseline's, as a share of the baseline's.
 
     Both sides hold the values of each case's runs, in the same order of cases; a case that a side did not run is empty.
-    Whole cases are drawn anew, with all that both sides made of them; of a single case, the runs are. Percentiles over
+    Whole cases are resampled, with the runs of both sides; of a single case, the runs are. Percentiles over
     these draws: Efron and Tibshirani 1993, "An Introduction to the Bootstrap", chapters 8 and 13. The upper end is
     infinite where the baseline's median could as well be 0. None below 5 cases or runs, and where a draw leaves the
     uplift undefined, because a side has no run in it or both medians are 0.
@@ -143,7 +143,7 @@ def _is_less_than_half(cases: Sequence[Sequence[float]], value: float, level: fl
 
 
 def _resample_counts(chance: np.random.Generator, units: int, rows: int) -> Integers:
-    """How often each of so many units is drawn, one row per replicate."""
+    """How often each unit is drawn, one row per replicate."""
     import numpy as np
 
     return chance.multinomial(units, np.full(units, 1 / units), size=rows)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 MAX_DIRECT_CONVOLUTION_STEPS = 3000
-"""Up to so many steps from the worst to the best outcome, plain convolution is as quick as a Fourier transform."""
+"""Up to this many steps from the worst to the best outcome, plain convolution is as quick as a Fourier transform."""
 SCORE_RESOLUTIONS = (1000, 100, 20)
 """Steps per unit of score, the finest first: the first that is quick enough is used."""
 MAX_PERMUTATION_ADDITIONS = 4e8
-"""So many additions are quick enough for the ways to share out the scores of all cases."""
+"""Up to this many additions, counting the ways to share out the scores of all cases is quick enough."""
 MAX_EXACT_PERMUTATION_STEPS = 500_000
-"""Up to so many steps from the worst to the best outcome of a suite, every permutation of its scores is counted."""
+"""Up to this many steps from the worst to the best outcome of a suite, every permutation of its scores is counted."""
 NEGLIGIBLE_LOG_CHANCE = 46.0
 """What is less likely than exp(-46), 1e-20, changes no digit of a float beside it."""
 
@@ -444,7 +444,7 @@ def _log_share(way: int, total: int) -> float:
 
 
 def _fair_tail(heads: int, tails: int) -> float:
-    """The chance that so many tosses of a fair coin give so many heads or more."""
+    """The chance that a fair coin, tossed `heads + tails` times, shows at least `heads` heads."""
     tosses = heads + tails
     if tosses > 1000:
         from scipy.special import betainc
@@ -492,7 +492,7 @@ def _permutation_additions(cases: Sequence[PairedCaseScores], resolution: int) -
 
 
 def _score_sum_distribution(values: tuple[int, ...], current: int, step: int) -> _ScoreSumDistribution:
-    """How likely each sum of so many of the values is, when all choices are equally likely."""
+    """How likely each sum of `current` of the values is, when all choices are equally likely."""
     import numpy as np
 
     steps = [(value - values[0]) // step for value in values]
@@ -574,7 +574,7 @@ def _smallest_score_p_distribution(parts: Sequence[tuple[_ScoreSumDistribution, 
 
 
 def _sampled_permutation_p(cases: Sequence[PairedCaseScores], seed: int, replicates: int) -> float:
-    """The one-sided p-value over all cases, from so many permutations."""
+    """The one-sided p-value over all cases, from `replicates` random permutations."""
     import numpy as np
 
     chance = np.random.Generator(np.random.PCG64(seed))

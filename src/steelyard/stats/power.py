@@ -26,7 +26,7 @@ MAX_ADVISED_ATTEMPTS = 10_000
 UNLUCKY_BASELINE_SHARE = 0.1
 """The share of baselines that count as drawn unluckily."""
 INTEGRATION_STEPS = 1000
-"""Into so many parts these are taken to find a mean."""
+"""The number of quantiles over which their mean is taken."""
 GOLDEN_RATIO_CONJUGATE = (math.sqrt(5) - 1) / 2
 """Its multiples lie more evenly between whole numbers than those of any other number."""
 SCORE_GRID_STEPS = 1000
@@ -198,7 +198,7 @@ def non_inferiority(
 
 
 def exact_sum(values: Iterable[tuple[float, int]]) -> float:
-    """The sum of some values, each so many times, rounded once: in whatever order, as if each stood there alone.
+    """The sum of some values, each repeated by its count, rounded once: the order of the values does not matter.
 
     >>> exact_sum([(0.1, 10)]) == math.fsum([0.1] * 10)
     True
@@ -263,7 +263,7 @@ def typical_passes(rates: Sequence[float], attempts: int) -> list[int]:
 
 
 def alarm_chance(cases: Sequence[BaselineRate], drop: float, attempts: int, *, alpha: float) -> float:
-    """How likely so many attempts at each case let the stratified test at level alpha see such a mean drop.
+    """How likely the stratified test at level alpha sees this mean drop with this number of attempts at each case.
 
     A normal approximation of the power of `stratified_worse`: its statistic is a sum over the cases of the difference
     of both sides times b * c / (b + c), for b attempts of the baseline and c of the current side; its variance under
@@ -291,7 +291,7 @@ def alarm_chance(cases: Sequence[BaselineRate], drop: float, attempts: int, *, a
 
 
 def all_clear_chance(cases: Sequence[BaselineRate], margin: float, attempts: int, *, alpha: float) -> float:
-    """How likely so many attempts at each case show, if nothing changed, that the drop is smaller than the margin.
+    """How likely this number of attempts at each case shows, if nothing changed, that the drop is below the margin.
 
     That is, how likely the bound of `non_inferiority` stays below the margin.
 

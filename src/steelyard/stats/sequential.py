@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LOOK_ATTEMPTS = (1, 2, 3, 5, 7, 10, 15, 20)
-"""After so many attempts at each case one looks; beyond them after half as many again."""
+"""The numbers of attempts at each case after which the gate looks; each later look comes after half as many again."""
 EARLY_PHASE_ATTEMPTS = 5
-"""So many attempts should tell of most changes."""
+"""The number of attempts that should reveal most changes."""
 EARLY_SPENDING_SHARE = 0.8
 """What may have been spent of the error rate by then."""
 FINAL_TEST_SHARE = 0.25
@@ -39,7 +39,7 @@ class PlannedLook(NamedTuple):
 
 
 def looks(most: int) -> tuple[int, ...]:
-    """After how many attempts at each case one looks, if there are at most so many.
+    """The numbers of attempts at each case after which the gate looks, up to `most`.
 
     >>> looks(10), looks(4), looks(40)
     ((1, 2, 3, 5, 7, 10), (1, 2, 3, 4), (1, 2, 3, 5, 7, 10, 15, 20, 30, 40))
@@ -70,7 +70,7 @@ def spent_error_share(attempts: int, most: int) -> float:
 
 
 def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple[PlannedLook, ...]:
-    """The looks at a run of at most so many attempts per case, held against a baseline of so many.
+    """The looks at a run of up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
 
     Alarms share out what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on

@@ -202,7 +202,9 @@ def panel_agreement(ratings: Iterable[JudgeRating], *, seed: int) -> PanelAgreem
     names = sorted({name for each in given if each.valid for name in each.categories})
     categories = {name: _table(voices, things, judges, partial(_category, name)) for name in names}
     spread, outliers = _outliers(things, judges, scores)
-    few = f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and of two nobody knows which is off"
+    few = (
+        f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and with two it is unknown which one is off"
+    )
     return PanelAgreement(
         ratings=len(given),
         invalid=estimates.share(sum(not each.valid for each in given), len(given)),

@@ -375,7 +375,7 @@ def _uplift(before: KeyedRuns, after: KeyedRuns, *, seed: int, replicates: int) 
     value = formulas.uplift(*(describe(each).median for each in reversed(values)))
     cases = sorted({*sides[0], *sides[1]})
     interval = None
-    # runs are drawn anew only where they are all of a single case
+    # runs are resampled only where they are all of a single case
     if value is not None and (len(cases) > 1 or len({run.case for run in (*before, *after)}) == 1):
         old, new = ([side.get(case, []) for case in cases] for side in sides)
         interval = uplift_interval(old, new, seed=seed, replicates=replicates)

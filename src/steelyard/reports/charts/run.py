@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_BAND_MODELS = 2
 """Models whose intervals are bands; more of them would cover each other."""
 MAX_CHART_MODELS = 6
-"""Models in one chart; more cannot be told apart."""
+"""Models in one chart; readers cannot distinguish more."""
 MAX_RUN_CHART_NAME_CHARACTERS = 32
 MAX_FAILURE_KIND_CHARACTERS = 24
 MAX_CHART_FAILURE_KINDS = 8

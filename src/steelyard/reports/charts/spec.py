@@ -121,7 +121,7 @@ class Chart(NamedTuple):
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     series: tuple[str, ...] = ()
-    """Names for the legend; there is none for a single series."""
+    """Names for the legend; a single series has no legend."""
     inputs: str = ""
     """Digests of the files that it is made from."""
 

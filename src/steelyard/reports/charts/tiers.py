@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from steelyard.tiers.results import ExperimentAnalysis, TierAnalysis
 
 MAX_CHART_TIERS = 60
-"""Tiers of all models together in one chart; more cannot be told apart."""
+"""Tiers of all models together in one chart; readers cannot distinguish more."""
 MAX_INTERVAL_RATIO = 2.5
 """An interval is drawn as far as this many times the greatest value; from there on it is an arrow."""
 MAX_LABELLED_TIERS = 24

@@ -74,7 +74,7 @@ def _reasons(model: ModelPlan, plan: ComparisonPlan) -> Iterator[str]:
             yield f"{verdict}: more than {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case on both sides; it takes more cases"
         if with_more is not None:
             yield f"{'or ' if as_it_is else ''}bless more runs: with {_need(model, with_more)}"
-    yield f"the gate's first look, at {plan.look_alpha:g} of alpha {plan.alpha:g}, with so many attempts per case:"
+    yield f"the gate's first look, at {plan.look_alpha:g} of alpha {plan.alpha:g}, by the number of attempts per case:"
 
 
 def _need(model: ModelPlan, need: RequiredAttempts) -> str:

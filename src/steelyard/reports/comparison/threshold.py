@@ -145,7 +145,7 @@ def headline(comparison: ThresholdComparison) -> list[str]:
     others = f"{counted(len(comparison.improvements), 'improvement')}, {comparison.unchanged:,} unchanged"
     noise = (
         f"noise alone would raise {comparison.expected_regressions:.1f} such regressions if nothing had changed: "
-        "the threshold is no test"
+        "the threshold is not a statistical test"
     )
     scale = f"by more than {comparison.threshold:g} of the mean score under rule {line(comparison.rule)}"
     return [f"{flags}, {others} of {counted(comparison.compared, 'case')}, {scale}", noise]

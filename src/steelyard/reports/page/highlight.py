@@ -30,7 +30,7 @@ MAX_HIGHLIGHTED_CHARACTERS = 50_000
 
 
 class HighlightLanguage(NamedTuple):
-    """What can be told apart in a language, as far as colours want to know."""
+    """The kinds of token that get a colour of their own in a language."""
 
     patterns: str
     """Alternatives, each in a group named after its class."""

@@ -21,7 +21,7 @@ PAGE_FULL_NOTICE = Markup(
     '<p class="soft small">The page has no room for the rest; steelyard show and steelyard view have it.</p>\n'
 )
 MAX_CACHED_PART_BYTES = 16_000
-"""Bytes up to which a part of the page is kept for later, rather than made anew."""
+"""Bytes up to which a part of the page is cached rather than rendered again."""
 
 
 class FittedTexts(NamedTuple):
