@@ -30,13 +30,9 @@ TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv"}
 
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard.engine.experiment import run_experiment
-    from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
     from steelyard.engine.results import tier_runs
     from steelyard.engine.results.report_files import check_text_paths
-    from steelyard.engine.shards.deal import shard_cases, shard_messages
     from steelyard.errors import InputError
-    from steelyard.evalsets import experiments
     from steelyard.store.journal import StoredRun
 
     settings, means = settings_and_run_options(options)
@@ -56,6 +52,11 @@ def tiers(options: argparse.Namespace) -> int:
     else:
         folder = Path(options.experiment)
         if options.experiment.endswith(".toml"):
+            from steelyard.engine.experiment import run_experiment
+            from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
+            from steelyard.engine.shards.deal import shard_cases, shard_messages
+            from steelyard.evalsets import experiments
+
             loaded = experiments.load(options.experiment)
             warn(loaded.problems)
             for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():

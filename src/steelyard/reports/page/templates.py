@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
 from steelyard.analysis.estimates import Estimate
@@ -14,6 +13,9 @@ from steelyard.reports import figures
 from steelyard.reports.charts.svg import svg_element
 from steelyard.reports.page.highlight import highlighted
 from steelyard.text import counted, line, plain
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 class TruncatedText(NamedTuple):
@@ -62,6 +64,8 @@ def _interval(estimate: Estimate) -> str:
 @cache
 def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
     """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
         autoescape=True,
