@@ -109,11 +109,11 @@ def plugin_names(kind: PluginKind) -> frozenset[str]:
     return frozenset({*BUILT_IN_PLUGINS[kind], *foreign_plugins(kind)})
 
 
-def plugin_name(kind: PluginKind, name: str) -> str:
-    """The name, if a part has it; raises InputError with the known names otherwise."""
-    if is_plugin(kind, name):
+def plugin_name(kind: PluginKind, name: str, *further: str) -> str:
+    """The name, if a part has it or it is one of `further`; raises InputError with the known names otherwise."""
+    if name in further or is_plugin(kind, name):
         return name
-    raise InputError(f'unknown {_SINGULAR[kind]} "{name}" ({did_you_mean(name, plugin_names(kind))})')
+    raise InputError(f'unknown {_SINGULAR[kind]} "{name}" ({did_you_mean(name, plugin_names(kind).union(further))})')
 
 
 def is_plugin(kind: PluginKind, name: str) -> bool:

@@ -129,6 +129,7 @@ def test_reports_are_written_by_suffix(place: Path) -> None:
         (["run", "evals.toml", "-m", "python:model.py:right", "--pas-k", "1"], 'did you mean "--pass-k"?'),
         (["run", "evals.toml", "-m", "python:model.py:right", "--recheck", "0"], "must be 1 or more, not 0"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--format", "human-evil"], 'did you mean "human-eval"?'),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--format", "tex"], 'did you mean "text"?'),
         (["run", "evals.toml", "-m", "python:model.py:right", "--python-env", "evals"], "python3 -m venv evals"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--require-isolation"], "see steelyard run --help"),
         (["doctor", "--format", "xml"], "choose from"),

@@ -287,7 +287,7 @@ def fraction(text: str) -> float:
 
 def report_format(name: str) -> str:
     """The name of a report, or `text`."""
-    return name if name == "text" else _plugin_name("reports", name)
+    return _plugin_name("reports", name, "text")
 
 
 def pool_name(name: str) -> str:
@@ -295,11 +295,11 @@ def pool_name(name: str) -> str:
     return _plugin_name("pools", name)
 
 
-def _plugin_name(kind: PluginKind, name: str) -> str:
+def _plugin_name(kind: PluginKind, name: str, *further: str) -> str:
     from steelyard.errors import InputError
     from steelyard.plugins import plugin_name
 
     try:
-        return plugin_name(kind, name)
+        return plugin_name(kind, name, *further)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
