@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,6 +185,18 @@ def test_the_keyboard_is_enough_to_read_a_run(viewer: Viewer, opened: Opening) -
     until(page, case="")
     assert page.locator("#pane").count() == 0
     assert was_loaded_once(page)
+
+    # a search that still waits does not undo what was pressed after it, however slow the answer is
+    page.locator("#cells .cell").first.click()
+    until(page, case=cases[0])
+    page.route("**/runs/tuesday*", lambda route: (time.sleep(0.5), route.continue_()))
+    page.keyboard.press("/")
+    page.keyboard.type("j")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    until(page, case="")
+    assert page.locator("#pane").count() == 0
+    page.unroute("**/runs/tuesday*")
 
     # who speaks to the machine, or presses keys by accident, can put single letters away
     page.keyboard.press("?")

@@ -8,11 +8,20 @@
   const growth = document.getElementById("growth");
   const dialog = document.getElementById("keys");
   let latest = 0;
+  let underWay = 0;
+  let typing = 0;
+  let following = 0;
 
   // --- going somewhere on the same page without reloading it ---
 
   async function visit(url, { push = true, keep = "" } = {}) {
     const mine = ++latest;
+    underWay += 1;
+    if (keep !== "all") {
+      // what the reader asks for last wins: a search or a move that still waits must not undo it
+      clearTimeout(typing);
+      clearTimeout(following);
+    }
     const wait = setTimeout(() => parts().forEach((part) => part.setAttribute("aria-busy", "true")), 120);
     try {
       const answer = await fetch(url, { headers: { Accept: "text/html" } });
@@ -48,6 +57,7 @@
       if (mine === latest) tell("the viewer does not answer; is it still running?", false);
       return false;
     } finally {
+      underWay -= 1;
       clearTimeout(wait);
       if (mine === latest) parts().forEach((part) => part.removeAttribute("aria-busy"));
     }
@@ -87,7 +97,6 @@
   // --- filters: applied as they are changed ---
 
   const form = document.getElementById("filters");
-  let typing = 0;
 
   function asked() {
     const values = new URLSearchParams();
@@ -172,7 +181,7 @@
           pause = state.growing ? 2500 : 10000;
           tell(state.growing ? state.headline : "", state.growing);
           const typed = document.activeElement?.type === "search";
-          if (state.version !== body.dataset.version && !typed && document.querySelector("[data-part], [data-reload]")) {
+          if (state.version !== body.dataset.version && !typed && !underWay && document.querySelector("[data-part], [data-reload]")) {
             await visit(location.href, { push: false, keep: "all" });
             body.dataset.version = state.version;
           }
@@ -199,7 +208,6 @@
     return row < 0 ? null : { row, column: rows[row].indexOf(cell) };
   }
 
-  let following = 0;
   function move(down, right) {
     const rows = cells();
     if (!rows.length) return;
