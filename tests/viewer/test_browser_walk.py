@@ -18,7 +18,7 @@ from support.toolchains import needs_browser
 from support.viewed import Viewer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = needs_browser()
 
@@ -61,6 +61,12 @@ def until(page: Page, **values: str) -> None:
         values,
     )
     wait_for(page, "() => !document.querySelector('[aria-busy]')")
+
+
+def answered_late(route: Route) -> None:
+    """Let a request reach the viewer half a second later."""
+    time.sleep(0.5)
+    route.continue_()
 
 
 def test_from_the_list_over_a_cell_to_what_a_model_wrote_and_back(viewer: Viewer, opened: Opening) -> None:
@@ -189,7 +195,7 @@ def test_the_keyboard_is_enough_to_read_a_run(viewer: Viewer, opened: Opening) -
     # a search that still waits does not undo what was pressed after it, however slow the answer is
     page.locator("#cells .cell").first.click()
     until(page, case=cases[0])
-    page.route("**/runs/tuesday*", lambda route: (time.sleep(0.5), route.continue_()))
+    page.route("**/runs/tuesday*", answered_late)
     page.keyboard.press("/")
     page.keyboard.type("j")
     page.keyboard.press("Escape")
