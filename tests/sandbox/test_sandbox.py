@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -84,6 +85,67 @@ def test_what_is_readable_may_lie_anywhere(sandbox: ZygoteSandbox) -> None:
             Path(folder).chmod(0o755)
             (Path(folder) / "given").write_text("found")
             assert asyncio.run(read(folder)).stdout == b"found"
+
+
+def test_a_program_may_lie_anywhere_and_be_reached_through_links(sandbox: ZygoteSandbox, tmp_path: Path) -> None:
+    async def run(path: Path) -> ProcessResult:
+        try:
+            async with sandbox.workspace({}, readable=[str(path)]) as place:
+                return await place.run([str(path)])
+        finally:
+            await sandbox.close()
+
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.getuid():
+            folder.chmod(0o755)
+    program = tmp_path / "home" / "of" / "someone" / "program"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho found\n")
+    program.chmod(0o755)
+    link = tmp_path / "link"
+    link.symlink_to(program)
+    (tmp_path / "folder").symlink_to(program.parent)
+    for path in (program, link, tmp_path / "folder" / "program", tmp_path / "home" / ".." / "link"):
+        assert asyncio.run(run(path)).stdout == b"found\n", path
+    # below a folder of the system, which is shown already
+    for path in (Path("/usr/bin/env"), Path("/bin/sh")):
+        assert asyncio.run(run(path)).exit_code == 0, path
+
+
+IN_PRIVATE_USR = """
+mount -t tmpfs none /usr/local/bin && mount -t tmpfs none /opt && mkdir /opt/there &&
+printf '#!/bin/sh\\necho found' > /usr/local/bin/program && printf '#!/bin/sh\\necho found' > /opt/there/program &&
+chmod 755 /usr/local/bin/program /opt/there/program && ln -s /opt/there/program /usr/local/bin/link && exec "$@"
+"""
+RUN_READABLE_PROGRAM = """
+import asyncio, sys
+from steelyard.sandbox.levels import ISOLATION_LEVELS
+from steelyard.sandbox.sandbox import ZygoteSandbox
+async def run(sandbox, path):
+    async with sandbox.workspace({}, readable=[path]) as place:
+        print((await place.run([path])).stdout.decode())
+async def main():
+    sandbox = ZygoteSandbox(next(each for each in ISOLATION_LEVELS if each.level == sys.argv[1]))
+    for path in sys.argv[2:]:
+        await run(sandbox, path)
+    await sandbox.close()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can put files below /usr")
+def test_a_program_below_usr_or_linked_from_there_is_readable(sandbox: ZygoteSandbox) -> None:
+    places = ("/usr/local/bin/program", "/usr/local/bin/link", "/opt/there/program")
+    if base_interpreter().startswith(("/usr/local/bin", "/opt")):
+        pytest.skip("Python itself lies there")
+    enclosed = ("unshare", "--mount", "/bin/sh", "-c", f"umask 077; {IN_PRIVATE_USR}", "sh")
+    ran = subprocess.run(
+        [*enclosed, sys.executable, "-c", RUN_READABLE_PROGRAM, sandbox.level, *places],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout.split(), ran.stderr) == (["found"] * len(places), "")
 
 
 def test_nothing_of_our_environment_is_in_it(sandbox: ZygoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

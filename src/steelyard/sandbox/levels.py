@@ -21,7 +21,7 @@ from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.protocols import GuestModules, ResourceLimits
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel
-from steelyard.sandbox.zygote import DEVICE_PATHS, SANDBOX_TMPFS_SIZE, SYSTEM_PATHS
+from steelyard.sandbox.zygote import DEVICE_PATHS, SANDBOX_TMPFS_SIZE, SYSTEM_PATHS, paths_to_bind
 
 ISOLATION_CLAIMS = {
     "files": "files outside its folder cannot be read",
@@ -46,15 +46,18 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
     else:
         command += ["--unshare-user", "--uid", "1", "--gid", "1"]
     command += ["--size", str(int(SANDBOX_TMPFS_SIZE[:-1]) << 20), "--tmpfs", SANDBOX_HOME]
+    bound = paths_to_bind(readable)
     for above in sorted(
-        {str(above) for path in (*SYSTEM_PATHS, *readable, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
+        {str(above) for path in (*SYSTEM_PATHS, *bound, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
     ):
         command += ["--perms", "0755", "--dir", above]  # it would be as closed as the real one
-    for path in (*SYSTEM_PATHS, *readable):
+    for path in SYSTEM_PATHS:
         if os.path.islink(path):  # noqa: PTH114  the words of the zygote, which does the same
             command += ["--symlink", os.readlink(path), path]  # noqa: PTH115
         elif Path(path).exists():
             command += ["--ro-bind", path, path]
+    for path in bound:
+        command += ["--ro-bind", path, path]
     for device in DEVICE_PATHS:
         command += ["--dev-bind", device, device]
     if not any(Path(path).is_relative_to("/tmp") for path in readable):  # noqa: S108  the answer's own

@@ -77,6 +77,7 @@ class Zygote:
 
     def serve(self) -> None:
         """Do one job after the other."""
+        os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
         if self._namespaces:
             enter_private_root(self._readable, self._home, self._uid)
         elif kernel.RUNS_ON_LINUX:
@@ -351,12 +352,15 @@ def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> N
     # a folder that exists on every system and whose content is not needed inside
     root = "/proc"
     kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
-    for path in (*SYSTEM_PATHS, *readable):
+    for path in SYSTEM_PATHS:
         if os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
         elif os.path.exists(path):
             bind_mount(path, root + path)
             kernel.make_read_only(root + path)
+    for path in paths_to_bind(readable):
+        bind_mount(path, root + path)
+        kernel.make_read_only(root + path)
     for device in DEVICE_PATHS:
         bind_mount(device, root + device)
     os.makedirs(root + home)
@@ -368,6 +372,18 @@ def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> N
     kernel.change_root(root)
     flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("none", "/", None, flags)
+
+
+def paths_to_bind(readable: Sequence[str]) -> list[str]:
+    """The readable files and folders, and what links among them lead to, that no folder shown before them contains."""
+    shown = list(SYSTEM_PATHS)
+    found = []
+    # a folder comes before what is in it
+    for path in sorted({place for each in readable for place in (os.path.normpath(each), os.path.realpath(each))}):
+        if os.path.exists(path) and not any(path == above or path.startswith(f"{above}/") for above in shown):
+            shown.append(path)
+            found.append(path)
+    return found
 
 
 def bind_mount(source: str, target: str) -> None:
