@@ -10,6 +10,7 @@ SteelyardError
       Rejected          ... and asking again would not help
         Unrecorded      ... because whoever recorded answers got none either
     VerifierError       the answer could not be verified
+      MissingToolError  ... because this machine lacks a toolchain, a package or a crate
 """
 
 from __future__ import annotations
@@ -152,6 +153,10 @@ class VerifierError(StepError):
     """The answer could not be verified."""
 
     stage = "verify"
+
+
+class MissingToolError(VerifierError):
+    """This machine lacks a toolchain, package or crate that the case needs; another machine may have it."""
 
 
 @contextmanager

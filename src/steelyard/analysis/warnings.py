@@ -33,6 +33,7 @@ def run_warnings(
     if alone:
         what = "1 case is" if alone == 1 else f"{alone} cases are"
         yield f"{what} for judges alone to decide, and in no figure here: steelyard tiers has what they say"
+    yield from _skipped(info)
     if info.shard is not None:
         shard = info.shard
         what = f"shard {shard.numbers[0]}" if len(shard.numbers) == 1 else f"{len(shard.numbers)} shards"
@@ -55,6 +56,16 @@ def run_warnings(
             _unknown_prices(model, asked.values()) if some_priced else (),
         ):
             yield f"{column.label}: {text}"
+
+
+def _skipped(info: RunInfo) -> Iterator[str]:
+    """The cases that were left out, by reason."""
+    cases: dict[str, list[str]] = {}
+    for case, reason in info.skipped.items():
+        cases.setdefault(reason, []).append(case)
+    for reason, names in cases.items():
+        what = "1 case was" if len(names) == 1 else f"{len(names)} cases were"
+        yield f"{what} left out ({', '.join(names)}): {reason}"
 
 
 def _topped_up(info: RunInfo, model: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
-from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect
+from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, unavailable_cases
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
@@ -98,6 +98,8 @@ class RunPlan(NamedTuple):
     until: StoppingRule | None = None
     shard: tuple[int, int] | None = None
     """Such as (3, 8): all but every eighth case, from the third on, is left to other machines; `merge` joins what they bring."""
+    skip_unavailable: bool = False
+    """Whether cases are left out whose toolchain, package or crate this machine lacks; otherwise they stop the run."""
 
 
 class RunKeywords(TypedDict, total=False):
@@ -116,6 +118,7 @@ class RunKeywords(TypedDict, total=False):
     output: str | Path | None
     until: StoppingRule | None
     shard: tuple[int, int] | None
+    skip_unavailable: bool
 
 
 def run(
@@ -140,6 +143,11 @@ def run(
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
+    skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
+    if skipped:
+        sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
+        if not sets.cases:
+            raise InputError(f"none of the {len(skipped)} cases can be verified here: {next(iter(skipped.values()))}")
     dealt = shard_cases_of(sets.cases, plan.shard)
     check_verifiers(dealt, means)
     providers = connect(given, means, plan.base_url)
@@ -165,6 +173,7 @@ def run(
         versions=tool_versions(),
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(dealt, providers),
+        skipped=skipped,
     )
     check_prices(providers, means)
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from steelyard.engine.steps import verify_with_retry
-from steelyard.errors import InputError, Problem, VerifierError, did_you_mean
+from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.records import JUDGE_ONLY_KIND
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
@@ -33,8 +33,8 @@ class VerifierSet:
         kinds = {case.kind for case in cases if case.kind and not case.by_judges}
         kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
-        verifies_here = getattr(load_plugin("pools", means.backend), "verifies_here", True)
-        runs_code = verifies_here and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
+        self._verifies_here = getattr(load_plugin("pools", means.backend), "verifies_here", True)
+        runs_code = self._verifies_here and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
         enclosure = (
             strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
             if runs_code
@@ -49,13 +49,29 @@ class VerifierSet:
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that cannot be verified, before anything is paid for."""
-        problems = self.unverifiable(cases)
-        if problems:
-            raise InputError(problems_by_reason(problems))
+        if reasons := self.unverifiable(cases):
+            raise InputError(problems_by_reason(reasons))
 
-    def unverifiable(self, cases: Sequence[Case]) -> dict[str, str]:
+    async def unprepared(self, cases: Sequence[Case]) -> dict[str, VerifierError]:
+        """Why no answer to a case could be verified, where only the sandbox can tell, by the id of the case."""
+        reasons: dict[str, VerifierError] = {}
+        for case in cases:
+            if (
+                not self._verifies_here
+                or case.by_judges
+                or (prepare := getattr(self.of(case), "prepare", None)) is None
+            ):
+                continue
+            try:
+                with explain_plugin_errors("verifiers", case.kind, f'case "{case.id}"'):
+                    await prepare(case)
+            except VerifierError as error:
+                reasons[case.id] = error
+        return reasons
+
+    def unverifiable(self, cases: Sequence[Case]) -> dict[str, VerifierError]:
         """Why no answer to a case could be verified, by the id of the case."""
-        reasons = {}
+        reasons: dict[str, VerifierError] = {}
         for case in cases:
             if case.by_judges:
                 continue
@@ -71,7 +87,7 @@ class VerifierSet:
                     self.of(case).check(case)
                 check_unchanged(case)
             except VerifierError as error:
-                reasons[case.id] = str(error)
+                reasons[case.id] = error
         return reasons
 
     def of(self, case: Case) -> Verifier:
@@ -115,19 +131,22 @@ class VerifierSet:
         await self._sandbox.close()
 
 
-def problems_by_reason(reasons: Mapping[str, str]) -> list[Problem]:
+def problems_by_reason(reasons: Mapping[str, VerifierError]) -> list[Problem]:
     """Each reason once, with the cases that it concerns: a missing compiler is one problem, not one for every case."""
-    concerned: dict[str, list[str]] = {}
-    for case, reason in reasons.items():
-        concerned.setdefault(reason, []).append(f'"{case}"')
+    concerned: dict[tuple[str, bool], list[str]] = {}
+    for case, error in reasons.items():
+        concerned.setdefault((str(error), isinstance(error, MissingToolError)), []).append(f'"{case}"')
     return [
-        Problem(f"case {cases[0]}" if len(cases) == 1 else f"{len(cases)} cases ({_listed(cases)})", 0, reason)
-        for reason, cases in concerned.items()
+        # cases that another machine could verify are named one by one, so that they can be run there
+        Problem(_cases_text(cases, len(cases) if is_missing_tool else 3), 0, reason)
+        for (reason, is_missing_tool), cases in concerned.items()
     ]
 
 
-def _listed(cases: Sequence[str]) -> str:
-    return ", ".join(cases[:3]) + (", ..." if len(cases) > 3 else "")
+def _cases_text(cases: Sequence[str], most: int) -> str:
+    if len(cases) == 1:
+        return f"case {cases[0]}"
+    return f"{len(cases)} cases ({', '.join(cases[:most])}{', ...' if len(cases) > most else ''})"
 
 
 def with_python_env(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:

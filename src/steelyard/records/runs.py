@@ -209,6 +209,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     unrecorded: dict[str, int] = {}
     """Per model, how many cases a replay had no recording for."""
+    skipped: dict[str, str] = {}
+    """The cases that were left out because the machine could not verify them, with the reason."""
     shard: Shard | None = None
     """Where the run has only some of the cases that were asked for: which."""
     merged: tuple[MergedRun, ...] = ()

@@ -58,7 +58,14 @@ def run(options: argparse.Namespace) -> int:
     loaded = evalsets.load(paths)
     warn(loaded.problems)
     earlier = StoredRun(find_named_run(options.failed_in, settings)) if options.failed_in else None
-    cases = select_cases(loaded.cases, tags=options.filter, glob=options.case, failed_in=earlier, limit=options.limit)
+    cases = select_cases(
+        loaded.cases,
+        tags=options.filter,
+        glob=options.case,
+        exclude=options.exclude,
+        failed_in=earlier,
+        limit=options.limit,
+    )
     models = arguments.split_model_names(options.models) or arguments.split_model_names(
         [settings.default_model] if settings.default_model else None
     )
@@ -89,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
         "rule": options.rule or loaded.rule,
         "rules": loaded.rules,
         "suites": suite_rule,
+        "skip_unavailable": options.skip_unavailable,
     }
     until = stopping_rule(
         options.baseline,
@@ -143,8 +151,16 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     which = sub.add_argument_group("which cases")
     which.add_argument("--filter", metavar="TAGS", help="only cases with one of these tags, such as easy,strings")
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
+    which.add_argument(
+        "--exclude", action="append", default=[], metavar="GLOB", help="not the cases whose id matches; may be repeated"
+    )
     which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
     which.add_argument("--limit", type=positive_integer, metavar="N", help="only the first N cases")
+    which.add_argument(
+        "--skip-unavailable",
+        action="store_true",
+        help="leave out and list cases whose toolchain, package or crate is not here, instead of stopping",
+    )
     add_shard_option(which)
     decide = sub.add_argument_group("stopping as soon as a gate can decide")
     decide.add_argument("--baseline", metavar="A", help="what to compare the run with, as for steelyard gate")

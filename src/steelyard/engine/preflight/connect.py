@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
-from steelyard.engine.verifiers import VerifierSet, with_python_env
-from steelyard.errors import InputError
+from steelyard.engine.pool import run_coroutine
+from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
+from steelyard.errors import InputError, MissingToolError, Problem, VerifierError
 from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.providers.prices import Prices
 from steelyard.records import Case
@@ -59,10 +60,31 @@ def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> 
         raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
 
 
+def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str]:
+    """The cases that lack a toolchain, package or crate on this machine, by id, with the reason."""
+    errors = run_coroutine(_verifier_errors(cases, means))
+    return {case: str(error) for case, error in errors.items() if isinstance(error, MissingToolError)}
+
+
 def check_verifiers(cases: Sequence[Case], means: RunOptions) -> None:
     """Raise an InputError where a case cannot be verified here."""
+    errors = run_coroutine(_verifier_errors(cases, means))
+    if not errors:
+        return
+    problems = problems_by_reason(errors)
+    if all(isinstance(error, MissingToolError) for error in errors.values()):
+        problems.append(Problem("", 0, "--skip-unavailable leaves these cases out and runs the others"))
+    raise InputError(problems)
+
+
+async def _verifier_errors(cases: Sequence[Case], means: RunOptions) -> dict[str, VerifierError]:
     there = with_python_env(cases, means.python_env)
-    VerifierSet(there, means).check(there)
+    verifying = VerifierSet(there, means)
+    try:
+        errors = verifying.unverifiable(there)
+        return errors | await verifying.unprepared([case for case in there if case.id not in errors])
+    finally:
+        await verifying.close()
 
 
 def check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:

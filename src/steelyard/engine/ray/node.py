@@ -140,8 +140,8 @@ class NodeWorker:
         """Raise when answers to such a case cannot be verified here, or verdicts might differ from the driver's."""
         if self._weak and _runs_code(case):
             raise VerifierError(self._weak)
-        for reason in self._verifiers.unverifiable([case]).values():
-            raise VerifierError(reason)
+        for error in self._verifiers.unverifiable([case]).values():
+            raise error
         verifier = self._verifiers.of(case)
         wanted = self._terms.kinds[case.kind]
         if verifier.version != wanted:

@@ -122,7 +122,7 @@ class RayPool:
         for group, case in enumerate(self._probed):
             if all(group in node.capability.unable for node in ready):
                 each = (f"{node.name}: {node.capability.unable[group]}" for node in ready)
-                problems[case.id] = f"no node of the cluster can verify it: {'; '.join(each)}"
+                problems[case.id] = VerifierError(f"no node of the cluster can verify it: {'; '.join(each)}")
         if problems:
             raise InputError(problems_by_reason(problems))
 

@@ -78,6 +78,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         versions={},
         prices={},
         unrecorded={},
+        skipped={},
         shard=None,
         merged=(),
     )

@@ -240,6 +240,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         versions=_combined_versions([info.versions for info in infos]),
         prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
         unrecorded=dict(unrecorded),
+        skipped={case: reason for info in infos for case, reason in info.skipped.items()},
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
             MergedRun(

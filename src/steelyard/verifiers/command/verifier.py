@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.errors import InputError, VerifierError, did_you_mean
+from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test
@@ -178,11 +178,11 @@ class CommandVerifier:
             self._is_there |= {tool: tool not in missing for tool in unknown}
         absent = [tool for tool in needed if not self._is_there[tool]]
         if "git" in absent:
-            raise VerifierError(
+            raise MissingToolError(
                 f"not found in the sandbox: git, which applies patches; {workspaces.GIT_MISSING_MESSAGE}"
             )
         if absent:
-            raise VerifierError(f"not found in the sandbox: {', '.join(absent)}; install it, or correct the command")
+            raise MissingToolError(f"not found in the sandbox: {', '.join(absent)}; install it, or correct the command")
 
 
 # ---- what a case declares
@@ -228,7 +228,7 @@ def _check_commands(case: Case) -> None:
 
 def _check_change(case: Case) -> None:
     if shutil.which("git") is None:
-        raise VerifierError(workspaces.GIT_MISSING_MESSAGE)
+        raise MissingToolError(workspaces.GIT_MISSING_MESSAGE)
     if not case.expectations.should_compile:
         raise VerifierError("with a workspace an answer that must not build makes no sense; leave should_compile out")
 

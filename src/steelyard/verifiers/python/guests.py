@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def venv_base_folders(environment: Path) -> tuple[str, ...]:
     except OSError:
         if environment == Path(sys.prefix):
             return ()
-        raise VerifierError(
+        raise MissingToolError(
             f"{environment} is not a virtual environment; make one with: python3 -m venv {environment}"
         ) from None
     home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")

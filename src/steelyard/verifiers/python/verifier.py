@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test, TestOutcome
 from steelyard.verifiers.code.join_stub import code_from_reply
@@ -64,7 +64,9 @@ class PythonVerifier:
         if case.verify.python_env:
             venv_base_folders(Path(case.verify.python_env))
         if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
-            raise VerifierError("pytest is not installed here; pip install pytest, or name an environment that has it")
+            raise MissingToolError(
+                "pytest is not installed here; pip install pytest, or name an environment that has it"
+            )
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """What an answer finds to import: the packages of its environment, with their versions."""

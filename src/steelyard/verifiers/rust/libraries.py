@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
 from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE_PATH
@@ -72,7 +72,7 @@ def crate_source_folder(dependencies: Sequence[Dependency]) -> Path:
         if held and not absent:
             return folder
     names = ", ".join(dependency.name for dependency in dependencies)
-    raise VerifierError(
+    raise MissingToolError(
         f"its dependencies ({names}) are not on this machine; put them into a folder with `cargo vendor` and name it in "
         "STEELYARD_CARGO_VENDOR, or install Debian's packages librust-NAME-dev"
     )
@@ -118,7 +118,7 @@ async def _build(
 ) -> dict[str, str]:
     """Build with cargo; puts the libraries into `made` and gives the files of the wanted crates by their names."""
     if tools.cargo is None:
-        raise VerifierError(
+        raise MissingToolError(
             "its dependencies cannot be built: no cargo here; install it with rustup or apt install cargo"
         )
     files = {"Cargo.toml": _manifest(wanted), "src/lib.rs": ""}

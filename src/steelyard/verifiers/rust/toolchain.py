@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError
 
 
 class Toolchain(NamedTuple):
@@ -43,9 +43,11 @@ def toolchain() -> Toolchain:
     """The toolchain; a VerifierError says how to get one when there is none."""
     proxy = shutil.which("rustc")
     if proxy is None:
-        raise VerifierError("no Rust compiler here; install one with rustup (https://rustup.rs) or apt install rustc")
+        raise MissingToolError(
+            "no Rust compiler here; install one with rustup (https://rustup.rs) or apt install rustc"
+        )
     if shutil.which("cc", path=os.defpath) is None:
-        raise VerifierError("no linker for Rust here; install a C compiler that is called cc, such as gcc")
+        raise MissingToolError("no linker for Rust here; install a C compiler that is called cc, such as gcc")
     sysroot = _command_output([proxy, "--print", "sysroot"])
     rustc = _program(sysroot, "rustc") or proxy
     clippy = _program(sysroot, "clippy-driver")
@@ -80,7 +82,7 @@ def _command_output(argv: list[str]) -> str:
     try:
         ran = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     except (OSError, subprocess.SubprocessError) as error:
-        raise VerifierError(f"the Rust toolchain does not work: {' '.join(argv)}: {error}") from error
+        raise MissingToolError(f"the Rust toolchain does not work: {' '.join(argv)}: {error}") from error
     return ran.stdout.strip()
 
 

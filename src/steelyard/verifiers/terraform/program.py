@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.text import printable
 from steelyard.verifiers.terraform.diagnostics import UnreadableValidateOutput, ValidateOutput, parse_validate_output
@@ -154,7 +154,7 @@ def find_terraform(environment: Mapping[str, str] = os.environ) -> TerraformProg
     """The program of this machine; a VerifierError says how to get one when there is none."""
     plugins = next((environment[name] for name in PLUGIN_FOLDER_VARIABLES if environment.get(name)), "")
     if plugins and not Path(plugins).is_dir():
-        raise VerifierError(
+        raise MissingToolError(
             f"{plugins}: no such folder of provider plugins; make it, or correct {' or '.join(PLUGIN_FOLDER_VARIABLES)}"
         )
     found = _find_program(environment.get(TERRAFORM_PROGRAM_VARIABLE, ""), environment.get("PATH", os.defpath))
@@ -172,7 +172,7 @@ def _find_program(named: str, path: str) -> TerraformProgram:
             if named
             else "no Terraform here"
         )
-        raise VerifierError(f"{what}; {TERRAFORM_INSTALL_HINT}")
+        raise MissingToolError(f"{what}; {TERRAFORM_INSTALL_HINT}")
     place = os.path.realpath(found)
     try:
         ran = subprocess.run(
@@ -187,15 +187,15 @@ def _find_program(named: str, path: str) -> TerraformProgram:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise VerifierError(f"{found} does not run: {error}; {TERRAFORM_INSTALL_HINT}") from None
+        raise MissingToolError(f"{found} does not run: {error}; {TERRAFORM_INSTALL_HINT}") from None
     version = re.search(r"\b(Terraform|OpenTofu) v((\d+)\.(\d+)\S*)", ran.stdout)
     if version is None:
-        raise VerifierError(
+        raise MissingToolError(
             f"{found} does not print its version; if it only chooses among several, name one of those in {TERRAFORM_PROGRAM_VARIABLE}"
         )
     name = "tofu" if version[1] == "OpenTofu" else "terraform"
     if name == "terraform" and (int(version[3]), int(version[4])) < MIN_TERRAFORM_VERSION:
-        raise VerifierError(
+        raise MissingToolError(
             f"{found} is Terraform {version[2]}, and 0.13 is the oldest that is supported; {TERRAFORM_INSTALL_HINT}"
         )
     return TerraformProgram(place, f"{name} {version[2]}")

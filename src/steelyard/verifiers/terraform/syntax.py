@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 
 MAX_HCL_CHARACTERS = 100_000
 """Characters that are parsed: it takes a second for some ten thousand."""
@@ -28,7 +28,7 @@ def check() -> None:
     try:
         import hcl2  # noqa: F401  whether it is there is the question
     except ImportError:
-        raise VerifierError(
+        raise MissingToolError(
             "looking at syntax alone needs a library; install it with: pip install 'steelyard[hcl]'"
         ) from None
 
