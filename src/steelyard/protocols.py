@@ -276,6 +276,18 @@ class HasEnvironment(Protocol):
         ...
 
 
+class HasWitness(Protocol):
+    """What a verifier that runs code may have besides, so that a broken machine is not blamed on a model."""
+
+    def witness(self, case: Case) -> Case:
+        """A tiny case of our own, with a reference that is known to be right, which needs the same of a machine as `case`.
+
+        Cases with the same toolchain, style, environment and limits have equal witnesses. No verdict that could come from
+        a broken machine is stored before the witness has passed there.
+        """
+        ...
+
+
 class VerifierFactory(Protocol):
     """The entry point of a verifier.
 

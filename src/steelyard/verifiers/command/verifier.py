@@ -38,6 +38,7 @@ from steelyard.verifiers.command.results.bounds import (
     UnreadableResultsError,
 )
 from steelyard.verifiers.command.results.parse import RESULT_PARSERS, parse_results
+from steelyard.verifiers.witnesses import command_witness
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -107,6 +108,9 @@ class CommandVerifier:
     async def prepare(self, case: Case) -> None:
         """Raise VerifierError when a tool that the case names is not there."""
         await self._need(_required_tools(case))
+
+    def witness(self, case: Case) -> Case:
+        return command_witness(case, _required_tools(case))
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         _check_names(case)

@@ -31,6 +31,7 @@ from steelyard.verifiers.python.guests import (
     venv_base_folders,
 )
 from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
+from steelyard.verifiers.witnesses import python_witness
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,6 +74,9 @@ class PythonVerifier:
         if case.verify.python_env:
             return installed_packages(Path(case.verify.python_env))
         return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
+
+    def witness(self, case: Case) -> Case:
+        return python_witness(case, self._plan(case).style)
 
     def _plan(self, case: Case) -> PythonTestPlan:
         """The case's tests, taken apart once for all its attempts."""

@@ -29,6 +29,7 @@ from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.toolchain import toolchain
+from steelyard.verifiers.witnesses import rust_witness
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox, Workspace
@@ -82,6 +83,9 @@ class RustVerifier:
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """The crates that an answer may use, as their folders are called."""
         return rust_libraries.crate_folders(case.dependencies) if case.dependencies else ()
+
+    def witness(self, case: Case) -> Case:
+        return rust_witness(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)

@@ -29,6 +29,7 @@ from steelyard.verifiers.terraform.program import find_terraform
 from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
 from steelyard.verifiers.terraform.stages import READING_ERRORS
 from steelyard.verifiers.terraform.tree import CONFIGURATION_SUFFIXES, ModuleSnapshot
+from steelyard.verifiers.witnesses import terraform_witness
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
@@ -83,6 +84,9 @@ class TerraformVerifier:
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """The provider plugins that a module can be validated with."""
         return () if case.verify.syntax_only else find_terraform().mirrored
+
+    def witness(self, case: Case) -> Case:
+        return terraform_witness(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         self.check(case)
