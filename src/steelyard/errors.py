@@ -6,9 +6,9 @@ SteelyardError
   StepError             a step of the road that broke: ends as a Failure beside the verdicts
     ProviderError       the question got no answer
       Unavailable       ... this time: worth asking again
-        NoAnswerInTime  ... before its deadline, though it may have been asked for in full
+        ProviderTimeout ... before its deadline, though it may have been asked for in full
       Rejected          ... and asking again would not help
-        Unrecorded      ... because whoever recorded answers got none either
+        RecordedFailure ... because whoever recorded answers got none either
     VerifierError       the answer could not be verified
       MissingToolError  ... because this machine lacks a toolchain, a package or a crate
 """
@@ -115,12 +115,17 @@ class ProviderError(StepError):
 
     stage = "ask"
 
+    def __init__(self, message: str, *, parameters: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.parameters = frozenset(parameters)
+        """The parameters of the request that the server's error names: without them it may answer."""
+
 
 class Unavailable(ProviderError):
     """No answer this time; asking again may help."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, retry_after: float | None = None, parameters: Iterable[str] = ()) -> None:
+        super().__init__(message, parameters=parameters)
         self.retry_after = retry_after
         """Seconds the server asked us to wait."""
 
@@ -139,8 +144,8 @@ class ProviderTimeout(Unavailable):
 class Rejected(ProviderError):
     """No answer, and asking the same again would not help."""
 
-    def __init__(self, message: str, *, everyone: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, everyone: bool = False, parameters: Iterable[str] = ()) -> None:
+        super().__init__(message, parameters=parameters)
         self.everyone = everyone
         """The reason concerns every request to this endpoint (a wrong key), not only this one."""
 

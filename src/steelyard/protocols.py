@@ -355,6 +355,8 @@ class PoolFactory(Protocol):
     """The entry point of a pool, which `--backend NAME` chooses; it may be a coroutine function.
 
     With an attribute `verifies_here` that is False, no code of a model runs on this machine, and no sandbox has to work here.
+    Its machines can also count the attempts in Parquet files if it has a method `count_attempts(sources, columns, address)`;
+    a pool of this machine needs none.
     """
 
     def __call__(

@@ -92,6 +92,13 @@ def test_a_server_that_knows_no_schema_is_asked_without(server: FaultServer, ans
     assert kept(answered, Failure) == []
 
 
+def test_a_judge_that_refuses_for_another_reason_is_still_sent_the_schema(server: FaultServer, answered: Path) -> None:
+    server.script = in_turn(refuses(400, "not this one"), then=says(GOOD))
+    judge(answered, PANEL, means=means(server))
+    assert all("response_format" in request.body for request in server.requests)
+    assert len(kept(answered, Failure)) == 1
+
+
 def test_judging_verifies_nothing(server: FaultServer, answered: Path) -> None:
     journal = answered / "attempts.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)

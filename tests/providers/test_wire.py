@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import Rejected, Unavailable
+from steelyard.errors import ProviderError, Rejected, Unavailable
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.providers.wire import (
     HttpEndpoint,
@@ -43,7 +43,7 @@ from support.fault_server import Exchange as Served
 
 
 def exchange(
-    server: FaultServer, *, deadline: float = 20
+    server: FaultServer, *, deadline: float = 20, **parameters: Any
 ) -> tuple[HttpExchange, dict[str, Any], RateLimitHeadroom | None]:
     """One exchange with the server, its body, and what the headers left."""
 
@@ -51,7 +51,7 @@ def exchange(
         endpoint = HttpEndpoint(f"{server.url}/v1", {}, secrets=[KEY])
         try:
             async with asyncio.timeout(deadline):
-                body = {"messages": [{"role": "user", "content": "hi"}]}
+                body = {"messages": [{"role": "user", "content": "hi"}], **parameters}
                 arrived = await endpoint.exchange("POST", "/chat/completions", body)
             return arrived, endpoint.decode(arrived, dict), endpoint.headroom
         finally:
@@ -74,6 +74,14 @@ def test_a_request_that_is_refused_is_refused_alone(server: FaultServer, status:
     with pytest.raises(Rejected, match=f"{status} never") as caught:
         exchange(server)
     assert not caught.value.everyone
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_an_error_carries_the_parameters_that_the_server_names(server: FaultServer, status: int) -> None:
+    server.script = in_turn(refuses(status, "response_format and top_k are not supported"))
+    with pytest.raises(ProviderError) as caught:
+        exchange(server, response_format={}, seed=1)
+    assert caught.value.parameters == {"response_format"}
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])

@@ -13,21 +13,58 @@ import msgspec
 from steelyard.engine.budget import Budget, max_request_tokens
 from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
 from steelyard.engine.pool import run_concurrently
-from steelyard.engine.steps import RetryPolicy, ask, now
-from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, Panel, Reply, digest
+from steelyard.engine.steps import RetryPolicy, ask, ask_provider, now
+from steelyard.errors import ProviderError
+from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
-from steelyard.verifiers.judge.prompt import messages, schema
+from steelyard.verifiers.judge.prompt import messages
+from steelyard.verifiers.judge.prompt import schema as judgment_schema
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Provider
+    from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
     from steelyard.providers.prices import Prices
     from steelyard.store.journal import Journal
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is asked to repair its answer before that is a failure."""
-SCHEMA_PARAMETERS = ("response_format",)
-"""Parameters that hold a server to a schema; a server that does not know them is asked without."""
+SCHEMA_PARAMETER = "response_format"
+"""The parameter that holds a server to a schema."""
+
+
+class SchemaFallback:
+    """A judge's provider that sends a schema for the answer, until its server says that it does not support one."""
+
+    def __init__(self, provider: Provider, schema: dict[str, Any]) -> None:
+        self.endpoint = provider.endpoint
+        self.at_once = provider.at_once
+        self._provider = provider
+        self._schema = schema
+        self._is_supported = True
+
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
+        if self._is_supported:
+            parameters = {SCHEMA_PARAMETER: self._schema, **attempt.parameters}
+            try:
+                with_schema = msgspec.structs.replace(attempt, parameters=parameters)
+                return await ask_provider(self._provider, with_schema, delivery)
+            except ProviderError as error:
+                if SCHEMA_PARAMETER not in error.parameters:
+                    raise
+                self._is_supported = False
+        return await ask_provider(self._provider, attempt, delivery)
+
+    def headroom(self) -> RateLimitHeadroom | None:
+        return self._provider.headroom()
+
+    def available(self, case: str) -> int | None:
+        return self._provider.available(case)
+
+    async def offers(self) -> list[OfferedModel]:
+        return await self._provider.offers()
+
+    async def close(self) -> None:
+        await self._provider.close()
 
 
 class JudgeRunner:
@@ -48,18 +85,16 @@ class JudgeRunner:
     ) -> None:
         self._journal = journal
         self._panel = panel
-        self._judges = judges
+        self._rubric = msgspec.convert(panel.rubric, Rubric)
+        schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": judgment_schema(self._rubric)}}
+        self._judges = {judge: SchemaFallback(provider, schema) for judge, provider in judges.items()}
         self._cases = cases
         self._budget = budget
         self._prices = prices
         self._persistence = persistence
         self._at_once = at_once
         self._counted = counted
-        self._rubric = msgspec.convert(panel.rubric, Rubric)
-        self._schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": schema(self._rubric)}}
         self._breakers = {judge: CircuitBreaker() for judge in judges}
-        self._unforced: set[str] = set()
-        """Judges whose server does not support schemas."""
 
     def owed(self) -> int:
         """How many judgments are missing."""
@@ -128,7 +163,10 @@ class JudgeRunner:
             reason = found.reason if isinstance(found, UnusableJudgeReply) else ""
             if not reason:
                 break
-            conversation += [Message(role="assistant", content=fact.answer.text or "(nothing)"), repair_request(reason)]
+            conversation += [
+                Message(role=MessageRole.ASSISTANT, content=fact.answer.text or "(nothing)"),
+                repair_request(reason),
+            ]
         if answers:
             # also when none of them can be used: they are paid for
             self._write(reply, judge, repeat, answers, reason)
@@ -138,22 +176,16 @@ class JudgeRunner:
     async def _ask_judge(
         self, reply: Reply, judge: str, system: str, conversation: list[Message], pace: ConcurrencyLimiter
     ) -> Reply | Failure | None:
-        while True:
-            forced = {} if judge in self._unforced else dict.fromkeys(SCHEMA_PARAMETERS, self._schema)
-            parameters: dict[str, Any] = {**forced, **self._panel.parameters}
-            case = Case(id=reply.case, prompt=tuple(conversation))
-            attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
-            most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
-            if not await self._budget.reserve(most):
-                return None
-            fact = await ask(attempt, self._judges[judge], pace, self._breakers[judge], self._persistence, self._prices)
-            answer = fact.answer if isinstance(fact, Reply) else None
-            self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
-            if isinstance(fact, Failure) and forced and any(word in fact.message for word in SCHEMA_PARAMETERS):
-                self._unforced.add(judge)
-                self._breakers[judge].answered()
-                continue
-            return fact
+        case = Case(id=reply.case, prompt=tuple(conversation))
+        parameters = self._panel.parameters
+        attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
+        most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
+        if not await self._budget.reserve(most):
+            return None
+        fact = await ask(attempt, self._judges[judge], pace, self._breakers[judge], self._persistence, self._prices)
+        answer = fact.answer if isinstance(fact, Reply) else None
+        self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
+        return fact
 
     def _write(self, reply: Reply, judge: str, repeat: int, answers: list[Answer], reason: str) -> None:
         made = Judgment(

@@ -106,7 +106,7 @@ async def _answer(
             delivery = Delivery()
             async with asyncio.timeout(persistence.deadline):
                 with wrap_exceptions(ProviderError):
-                    answer = _round_tripped(await _asked(provider, attempt, delivery))
+                    answer = _round_tripped(await ask_provider(provider, attempt, delivery))
         except TimeoutError:
             error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
@@ -131,7 +131,8 @@ async def _answer(
     return None
 
 
-def _asked(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
+def ask_provider(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
+    """One request, to a provider of any age."""
     if _takes_delivery(type(provider)):
         return provider.ask(attempt, delivery)
     older: Any = provider  # a plug-in from before deliveries

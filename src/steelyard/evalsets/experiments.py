@@ -18,7 +18,19 @@ from steelyard.evalsets.companions import CompanionFiles, system_error_reason
 from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector, TooManyProblemsError, record_from_draft
 from steelyard.evalsets.template import rendered_prompt
 from steelyard.evalsets.toml import TomlLineIndex
-from steelyard.records import Case, EvalSetFile, Experiment, Message, Panel, Record, Rule, Tier, digest, is_secret
+from steelyard.records import (
+    Case,
+    EvalSetFile,
+    Experiment,
+    Message,
+    MessageRole,
+    Panel,
+    Record,
+    Rule,
+    Tier,
+    digest,
+    is_secret,
+)
 from steelyard.text import printable, short_quote
 from steelyard.tiers.rubrics import default_rubric
 
@@ -140,14 +152,14 @@ def case_under_tier(tier: Tier, case: Case) -> Case:
     if not tier.prompt:
         return case
     messages = list(case.messages)
-    last = max((number for number, message in enumerate(messages) if message.role == "user"), default=None)
+    last = max((number for number, message in enumerate(messages) if message.role == MessageRole.USER), default=None)
     if last is None:
         raise InputError(f"case {short_quote(case.id)} has no message of the user's to put into it")
     filled = rendered_prompt(tier.prompt, {"prompt": messages[last].content, "case": case.id, "tier": tier.name})
     assert isinstance(filled, str)  # noqa: S101  text was given, so text comes back
     if isinstance(case.prompt, str):
         return replace(case, prompt=filled)
-    messages[last] = Message(role="user", content=filled)
+    messages[last] = Message(role=MessageRole.USER, content=filled)
     return replace(case, prompt=tuple(messages))
 
 

@@ -7,7 +7,7 @@ import msgspec
 from steelyard.errors import InputError
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
-from steelyard.records import Answer, Attempt, Finish
+from steelyard.records import Answer, Attempt, Finish, MessageRole
 
 ANTHROPIC_API_VERSION = "2023-06-01"
 ANTHROPIC_DEFAULT_MAX_TOKENS = 4096
@@ -62,11 +62,11 @@ class AnthropicProvider:
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
-        system = "\n\n".join(message.content for message in attempt.messages if message.role == "system")
+        system = "\n\n".join(message.content for message in attempt.messages if message.role == MessageRole.SYSTEM)
         body = {
             "model": self._model,
             "max_tokens": ANTHROPIC_DEFAULT_MAX_TOKENS,
-            "messages": [message for message in attempt.messages if message.role != "system"],
+            "messages": [message for message in attempt.messages if message.role != MessageRole.SYSTEM],
             # this format knows no seed and refuses what it does not know
             **{name: value for name, value in attempt.parameters.items() if name != "seed"},
         }

@@ -9,7 +9,7 @@ import msgspec
 from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
-from steelyard.records import Answer, Attempt
+from steelyard.records import Answer, Attempt, MessageRole
 
 
 class HttpProvider:
@@ -36,11 +36,13 @@ class HttpProvider:
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
-        message_texts = [message.content for message in attempt.messages if message.role != "system"]
+        message_texts = [message.content for message in attempt.messages if message.role != MessageRole.SYSTEM]
         blanks = {
             **attempt.parameters,
             "prompt": message_texts[-1] if message_texts else "",
-            "system": "\n\n".join(message.content for message in attempt.messages if message.role == "system"),
+            "system": "\n\n".join(
+                message.content for message in attempt.messages if message.role == MessageRole.SYSTEM
+            ),
             "messages": attempt.messages,
             "model": self._model,
         }

@@ -9,7 +9,7 @@ import msgspec
 
 from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
-from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
+from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange, named_parameters
 from steelyard.records import Answer, Attempt, Cost, Finish
 
 OPENAI_FINISH_REASONS: dict[str, str] = {"stop": "stop", "length": Finish.LENGTH, "content_filter": Finish.REFUSAL}
@@ -78,13 +78,15 @@ class OpenAIProvider:
         parameters = dict(attempt.parameters)
         if "max_tokens" in parameters:
             parameters[self._longest] = parameters.pop("max_tokens")
-        exchange = await self._http.exchange(
-            "POST", "/chat/completions", {"model": self._model, "messages": attempt.messages, **parameters}, delivery
-        )
+        body = {"model": self._model, "messages": attempt.messages, **parameters}
+        exchange = await self._http.exchange("POST", "/chat/completions", body, delivery)
         completion = self._http.decode(exchange, _ChatCompletion)
         if not completion.choices:
             detail = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
-            raise Unavailable(f"{self.endpoint}: sent a completion without choices{detail}")
+            raise Unavailable(
+                f"{self.endpoint}: sent a completion without choices{detail}",
+                parameters=named_parameters(detail, body),
+            )
         choice, usage = completion.choices[0], completion.usage or OpenAIUsage()
         message = choice.message
         finish = choice.finish_reason or "stop"

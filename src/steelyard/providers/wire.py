@@ -95,7 +95,7 @@ class HttpEndpoint:
             raise Unavailable(self.clean(f"{self.url}: {_error_description(error)}")) from None
         self.headroom = headroom(response.headers)
         if not response.is_success:
-            self._refuse(response, bytes(received))
+            self._refuse(response, bytes(received), body)
         return HttpExchange(bytes(received), response.headers, time.monotonic() - started)
 
     def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
@@ -109,18 +109,20 @@ class HttpEndpoint:
                 f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
             ) from None
 
-    def _refuse(self, response: httpx2.Response, body: bytes) -> None:
+    def _refuse(self, response: httpx2.Response, received: bytes, sent: Any) -> None:
         status = response.status_code
-        reason = self.clean(error_response_message(body))[:300] or response.reason_phrase
+        said = self.clean(error_response_message(received))
+        named = named_parameters(said, sent)
+        reason = said[:300] or response.reason_phrase
         message = f"{self.url}: {status} {reason}"
         if status == 429 and "insufficient_quota" in reason:
             raise Rejected(message, everyone=True)
         if status in (408, 409, 425, 429) or status >= 500:
-            raise Unavailable(message, retry_after=retry_after(response.headers))
+            raise Unavailable(message, retry_after=retry_after(response.headers), parameters=named)
         if status < 400:
             target = self.clean(response.headers.get("location", "nowhere"))
             raise Rejected(f"{message}: redirects to {target}; set that as base URL", everyone=True)
-        raise Rejected(message, everyone=status in (401, 403, 404))
+        raise Rejected(message, everyone=status in (401, 403, 404), parameters=named)
 
     def clean(self, text: str) -> str:
         """The text of a server without our key; clean it before it is cut, because half a key is a secret as well."""
@@ -148,6 +150,14 @@ def _certificates() -> ssl.SSLContext:
 
 def _error_description(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def named_parameters(message: str, body: Any) -> list[str]:
+    """The parameters of a request that an error message names.
+
+    Servers have no common field for the parameter that they do not support, but their message names it.
+    """
+    return [name for name in body if name in message] if isinstance(body, dict) else []
 
 
 def error_response_message(body: bytes) -> str:

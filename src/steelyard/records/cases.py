@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +14,19 @@ JUDGE_ONLY_KIND = "judge"
 """The kind of a case without tests: judges alone decide whether an answer to it is right."""
 
 
+class MessageRole(StrEnum):
+    """Who speaks, as far as we look at it; an eval set may name another role that its provider knows."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
 class Message(Record, frozen=True, kw_only=True):
     """One turn of a conversation."""
 
     role: str
-    """`system`, `user` or `assistant`."""
+    """A `MessageRole`, or another role that the provider knows; it is sent as it is."""
     content: str
 
 
@@ -165,7 +174,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     @property
     def messages(self) -> tuple[Message, ...]:
         if isinstance(self.prompt, str):
-            return (Message(role="user", content=self.prompt),)
+            return (Message(role=MessageRole.USER, content=self.prompt),)
         return self.prompt
 
     @property
@@ -213,7 +222,7 @@ class Attempt(Record, frozen=True, kw_only=True):
     @property
     def messages(self) -> tuple[Message, ...]:
         if self.system:
-            return (Message(role="system", content=self.system), *self.case.messages)
+            return (Message(role=MessageRole.SYSTEM, content=self.system), *self.case.messages)
         return self.case.messages
 
     @property

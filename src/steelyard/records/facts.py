@@ -75,11 +75,20 @@ class Span(Record, frozen=True, kw_only=True):
     text: str | None = None
 
 
+class DiagnosticLevel(StrEnum):
+    """How bad a diagnostic is, as far as we look at it; another tool may have a word of its own."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    HELP = "help"
+
+
 class Diagnostic(Record, frozen=True, kw_only=True):
     """What a compiler or linter said."""
 
     level: str
-    """`error`, `warning`, `note` or `help`."""
+    """A `DiagnosticLevel`, or the tool's own word, such as `info`."""
     message: str
     code: str | None = None
     spans: tuple[Span, ...] = ()

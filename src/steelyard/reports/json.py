@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from steelyard.analysis.suites import accuracy
+from steelyard.records import DiagnosticLevel
 from steelyard.reports.figures import missing_reason, model_label, response_class
 from steelyard.reports.tables import json_text
 
@@ -48,8 +49,8 @@ def report(results: RunResults) -> str:
 def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     found = verdict.found
     answer = tried.reply.answer if tried.reply else None
-    errors = [diagnostic for diagnostic in found.diagnostics if diagnostic.level == "error"]
-    others = [diagnostic for diagnostic in found.diagnostics if diagnostic.level != "error"]
+    errors = [diagnostic for diagnostic in found.diagnostics if diagnostic.level == DiagnosticLevel.ERROR]
+    others = [diagnostic for diagnostic in found.diagnostics if diagnostic.level != DiagnosticLevel.ERROR]
     linted = found.warnings is not None
     lint = [other for other in others if linted and _is_lint(other, tried.case.language)]
     outcomes = [test.outcome for test in found.tests]

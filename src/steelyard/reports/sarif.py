@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from steelyard.records import Case, Diagnostic, Span, digest
+from steelyard.records import Case, Diagnostic, DiagnosticLevel, Span, digest
 from steelyard.reports.figures import model_label
 from steelyard.text import counted, escaped_json, line, plain
 
@@ -31,7 +31,10 @@ MAX_SARIF_LOCATIONS = 100
 MAX_SARIF_CODE_CHARACTERS = 2_000_000
 """Characters of all the code that goes along; code beyond is named and left out."""
 
-SARIF_LEVELS = {"error": "error", "warning": "warning", "note": "note", "help": "note"}
+SarifLevel = Literal["error", "warning", "note"]
+SARIF_LEVELS: Mapping[str, SarifLevel] = {DiagnosticLevel.ERROR: "error", DiagnosticLevel.WARNING: "warning"}
+"""The levels of SARIF; whatever else a tool says is a note."""
+SARIF_LEVEL_ORDER: tuple[SarifLevel, ...] = ("error", "warning", "note")
 
 SOURCE_SUFFIX_BY_LANGUAGE: Mapping[str, str] = {
     "c": ".c",
@@ -52,7 +55,7 @@ class AttemptDiagnostic(NamedTuple):
     tried: AttemptText
     diagnostic: Diagnostic
     rule: str
-    level: str
+    level: SarifLevel
 
 
 def report(results: RunResults) -> str:
@@ -61,9 +64,7 @@ def report(results: RunResults) -> str:
     The code is not in the repository, so its address is made up, `CASE/MODEL-ATTEMPT.rs`, and it goes along as the
     contents of that artifact. Format: OASIS, Static Analysis Results Interchange Format version 2.1.0 (2020).
     """
-    every = sorted(
-        attempt_diagnostics(results.attempts), key=lambda remark: ("error", "warning", "note").index(remark.level)
-    )
+    every = sorted(attempt_diagnostics(results.attempts), key=lambda remark: SARIF_LEVEL_ORDER.index(remark.level))
     shown = every[:MAX_SARIF_RESULTS]
     worst: dict[str, str] = {}
     for remark in shown:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
+from steelyard.records import MessageRole
 from steelyard.reports.figures import (
     SuiteTable,
     attempt_failure_reason,
@@ -225,7 +226,9 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
         )
     )
     for message in tried.case.messages:
-        page.section("Prompt" if message.role == "user" else f"Prompt ({line(message.role)})", message.content)
+        page.section(
+            "Prompt" if message.role == MessageRole.USER else f"Prompt ({line(message.role)})", message.content
+        )
     if tried.reply is not None:
         _put_answer(page, tried.reply.answer)
     if tried.verdict is None:

@@ -83,6 +83,11 @@ def refused(*names: str, **how: Any) -> str:
     return str(raised.value)
 
 
+def test_only_a_known_backend_counts(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.parquet", [{"case": "a", "model": "m", "passed": True}])
+    assert refused(path, backend="rai") == 'unknown backend "rai" (known: local, ray; did you mean "ray"?)'
+
+
 def test_a_file_a_folder_and_a_pattern_stand_for_the_same_attempts(tmp_path: Path) -> None:
     rows = [{"case": "a", "model": "m", "passed": True}]
     path = written(tmp_path / "there" / "deep" / "x.parquet", rows)

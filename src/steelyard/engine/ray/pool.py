@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.engine.ray import counting
 from steelyard.engine.ray.bundles import Bundles
 from steelyard.engine.ray.cluster import GatewayProcess, address
 from steelyard.engine.ray.wire import Needs, NodeReport, Phase, Settled, State, StoreBundle, Terms, WorkItem, needs
@@ -23,6 +24,7 @@ from steelyard.records import Case, Failure, Reply, Verdict
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.verifiers import VerifierSet
+    from steelyard.outcomes.parquet_counts import AttemptColumns, ModelCaseCounts, ParquetSource
     from steelyard.protocols import VerdictCallback
 
 MAX_WAITING_REPLIES = 256
@@ -56,6 +58,12 @@ class RayPoolFactory:
             await pool.close()
             raise
         return pool
+
+    def count_attempts(
+        self, sources: Sequence[ParquetSource], columns: AttemptColumns, address: str
+    ) -> ModelCaseCounts:
+        """The attempts in Parquet files that all nodes can read, counted by case."""
+        return counting.counts(sources, columns, address=address)
 
 
 class RayPool:

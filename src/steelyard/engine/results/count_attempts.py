@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.engine.ray import counting as counting_on_ray
 from steelyard.engine.results.query import fact_scores
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
-from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ParquetSource
+from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
+from steelyard.plugins import load_plugin
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.store.parquet import copied_runs
 from steelyard.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-COUNTING_BACKENDS = ("local", "ray")
-"""Who counts: this machine, or all machines of a cluster."""
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 class CountingOptions(NamedTuple):
@@ -33,6 +30,7 @@ class CountingOptions(NamedTuple):
     copies: str | None = None
     """Where the copies of runs are kept whose folders do not take them; None for the time of counting."""
     backend: str = "local"
+    """The pool whose machines count."""
     ray_address: str = ""
     """The cluster; empty for the one that runs here, else one of this machine alone."""
 
@@ -48,14 +46,16 @@ def parquet_outcomes(
     A name is a Parquet file, a folder with such files, a pattern, a run, or a folder of runs, which are found by their
     names below `root`.
     """
-    if counting.backend not in COUNTING_BACKENDS:
-        raise InputError(f'attempts are counted by {" or ".join(COUNTING_BACKENDS)}, not by "{counting.backend}"')
+    factory = load_plugin("pools", counting.backend)
+    count_there: Callable[..., ModelCaseCounts] | None = getattr(factory, "count_attempts", None)
+    if count_there is None and not getattr(factory, "verifies_here", True):
+        raise InputError(f'backend "{counting.backend}" verifies replies but counts no attempts; use --backend local')
     with tempfile.TemporaryDirectory() as scratch:
-        sources, warnings = _sources(names, root, Path(scratch).resolve(), counting)
-        if counting.backend == "ray":
-            found = counting_on_ray.counts(sources, counting.columns, address=counting.ray_address)
-        else:
+        sources, warnings = _sources(names, root, Path(scratch).resolve(), counting, elsewhere=count_there is not None)
+        if count_there is None:
             found = parquet_counts.counts_from_parquet(sources, counting.columns)
+        else:
+            found = count_there(sources, counting.columns, counting.ray_address)
         tallies, problems = parquet_counts.outcomes_of(found, sources, counting.columns)
     return OutcomeTallies(tallies, (*(Problem("", 0, warning, fatal=False) for warning in warnings), *problems))
 
@@ -70,9 +70,12 @@ def is_attempts_path(name: str) -> bool:
 
 
 def _sources(
-    names: Sequence[str], root: Path, scratch: Path, counting: CountingOptions
+    names: Sequence[str], root: Path, scratch: Path, counting: CountingOptions, *, elsewhere: bool
 ) -> tuple[list[ParquetSource], list[str]]:
-    """The files that names stand for, and what to say about those that are left out; a file is there once."""
+    """The files that names stand for, and what to say about those that are left out; a file is there once.
+
+    `elsewhere`: other machines read them as well, so what only this one can see is refused.
+    """
     sources: list[ParquetSource] = []
     warnings: list[str] = []
     wrong: list[Problem] = []
@@ -89,7 +92,7 @@ def _sources(
                 warnings += notes
                 if not files:
                     raise InputError("; ".join(notes) or f"{printable(name)}: no runs here")
-                if counting.backend == "ray" and any(run.place.is_relative_to(scratch) for run in runs):
+                if elsewhere and any(run.place.is_relative_to(scratch) for run in runs):
                     what = "its runs take no copies, which all machines must find"
                     raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
                 _refuse_duplicates(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 
 from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult
-from steelyard.records import Case, Diagnostic, Finding, Span
+from steelyard.records import Case, Diagnostic, DiagnosticLevel, Finding, Span
 
 MAX_COMMAND_OUTPUT_CHARS = 64 << 10
 """Characters of output that are kept."""
@@ -93,7 +93,11 @@ def short_command(command: str) -> str:
 def build_failure(built: ProcessResult, case: Case) -> Finding:
     """What is known about an answer whose build failed."""
     printed = combined_output(built)
-    found = [diagnostic for diagnostic in _diagnostics(printed, case, "error") if diagnostic.level == "error"]
+    found = [
+        diagnostic
+        for diagnostic in _diagnostics(printed, case, DiagnosticLevel.ERROR)
+        if diagnostic.level == DiagnosticLevel.ERROR
+    ]
     limit = process_limit(built)
     reason = (
         bad_end_text(built) if limit else (found[0].message if found else error_line(printed)) or bad_end_text(built)
@@ -104,7 +108,11 @@ def build_failure(built: ProcessResult, case: Case) -> Finding:
         and (place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", printed, re.MULTILINE))
     ):
         # node names the place on a line of its own
-        found = [Diagnostic(level="error", message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),))]
+        found = [
+            Diagnostic(
+                level=DiagnosticLevel.ERROR, message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),)
+            )
+        ]
     return Finding(
         compiled=False,
         diagnostics=tuple(found[:100]),
@@ -120,20 +128,21 @@ def lint_warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
     printed = combined_output(linted)
     ended = bad_end_text(linted)
     if not is_plain_end(linted) or (ended and not printed):
-        return [Diagnostic(level="warning", message=f"the linter {ended}")]
-    found = list(_diagnostics(printed, case, "warning"))
+        return [Diagnostic(level=DiagnosticLevel.WARNING, message=f"the linter {ended}")]
+    found = list(_diagnostics(printed, case, DiagnosticLevel.WARNING))
     if not found:
         lines = [line for line in printed.split("\n")[:MAX_DIAGNOSTIC_LINES] if line.strip()]
-        return [Diagnostic(level="warning", message=one_line(line)) for line in lines]
+        return [Diagnostic(level=DiagnosticLevel.WARNING, message=one_line(line)) for line in lines]
     return [
         diagnostic
         for diagnostic in found
         # a name that we never gave to a file was made up by the answer, with #line for example
-        if diagnostic.level in ("warning", "error") and diagnostic.spans[0].file not in case.verify.files
+        if diagnostic.level in (DiagnosticLevel.WARNING, DiagnosticLevel.ERROR)
+        and diagnostic.spans[0].file not in case.verify.files
     ]
 
 
-def _diagnostics(printed: str, case: Case, otherwise: str) -> Iterator[Diagnostic]:
+def _diagnostics(printed: str, case: Case, otherwise: DiagnosticLevel) -> Iterator[Diagnostic]:
     """The lines that speak of a place in a file; those that name no level have the level `otherwise`."""
     for line in printed.split("\n")[:MAX_DIAGNOSTIC_LINES]:
         found = DIAGNOSTIC_LINE_PATTERN.match(line[:2000])

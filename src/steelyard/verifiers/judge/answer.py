@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.records import Message, Record
+from steelyard.records import Message, MessageRole, Record
 from steelyard.tiers.rubrics import (
     BINARY_EVALUATION,
     SCORE_THRESHOLD_TOLERANCE,
@@ -78,7 +78,7 @@ def repair_request(reason: str) -> Message:
         f"Your reply could not be used: {reason}. Judge the same answer by the same rubric again, and reply with the "
         "complete JSON object of the form you were given, and nothing else."
     )
-    return Message(role="user", content=content)
+    return Message(role=MessageRole.USER, content=content)
 
 
 def single_json_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | UnusableJudgeReply:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from steelyard.records import Message, Record
+from steelyard.records import Message, MessageRole, Record
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import MAX_JUDGE_REASON_CHARACTERS, UnusableJudgeReply, single_json_object
 from steelyard.verifiers.judge.prompt import (
@@ -62,7 +62,9 @@ def messages(prompt: str, first: str, second: str, nonce: str, rubric: Rubric | 
         "The order of the answers means nothing, and neither does their length.",
         f'{REPLY_INSTRUCTION} Give the reason before the winner:\n\n{{"reason": "{REASON_PLACEHOLDER}", "winner": {_choice()}}}',
     ]
-    return Message(role="system", content=JUDGE_SYSTEM_PROMPT), Message(role="user", content="\n\n".join(parts))
+    return Message(role=MessageRole.SYSTEM, content=JUDGE_SYSTEM_PROMPT), Message(
+        role=MessageRole.USER, content="\n\n".join(parts)
+    )
 
 
 def schema() -> dict[str, Any]:

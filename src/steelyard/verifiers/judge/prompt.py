@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steelyard.records import Message, digest
+from steelyard.records import Message, MessageRole, digest
 from steelyard.tiers.rubrics import BINARY_EVALUATION, Rubric, RubricCategory, RubricItem
 
 MAX_JUDGED_TASK_CHARACTERS = 20_000
@@ -65,8 +65,8 @@ def messages(rubric: Rubric, case_prompt: str, answer: str, nonce: str) -> tuple
         f"{REPLY_INSTRUCTION} Give each reason before its number:\n\n{_form(rubric)}",
     )
     return (
-        Message(role="system", content=JUDGE_SYSTEM_PROMPT),
-        Message(role="user", content="\n\n".join(parts)),
+        Message(role=MessageRole.SYSTEM, content=JUDGE_SYSTEM_PROMPT),
+        Message(role=MessageRole.USER, content="\n\n".join(parts)),
     )
 
 

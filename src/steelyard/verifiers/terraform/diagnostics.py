@@ -28,8 +28,8 @@ class UnreadableValidateOutput(ValueError):
 class TerraformDiagnostic(Record, frozen=True, kw_only=True):
     """One thing that Terraform says about a module."""
 
-    severity: str
-    """`error` or `warning`."""
+    severity: Literal["", "error", "warning"]
+    """Empty where a place stands for a diagnostic that nobody gave."""
     summary: str
     detail: str = ""
     address: str = ""

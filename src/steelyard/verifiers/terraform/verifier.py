@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel
-from steelyard.records import Answer, Case, Diagnostic, Finding, Target, digest
+from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
 from steelyard.verifiers.terraform import syntax
@@ -340,9 +340,12 @@ def _finding(case: Case, output: ValidateOutput, reached: RepairLevels | None) -
     if reached is not None:
         achieved = output.valid, reached.fixed, reached.strictly_fixed_in_block, reached.strictly_fixed_in_module
         introduced = sorted(reached.introduced, key=lambda new: _order(new.diagnosis))
-        notes += [Diagnostic(level="note", message=f"new, {new.scope}: {new.diagnosis.summary}") for new in introduced]
+        notes += [
+            Diagnostic(level=DiagnosticLevel.NOTE, message=f"new, {new.scope}: {new.diagnosis.summary}")
+            for new in introduced
+        ]
         if reached.reason:
-            notes.append(Diagnostic(level="note", message=f"not fixed: {reached.reason}"))
+            notes.append(Diagnostic(level=DiagnosticLevel.NOTE, message=f"not fixed: {reached.reason}"))
     return Finding(
         compiled=is_read,
         passed=output.valid if is_read else None,
