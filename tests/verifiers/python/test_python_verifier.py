@@ -296,7 +296,7 @@ def test_the_next_answer_finds_nothing_of_the_one_before() -> None:
 
 @pytest.mark.parametrize(
     "tests",
-    ["assert add(1, 2 == 3", "", "x = 1\n", "def helper():\n    assert False\n", "async def test_add():\n    pass\n"],
+    ["assert add(1, 2 == 3", "", "x = 1\n", "def helper():\n    assert False\n", "async def helper():\n    pass\n"],
 )
 def test_tests_that_are_broken_are_a_failure_of_ours_not_of_the_model(tests: str) -> None:
     with pytest.raises(VerifierError, match="tests"):

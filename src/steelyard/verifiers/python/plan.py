@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
 
@@ -28,6 +29,52 @@ IMPLICIT_TEST_MODULES = {
     "statistics",
 }
 """Modules whose names are not given to anything else."""
+SHARED_PROCESS_NAMES = frozenset(
+    [
+        "__import__",
+        "breakpoint",
+        "builtins",
+        "chdir",
+        "eval",
+        "environ",
+        "exec",
+        "gc",
+        "getcontext",
+        "globals",
+        "id",
+        "importlib",
+        "input",
+        "inspect",
+        "localcontext",
+        "locals",
+        "logging",
+        "mock",
+        "monkeypatch",
+        "open",
+        "os",
+        "patch",
+        "pathlib",
+        "putenv",
+        "seed",
+        "setcontext",
+        "setrecursionlimit",
+        "signal",
+        "socket",
+        "stderr",
+        "stdin",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "Thread",
+        "threading",
+        "time",
+        "tracemalloc",
+        "vars",
+        "warnings",
+        "weakref",
+    ]
+)
+"""Names in tests that speak of the process, its files or its state, which answers in another process do not share."""
 IN_PROCESS_STYLES = ("pytest", "unittest")
 """Styles whose tests need the answer's own objects, and so run beside it."""
 
@@ -76,14 +123,23 @@ def _source(style: str, case: Case) -> PythonTestPlan:
     names = []
     for node in body:
         step = _statement(node)
+        if _is_test_function(node):
+            step["shares_process"] = False  # that counts where it is called
         steps.append(step)
         if step["test"]:
             names.append(_name(node))
     for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            steps.append({"test": True, "source": f"{node.name}()"})
+        if _is_test_function(node):
+            call = (
+                f"{node.name}()" if isinstance(node, ast.FunctionDef) else f"__import__('asyncio').run({node.name}())"
+            )
+            steps.append({"test": True, "source": call, "shares_process": _shares_process(node)})
             names.append(node.name)
     return PythonTestPlan(style, tuple(names), tuple(steps))
+
+
+def _is_test_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
 
 
 def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
@@ -99,7 +155,9 @@ def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
         for node in inner
     ):
         call = f"check({entry_point})"
-        return PythonTestPlan("check", (call,), (*steps, {"test": True, "source": call}))
+        return PythonTestPlan(
+            "check", (call,), (*steps, {"test": True, "source": call, "shares_process": _shares_process(check)})
+        )
     steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
     names = []
     for node in check.body:
@@ -142,13 +200,37 @@ def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
+    shares = {"shares_process": True} if _shares_process(node) else {}
     if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
-        return {"test": False, "source": ast.unparse(node)}
+        return {"test": False, "source": ast.unparse(node), **shares}
     compared = node.test
     if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
         # both sides apart, so that a failure can say what came instead
-        return {"test": True, "left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
-    return {"test": True, "source": ast.unparse(node)}
+        sides = {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
+        return {"test": True, **sides, **shares}
+    return {"test": True, "source": ast.unparse(node), **shares}
+
+
+def _shares_process(tests: ast.AST) -> bool:
+    """Whether tests look at something that an answer in another process has for itself: identity, files, patches."""
+    if isinstance(tests, ast.Import | ast.ImportFrom):
+        return False  # what is imported counts where it is used
+    for node in ast.walk(tests):
+        if isinstance(node, ast.Name) and node.id in SHARED_PROCESS_NAMES:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in SHARED_PROCESS_NAMES:
+            return True
+        if isinstance(node, ast.Compare) and any(
+            isinstance(operator, ast.Is | ast.IsNot) and not _is_singleton(left) and not _is_singleton(right)
+            for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
+        ):
+            return True
+    return False
+
+
+def _is_singleton(node: ast.expr) -> bool:
+    """Whether there is one such object in every process: None, a truth value, a type of the language."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and hasattr(builtins, node.id))
 
 
 def _name(node: ast.stmt) -> str:

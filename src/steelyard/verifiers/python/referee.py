@@ -10,15 +10,17 @@ import builtins
 import collections
 import contextlib
 import copy
-import decimal
 import gc
 import io
 import os
 import random
 import resource
+import shutil
+import signal
 import socket
 import sys
 import time
+from typing import NamedTuple
 
 from steelyard.verifiers.python.wire import (
     MAX_EXCEPTION_CHARS,
@@ -35,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
-    from typing import Any
+    from typing import Any, NoReturn
 
 PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
 """What tests usually import: loaded once, so that no fork has to."""
@@ -63,6 +65,8 @@ class RefereePeer(RpcPeer):
         self._room = MAX_REFEREE_OUTPUT_CHARS
         self.own_word = False
         """Whether something other than what is tested was asked of the answer, so that its own word may have decided."""
+        self.crossed = True
+        """Whether every value so far arrived as what it was, and nothing was asked of an object that did not."""
 
     def encode(self, value: Any) -> Any:
         return encoded_value(value, self._lend)
@@ -73,6 +77,7 @@ class RefereePeer(RpcPeer):
     def _lend(self, thing: Any) -> Any:
         if isinstance(thing, RemoteObject):
             return {"handle": [thing._number]}
+        self.crossed = False
         if callable(thing) and not isinstance(thing, type):
             self._callbacks.append(thing)
             return {"callback": len(self._callbacks) - 1}
@@ -82,6 +87,7 @@ class RefereePeer(RpcPeer):
 
     def _met(self, mark: str, held: Any) -> Any:
         if mark == "handle":
+            self.crossed = False
             return RemoteObject(self, int(held[0]), str(held[1]))
         if mark == "exception":
             return self.exception(held)
@@ -118,6 +124,8 @@ class RefereePeer(RpcPeer):
 
     def do(self, deed: str, *positional: Any, **named: Any) -> Any:
         """Have the answer's side do something, and take what comes of it."""
+        if deed != "call":
+            self.crossed = False
         given = [self.encode(list(positional))]
         if named:
             given.append([[name, self.encode(value)] for name, value in named.items()])
@@ -132,6 +140,8 @@ class RefereePeer(RpcPeer):
             _, kind, message, arguments, printed = reply
             self.printed(printed)
             raised = self.exception(kind["exception"])
+            # of an exception that the language does not define, only its name and arguments arrive
+            self.crossed &= kind["exception"][0][0] is None
             given = self.decode(arguments)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise self.gone(f"said something that is no value: {type(error).__name__}") from None
@@ -323,12 +333,27 @@ def remote_exception(kind: type[BaseException], given: Any, message: str) -> Bas
     return error
 
 
+class UnusableTestsError(Exception):
+    """The tests cannot run here, whatever the answer."""
+
+
+class StepTrace(NamedTuple):
+    """What is known of the way to a result, besides the result."""
+
+    crossed: bool
+    """Whether everything that was looked at is what it would be in one process with the answer."""
+    own_word: bool
+    """Whether an object of the answer's had a say."""
+
+
 class RefereeStep:
     """A statement of the tests, ready to run: a test, or what prepares one."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
         self.is_test: bool = spec["test"]
+        self.shares_process: bool = spec.get("shares_process", False)
+        """Whether it looks at what only tests in one process with the answer can see, such as identity or patches."""
         sources = [spec[key] for key in ("left", "right") if key in spec]
         self.sides = [compile(source, "tests.py", "eval") for source in sources]
         mode = "single" if "want" in spec else "exec"
@@ -410,19 +435,26 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
     for name in known if entry_point else ():
         if name != entry_point:
             mark_as_helper(known[name])
+    # what prepares the tests counts for all that come after it
+    prepared = StepTrace(crossed=True, own_word=False)
     for number, step in enumerate(steps):
-        wrong, seconds = run_step(referee, step, known, candidate)
+        referee.crossed, referee.own_word = prepared
+        try:
+            wrong, seconds = run_step(referee, step, known, candidate)
+        except UnusableTestsError as error:
+            return {**result, "unable": str(error)}
+        trace = StepTrace(crossed=referee.crossed and not step.shares_process, own_word=referee.own_word)
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
-            result["gone"] = wrong
+            result |= {"gone": wrong, "crossed": trace.crossed}
             break
         if step.is_test:
-            result["tests"].append([number, wrong[:MAX_EXCEPTION_CHARS], seconds])
+            result["tests"].append([number, wrong[:MAX_EXCEPTION_CHARS], seconds, *trace])
         elif wrong:
-            result["raised"] = wrong
+            result |= {"raised": wrong, "crossed": trace.crossed}
             break
-    result["own_word"] = referee.own_word
-    known.clear()  # its functions hold it, and it holds them
+        else:
+            prepared = trace
     return result
 
 
@@ -457,29 +489,67 @@ def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], can
     began = time.perf_counter()
     try:
         wrong = step.run(known, candidate)
+    except ImportError as error:
+        if "said" not in error.__dict__:  # raised here, so no answer has anything to do with it
+            raise UnusableTestsError(f"the tests need {error.name or error}, which is not installed here") from None
+        wrong = exception_text(error)
     except BaseException as error:
         wrong = exception_text(error) if not isinstance(error, PeerGone) else str(error)
     return wrong, time.perf_counter() - began
 
 
+def empty_folder(home: str) -> None:
+    """Leave nothing that the tests of one answer wrote to those of the next."""
+    os.chdir(home)
+    for entry in list(os.scandir(home)):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            os.unlink(entry.path)
+
+
 def main(fds: list[int]) -> None:
-    """Take the tests of one case from a socket, then judge one answer after the other with them."""
+    """Take the tests of one case from a socket, then judge one answer after the other with them, each in a fork."""
     engine = MessageSocket(fds[0], lenient=True)
     job = engine.receive()[0]
     steps = [RefereeStep(step) for step in job["steps"]]
     engine.send(["ready"])
-    gc.enable()  # many answers come by, and each leaves its circles
     may_stop = any("StopIteration" in step.names for step in steps)
     control = socket.socket(fileno=fds[0])
+    home = os.getcwd()
+    random.seed(0)
+    gc.freeze()
     while True:
         _, channels, _, _ = socket.recv_fds(control, 1, 1)
         if not channels:
             os._exit(0)
-        # every answer meets the tests in the same state, and has its own share of time
-        random.seed(0)
-        decimal.setcontext(decimal.Context())
-        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + job["seconds"]) + 1, most))
         code = engine.receive()[0]
-        engine.send([judge(RefereePeer(channels[0], may_stop=may_stop), code, steps, job["entry_point"])])
+        child = os.fork()
+        if child == 0:
+            referee_one(engine, code, steps, RefereePeer(channels[0], may_stop=may_stop), job)
         os.close(channels[0])
+        status = os.waitpid(child, 0)[1]
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)  # what tests started
+        if status:
+            engine.send([{"died": os.waitstatus_to_exitcode(status)}])
+        empty_folder(home)
+
+
+def referee_one(
+    engine: MessageSocket, code: str, steps: list[RefereeStep], referee: RefereePeer, job: dict[str, Any]
+) -> NoReturn:
+    """Judge one answer in a process that ends with it, so that nothing of it can reach the next."""
+    try:
+        os.setsid()
+        gc.enable()
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        seconds = int(job["seconds"]) + 1
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (seconds if most == resource.RLIM_INFINITY else min(seconds, most), most)
+        )
+        report = judge(referee, code, steps, job["entry_point"])
+    except BaseException as error:
+        report = {"unable": f"the referee failed: {exception_text(error)}"}
+    engine.send([report])
+    os._exit(0)

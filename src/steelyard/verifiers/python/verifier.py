@@ -13,7 +13,7 @@ import socket
 from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -46,6 +46,14 @@ MAX_ANSWER_OUTPUT_CHARS = 64 << 10
 """Characters of what an answer printed that are kept."""
 MAX_CACHED_TEST_PLANS = 1000
 """Cases whose tests are kept taken apart."""
+
+
+class RefereedFinding(NamedTuple):
+    """What a referee found, and what it could not be sure of."""
+
+    finding: Finding
+    uncrossed: tuple[str, ...] = ()
+    """Failed tests that looked at something that does not cross unchanged: beside the answer they might have passed."""
 
 
 class PythonVerifier:
@@ -97,7 +105,7 @@ class PythonVerifier:
         elif tests.style in IN_PROCESS_STYLES:
             finding = await self._inside(case, tests, extracted.code)
         else:
-            finding = await self._refereed(case, tests, extracted.code)
+            finding = (await self._refereed(case, tests, extracted.code)).finding
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
@@ -110,7 +118,7 @@ class PythonVerifier:
         while self._referees:
             await self._referees.pop().end()
 
-    async def _refereed(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
+    async def _refereed(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding:
         """Let a referee call the answer, each in a sandbox of its own."""
         limits = _limits(case)
         async with (
@@ -124,7 +132,9 @@ class PythonVerifier:
             finally:
                 answering.cancel()
             if report is None:
-                return _referee_failure(tests, await referee.end())
+                raise VerifierError(f"the referee did not come back: {exit_description(await referee.end())}")
+        if "died" in report[0]:
+            return _referee_death(tests, report[0]["died"])
         return _refereed_finding(report[0], tests, answered)
 
     @asynccontextmanager
@@ -227,40 +237,53 @@ def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
     return ResourceLimits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
 
 
-def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> Finding:
+def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> RefereedFinding:
     """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
+    if "unable" in report:
+        raise VerifierError(str(report["unable"]))
     if report.get("compiled") is False:
-        return _compile_failure(report["error"], report["line"], answered.seconds)
+        return RefereedFinding(_compile_failure(report["error"], report["line"], answered.seconds))
     output = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
     if "compiled" not in report:
         # no answer has run yet; only compiling something monstrous ends here
-        return Finding(
-            compiled=False,
-            label=answered.limit or FailureLabel.DIED,
-            reason=exit_description(answered),
-            output=output[:MAX_ANSWER_OUTPUT_CHARS],
+        return RefereedFinding(
+            Finding(
+                compiled=False,
+                label=answered.limit or FailureLabel.DIED,
+                reason=exit_description(answered),
+                output=output[:MAX_ANSWER_OUTPUT_CHARS],
+            )
         )
-    results = {number: (wrong, seconds) for number, wrong, seconds in report["tests"]}
+    results = {number: values for number, *values in report["tests"]}
     raised = report.get("raised", "")
     gone = "gone" in report
     otherwise = raised or (exit_description(answered) if gone else "not run")
+    missing = (otherwise, 0.0, report.get("crossed", True), False)
     places = [place for place, step in enumerate(tests.steps) if step["test"]]
     judged = []
+    uncrossed = []
+    own_word = False
     for name, place in zip(tests.names, places, strict=True):
-        wrong, seconds = results.get(place, (otherwise, 0.0))
+        wrong, seconds, crossed, had_word = results.get(place, missing)
         judged.append(Test(name=name, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+        own_word |= had_word and not wrong
+        if wrong and not crossed:
+            uncrossed.append(name)
     label, reason = _why(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
-    return Finding(
+    if raised and results:
+        reason = f"raised between two tests: {raised}"
+    finding = Finding(
         compiled=True,
         tests=tuple(judged),
         label=label,
         reason=reason,
         output=output[:MAX_ANSWER_OUTPUT_CHARS],
         # a test that asks an object of the answer's whether it is right takes the answer's word for it
-        trust="in-process" if report.get("own_word") else "",
+        trust="in-process" if own_word else "",
         compile_seconds=report["seconds"],
         test_seconds=answered.seconds,
     )
+    return RefereedFinding(finding, tuple(uncrossed))
 
 
 def _in_process_finding(
@@ -309,14 +332,16 @@ def _tests(facts: list[list[Any]]) -> list[list[Any]]:
     return [fact for fact in facts if fact[0] == "test" and len(fact) == 4]
 
 
-def _referee_failure(tests: PythonTestPlan, judged: ProcessResult) -> Finding:
-    """The referee itself came to no end: what the answer returned was more than its tests could bear."""
-    if judged.exit_code == 0 or (judged.exit_code == -signal.SIGKILL and not judged.limit):
-        # nothing an answer returns does that
+def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:
+    """The referee of an answer came to no end: what the answer returned was more than its tests could bear."""
+    if exit_code >= 0 or exit_code == -signal.SIGKILL:
+        # nothing that an answer returns does that
         raise VerifierError("the referee was ended from outside")
-    reason = f"the tests did not survive what the answer returned: {exit_description(judged)}"
+    limit = FailureLabel.CPU_LIMIT if exit_code == -signal.SIGXCPU else FailureLabel.DIED
+    how = "stopped at the cpu limit" if exit_code == -signal.SIGXCPU else f"ended by signal {-exit_code}"
+    reason = f"the tests did not survive what the answer returned: {how}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
-    return Finding(compiled=True, tests=failed, label=judged.limit or FailureLabel.DIED, reason=reason)
+    return RefereedFinding(Finding(compiled=True, tests=failed, label=limit, reason=reason), tests.names)
 
 
 def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
