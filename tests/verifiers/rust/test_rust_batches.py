@@ -17,6 +17,7 @@ from steelyard.records import Answer, Case, Expectations, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
+from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
 from steelyard.verifiers.rust.verifier import BatchQueue, RustVerifier
 from support.toolchains import needs
 
@@ -265,7 +266,7 @@ class Counted(SandboxWorkspace):
         self._sandbox = sandbox
 
     async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
-        self._sandbox.compiled += argv[0] == "/bin/sh"
+        self._sandbox.compiled += argv[0] == "/bin/sh" and LINK_CHECK_SCRIPT not in argv
         return await super().run(argv, **more)
 
 

@@ -20,6 +20,7 @@ from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.rust import case_tests, crate, libraries
 from steelyard.verifiers.rust import source as rust_source
+from steelyard.verifiers.rust.linker import Linker
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
@@ -192,7 +193,8 @@ def test_without_clippy_nothing_is_known_about_warnings() -> None:
 
     async def check() -> crate.CompilationResult:
         sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
-        compiler = crate.RustCompiler(toolchain()._replace(clippy=None), (libraries.compiled_harness(toolchain()),))
+        harness = libraries.compiled_harness(toolchain())
+        compiler = crate.RustCompiler(toolchain()._replace(clippy=None), Linker("cc"), (harness,))
         try:
             async with sandbox.workspace({}, readable=compiler.readable) as place:
                 return await compiler.check(place, [made], 20)

@@ -20,6 +20,7 @@ from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, Span
 from steelyard.verifiers.rust import case_tests, source
 from steelyard.verifiers.rust.harness import HarnessModule, harness_program
+from steelyard.verifiers.rust.linker import LINK_ERROR_PREFIX, Linker, dynamic_linking_arguments
 
 if TYPE_CHECKING:
     from steelyard.protocols import Workspace
@@ -130,6 +131,11 @@ class CompilationResult(NamedTuple):
         return {module for module, messages in self.messages.items() if messages.errors}
 
     @property
+    def failed_to_link(self) -> bool:
+        """Whether the linker failed; an answer can cause that, and so can a broken linker."""
+        return any(error.startswith(LINK_ERROR_PREFIX) for error in self.elsewhere)
+
+    @property
     def broke(self) -> bool:
         """Whether the compiler ended without naming what is wrong with which piece."""
         printed = self.outcome.stdout
@@ -143,11 +149,12 @@ class RustCompiler(NamedTuple):
     """The toolchain with the libraries that answers are compiled against."""
 
     tools: Toolchain
+    linker: Linker
     libraries: tuple[CompiledLibraries, ...]
 
     @property
     def readable(self) -> list[str]:
-        return [*self.tools.readable, *(library.folder for library in self.libraries)]
+        return [*self.tools.readable, *self.linker.readable, *(library.folder for library in self.libraries)]
 
     async def check(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
         """Compile the answers by themselves, as a library, and ask the linter."""
@@ -172,8 +179,8 @@ class RustCompiler(NamedTuple):
         await place.write({"main.rs": harness_program(judged), **files})
         texts = {each.module: (each, each.built) for each in pieces}
         wanted = ("--crate-name=attempt", "--cap-lints=warn", "-Awarnings", "-Ccodegen-units=1", "-Cstrip=symbols")
-        dynamic = ("-C", "prefer-dynamic", "-C", f"link-arg=-Wl,-rpath,{self.tools.libraries}", *self.tools.linker)
-        argv = (self.tools.rustc, *wanted, *dynamic, "main.rs", "-o", "attempt")
+        linking = (*dynamic_linking_arguments(self.tools), *self.linker.arguments)
+        argv = (self.tools.rustc, *wanted, *linking, "main.rs", "-o", "attempt")
         compiled = await self._compile(place, texts, argv, seconds)
         made = await place.read("attempt", MAX_PROGRAM_BYTES) if compiled.outcome.exit_code == 0 else None
         return compiled._replace(program=made or b"")

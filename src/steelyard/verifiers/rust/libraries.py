@@ -22,7 +22,9 @@ import msgspec
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
+from steelyard.verifiers.rust.cache import cache_folder, let_everyone_read
 from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE_PATH
+from steelyard.verifiers.rust.linker import Linker
 from steelyard.verifiers.rust.toolchain import Toolchain
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class CompiledLibraries(NamedTuple):
 def compiled_harness(tools: Toolchain) -> CompiledLibraries:
     """The compiled harness; built on first use and kept for later runs."""
     source = HARNESS_SOURCE_PATH.read_text("utf-8")
-    folder = _cache_folder(digest("harness", source, tools))
+    folder = cache_folder(digest("harness", source, tools))
     library = folder / f"lib{HARNESS_CRATE}.rlib"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as made:
@@ -58,6 +60,7 @@ def compiled_harness(tools: Toolchain) -> CompiledLibraries:
             if ran.returncode:
                 raise VerifierError(f"the harness for Rust tests does not compile here: {ran.stderr[-500:]}")
             folder.mkdir(exist_ok=True)
+            let_everyone_read(folder, Path(made, library.name))
             Path(made, library.name).replace(library)
     return CompiledLibraries(str(folder), ("--extern", f"{HARNESS_CRATE}={library}"))
 
@@ -90,22 +93,21 @@ def _is_crate_folder(folder: str, crate: str) -> bool:
 
 
 async def compiled_dependencies(
-    wanted: Sequence[Dependency], tools: Toolchain, sandbox: Sandbox
+    wanted: Sequence[Dependency], tools: Toolchain, linker: Linker, sandbox: Sandbox
 ) -> CompiledLibraries | None:
     """The compiled dependencies, built on first use and kept for later runs; None when there are none."""
     if not wanted:
         return None
     source = crate_source_folder(wanted)
-    folder = _cache_folder(digest("dependencies", sorted(wanted, key=lambda each: each.name), str(source), tools))
+    folder = cache_folder(digest("dependencies", sorted(wanted, key=lambda each: each.name), str(source), tools))
     listed = folder / "arguments.json"
     if not listed.exists():
         made = Path(tempfile.mkdtemp(dir=folder.parent))
         try:
-            externs = await _build(wanted, source, tools, sandbox, made)
+            externs = await _build(wanted, source, tools, linker, sandbox, made)
             arguments = [part for name, file in externs.items() for part in ("--extern", f"{name}={folder / file}")]
             (made / "arguments.json").write_bytes(msgspec.json.encode([*arguments, "-L", f"dependency={folder}"]))
-            # the user that attempts run as must be able to read it
-            made.chmod(0o755)
+            let_everyone_read(made, *made.iterdir())
             with contextlib.suppress(OSError):  # another process was faster, with the same result
                 made.rename(folder)
         finally:
@@ -114,7 +116,7 @@ async def compiled_dependencies(
 
 
 async def _build(
-    wanted: Sequence[Dependency], source: Path, tools: Toolchain, sandbox: Sandbox, made: Path
+    wanted: Sequence[Dependency], source: Path, tools: Toolchain, linker: Linker, sandbox: Sandbox, made: Path
 ) -> dict[str, str]:
     """Build with cargo; puts the libraries into `made` and gives the files of the wanted crates by their names."""
     if tools.cargo is None:
@@ -123,6 +125,8 @@ async def _build(
         )
     files = {"Cargo.toml": _manifest(wanted), "src/lib.rs": ""}
     environment = {**tools.environment, "RUSTC": tools.rustc, "CARGO_HOME": "cargo", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    # build scripts and macros are programs, which are linked too
+    environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(linker.arguments)
     if (source / "src").is_dir() and (source / "index").is_dir():
         environment["CARGO_HOME"] = str(source.parent)
     else:
@@ -130,7 +134,7 @@ async def _build(
         files[".cargo/config.toml"] = (
             f'[source.crates-io]\nreplace-with = "local"\n[source.local]\ndirectory = {replaced}\n'
         )
-    async with sandbox.workspace(files, readable=[*tools.readable, str(source)]) as place:
+    async with sandbox.workspace(files, readable=[*tools.readable, *linker.readable, str(source)]) as place:
         argv = [tools.cargo, "build", "--offline", "--message-format=json", "--target-dir", "target"]
         limits = ResourceLimits(
             DEPENDENCY_BUILD_SECONDS,
@@ -172,15 +176,3 @@ def _manifest(wanted: Sequence[Dependency]) -> str:
         )
         lines.append(f"{name} = {{ version = {version}, features = {features} }}")
     return "\n".join(lines) + "\n"
-
-
-def _cache_folder(name: str) -> Path:
-    """The folder of this name among those that are kept between runs."""
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache_home / "steelyard" / "rust"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir(), f"steelyard-rust-{os.getuid()}")
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / name

@@ -23,8 +23,6 @@ class Toolchain(NamedTuple):
     cargo: str | None
     libraries: str
     """The folder of the standard library that programs are linked with."""
-    linker: tuple[str, ...]
-    """What tells the compiler to use a fast linker, if there is one."""
     version: str
 
     @property
@@ -60,7 +58,6 @@ def toolchain() -> Toolchain:
         clippy=clippy,
         cargo=_program(sysroot, "cargo"),
         libraries=_command_output([rustc, "--print", "target-libdir"]),
-        linker=_fast_linker(),
         version=version,
     )
 
@@ -68,14 +65,6 @@ def toolchain() -> Toolchain:
 def _program(sysroot: str, name: str) -> str | None:
     path = Path(sysroot, "bin", name)
     return str(path) if os.access(path, os.X_OK) else None
-
-
-def _fast_linker() -> tuple[str, ...]:
-    for name in ("mold", "lld"):
-        # the sandbox looks for programs in the system's folders alone
-        if shutil.which(f"ld.{name}", path=os.defpath):
-            return ("-C", f"link-arg=-fuse-ld={name}")
-    return ()
 
 
 def _command_output(argv: list[str]) -> str:

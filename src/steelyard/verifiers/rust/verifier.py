@@ -28,6 +28,7 @@ from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
+from steelyard.verifiers.rust.linker import LinkerFinder
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.witnesses import rust_witness
 
@@ -65,7 +66,8 @@ class RustVerifier:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._building = asyncio.Lock()
-        """Held while dependencies are built, so that they are built once."""
+        """Held while a linker is looked for or dependencies are built, so that it is done once."""
+        self._linkers = LinkerFinder(sandbox)
         self._batches: BatchQueue[RustJob, Finding] = BatchQueue(
             self._together, most=MAX_ANSWERS_PER_CRATE, at_once=os.cpu_count() or 2
         )
@@ -146,9 +148,10 @@ class RustVerifier:
         tools = toolchain()
         libraries = [await asyncio.to_thread(rust_libraries.compiled_harness, tools)]
         async with self._building:
-            crates = await rust_libraries.compiled_dependencies(case.dependencies, tools, self._sandbox)
+            linker = await self._linkers.found(tools)
+            crates = await rust_libraries.compiled_dependencies(case.dependencies, tools, linker, self._sandbox)
         libraries += [crates] if crates else []
-        return RustCompiler(tools, tuple(libraries))
+        return RustCompiler(tools, linker, tuple(libraries))
 
     async def _batched(self, jobs: Sequence[RustJob]) -> tuple[dict[str, Finding], bool]:
         """What is beyond doubt about answers compiled together, by their modules; also whether the compiler broke."""
@@ -192,6 +195,9 @@ class RustVerifier:
                 return finding
             built = await compiler.build(place, [piece], case.timeout_secs)
         finding = msgspec.structs.replace(finding, compile_seconds=checked.outcome.seconds + built.outcome.seconds)
+        if built.failed_to_link:
+            async with self._building:
+                await self._linkers.check_again(compiler.tools)
         if not built.program:
             return _test_build_failure(finding, piece, built)
         finding, _ = await self._tested(finding, job, compiler, built.program, 0)
