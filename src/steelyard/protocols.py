@@ -207,8 +207,13 @@ class GuestModules(NamedTuple):
 class GuestHost(Protocol):
     """A sandbox with a guest in it."""
 
-    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
-        """Let the guest talk over these sockets, which are its own from now on, to its end."""
+    async def call(
+        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+    ) -> ProcessResult:
+        """Let the guest talk over these sockets, which are its own from now on, to its end.
+
+        With `stdin` it is a program with three streams of its own; without, nothing can be read and all output is one.
+        """
         ...
 
     def stop(self) -> None:

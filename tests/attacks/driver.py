@@ -68,9 +68,11 @@ class Impatient:
         self._host = host
         self._limits = limits
 
-    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
+    async def call(
+        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+    ) -> ProcessResult:
         lasting = limits.wall_seconds > 1e6
-        return await self._host.call(sockets, limits if lasting else limits._replace(**self._limits))
+        return await self._host.call(sockets, limits if lasting else limits._replace(**self._limits), stdin=stdin)
 
     def stop(self) -> None:
         self._host.stop()
@@ -105,6 +107,10 @@ class Scene:
         datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         datagrams.bind("\0" + self.token + "d")
         tcp = socket.create_server(("127.0.0.1", 0))
+        # a sandbox has a folder of this name that is its own; a file of the machine's is not in it
+        shared = Path(f"/dev/shm/steelyard-attack-{self.token}")
+        shared.touch()
+        shared.chmod(0o666)
         victim = subprocess.Popen(["sleep", "600"])
         for path in ("stream", "dgram"):
             (self.bait / path).chmod(0o777)
@@ -118,8 +124,7 @@ class Scene:
         finally:
             victim.kill()
             victim.wait()
-            # what gets out where the sandbox is weak, beyond the folder that is removed anyway
-            Path(f"/dev/shm/steelyard-attack-{self.token}").unlink(missing_ok=True)
+            shared.unlink()
             for listening in (stream, dgram, abstract, datagrams, tcp):
                 listening.close()
 

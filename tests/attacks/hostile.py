@@ -825,7 +825,7 @@ outside = {
     "by /proc/1/root": lambda: os.open("/proc/1/root" + bait + "/written", flags),
     "beside its folder": lambda: os.open("../written", flags),
     "in /tmp": lambda: os.open("@TMP@/steelyard-attack-@TOKEN@", flags),
-    "in /dev/shm": lambda: os.open("/dev/shm/steelyard-attack-@TOKEN@", flags),
+    "in the machine's /dev/shm": lambda: os.open("/dev/shm/steelyard-attack-@TOKEN@", os.O_WRONLY),
     "in /usr": lambda: os.open("/usr/written", flags),
     "in the interpreter": lambda: os.open(os.__file__, os.O_WRONLY),
     "a device": lambda: os.mknod("device", 0o60666, os.makedev(8, 0)),

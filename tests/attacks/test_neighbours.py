@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
+from steelyard.verifiers.command.verifier import CommandVerifier
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 
@@ -110,3 +111,101 @@ def test_an_answer_may_make_circles() -> None:
 def test_honest_answers_of_every_kind_pass(tests: str, answer: str) -> None:
     (found,) = judged(case(tests), answer)
     assert (found.label, found.reason) == ("", "")
+
+
+SABOTAGE = """
+import contextlib, ctypes, errno, fcntl, os, signal, sys
+def attempt(do, *given):
+    with contextlib.suppress(Exception):
+        do(*given)
+folder = os.open(".", os.O_RDONLY)
+attempt(fcntl.flock, folder, fcntl.LOCK_EX)
+attempt(os.fchmod, folder, 0)
+nobody_may = b"\\2\\0\\0\\0" + b"".join(
+    tag.to_bytes(2, "little") + b"\\0\\0\\xff\\xff\\xff\\xff" for tag in (1, 4, 32)
+)
+for name, value in {"user.left": b"here", "system.posix_acl_default": nobody_may}.items():
+    attempt(os.setxattr, folder, name, value)
+attempt(os.chmod, "/dev/shm", 0)
+attempt(lambda: open("/dev/shm/left", "w").close())
+attempt(lambda: open("left", "w").close())
+for fd in range(3):
+    for flags in (os.O_DIRECT, os.O_APPEND, os.O_NONBLOCK, os.O_ASYNC, os.O_NOATIME):
+        attempt(fcntl.fcntl, fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flags)
+    attempt(fcntl.flock, fd, fcntl.LOCK_EX)
+    attempt(fcntl.lockf, fd, fcntl.LOCK_EX)
+    for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK):
+        attempt(fcntl.fcntl, fd, fcntl.F_SETLEASE, kind)
+    attempt(fcntl.fcntl, fd, fcntl.F_ADD_SEALS, 15)
+    attempt(os.fchmod, fd, 0)
+    attempt(os.ftruncate, fd, 0)
+    attempt(os.lseek, fd, 1 << 40, 0)
+for name in ("stdin", "stdout", "stderr"):
+    attempt(os.unlink, "/dev/" + name)
+    attempt(os.rename, "/dev/streams/" + name, "/dev/streams/gone")
+    attempt(os.mkdir, "/dev/streams/" + name)
+for number in range(1, 32):
+    attempt(signal.signal, number, signal.SIG_IGN)
+attempt(os.umask, 0o777)
+attempt(os.nice, 19)
+"""
+"""Everything that might outlast an attempt in what it was given: flags, locks, leases, modes, attributes, files, signals."""
+LISTING = """
+import os
+try:
+    left = os.listdir("/dev/shm")
+except OSError:
+    left = []  # not ours at this level
+left += [*os.listdir("."), *os.listxattr(".")]
+"""
+
+
+@pytest.fixture(params=[level for level in ISOLATION_LEVEL_NAMES if level not in ("seatbelt", "process")])
+def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
+    if not probe_isolation(request.param).held:
+        pytest.skip(f"{request.param}: {probe_isolation(request.param).problem}")
+    return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
+
+
+def test_nothing_that_an_attempt_does_to_its_files_is_felt_by_the_next(sandbox: ZygoteSandbox) -> None:
+    program = case(pairs=(Pair(input="2", output="4 []"),))
+    function = case("assert f(2) == (4, [])\n")
+    script = Case(
+        id="command",
+        prompt="x",
+        language="c",
+        verify=Verify(
+            kind="command", answer="answer.py", test="/usr/bin/python3 -c 'import answer; print(answer.f(2))'"
+        ),
+    )
+    honest = {
+        "program": (program, LISTING + "left = sorted({*left} - {'answer.py'})\nprint(int(input()) * 2, left)\n"),
+        "function": (function, LISTING + "def f(x):\n    return x * 2, left\n"),
+        "command": (script, "def f(x):\n    return x * 2\n"),
+    }
+    hostile = {
+        "program": (program, SABOTAGE),
+        "function": (function, SABOTAGE + "def f(x):\n    return 5\n"),
+        "command": (script, SABOTAGE + "sys.exit(3)\n"),
+    }
+
+    async def work() -> list[tuple[str, str]]:
+        python, command = PythonVerifier(sandbox), CommandVerifier(sandbox)
+
+        async def reason(judged_case: Case, code: str) -> str:
+            verifier = command if judged_case is script else python
+            return (await verifier.verify(judged_case, Answer(text=verbatim_reply(code, judged_case.language)))).reason
+
+        try:
+            found = [(what, await reason(*honest[what])) for what in honest]
+            for spoils, attempt in hostile.items():
+                assert await reason(*attempt), spoils
+                found += [(f"{what} after a hostile {spoils}", await reason(*honest[what])) for what in honest]
+            return found
+        finally:
+            await python.close()
+            await sandbox.close()
+
+    found = asyncio.run(work())
+    assert len(found) == 12
+    assert [one for one in found if one[1]] == []

@@ -148,9 +148,16 @@ SELF_ONLY_SYSCALLS = {
     "setpriority": (0, 1),
 }
 """Calls about a process, whose arguments at these places must be 0, which is the caller itself."""
-REFUSED_SYSCALL_COMMANDS = {"fcntl": (8, 15), "ioctl": (0x8901, 0x8902, 0x5412)}
-"""Calls with a command that is refused: who gets the signals of a file, which would be a way to send them, and what a
-terminal reads."""
+F_SETFL, F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY = 4, 8, 10, 15, 1024, 1026
+REFUSED_SYSCALL_COMMANDS = {
+    "fcntl": (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY),
+    "ioctl": (0x8901, 0x8902, 0x5412),
+}
+"""Calls with a command that is refused: who gets the signals of a file, which would be a way to send them, leases, and
+what a terminal reads."""
+O_ASYNC, O_DIRECT, O_NOATIME = 0x2000, {"x86_64": 0x4000, "aarch64": 0x10000}.get(CPU_ARCHITECTURE, 0), 0x40000
+REFUSED_FILE_FLAGS = O_ASYNC | O_DIRECT | O_NOATIME
+"""Flags that an open file cannot be given: no answer needs them, and a stream with them would not work as before."""
 FILE_METADATA_SYSCALLS = (
     *("fchmodat", "fchmodat2", "fchownat", "lremovexattr", "lsetxattr", "removexattr", "removexattrat"),
     *("setxattr", "setxattrat", "utimensat"),
@@ -321,11 +328,18 @@ def filter_syscalls(*, local_sockets: bool = False) -> None:
         program.append((BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW))
     for name, commands in REFUSED_SYSCALL_COMMANDS.items():
         program += [
-            (BPF_JUMP_EQUAL, 0, 2 * len(commands) + 2, syscall_number(name)),
+            (BPF_JUMP_EQUAL, 0, 2 * len(commands) + (6 if name == "fcntl" else 2), syscall_number(name)),
             (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 8),
         ]
         for command in commands:
             program += [(BPF_JUMP_EQUAL, 0, 1, command), (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM)]
+        if name == "fcntl":
+            program += [
+                (BPF_JUMP_EQUAL, 0, 3, F_SETFL),
+                (BPF_LOAD, 0, 0, SECCOMP_ARGS_OFFSET + 16),
+                (BPF_JUMP_ANY_BIT, 0, 1, REFUSED_FILE_FLAGS),
+                (BPF_RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+            ]
         program.append((BPF_RETURN, 0, 0, SECCOMP_RET_ALLOW))
     for place, refused in enumerate(denied):
         program.append((BPF_JUMP_EQUAL, len(denied) - place, 0, refused))

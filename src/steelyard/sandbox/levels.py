@@ -19,9 +19,11 @@ import msgspec
 
 from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.protocols import GuestModules, ResourceLimits
+from steelyard.sandbox.folders import SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel
-from steelyard.sandbox.zygote import DEVICE_PATHS, SANDBOX_TMPFS_SIZE, SYSTEM_PATHS, paths_to_bind
+from steelyard.sandbox.streams import STREAM_NAMES
+from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel
+from steelyard.sandbox.zygote import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE, SYSTEM_PATHS, paths_to_bind
 
 ISOLATION_CLAIMS = {
     "files": "files outside its folder cannot be read",
@@ -45,7 +47,6 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
             command += ["--cap-add", f"CAP_{capability}"]
     else:
         command += ["--unshare-user", "--uid", "1", "--gid", "1"]
-    command += ["--size", str(int(SANDBOX_TMPFS_SIZE[:-1]) << 20), "--tmpfs", SANDBOX_HOME]
     bound = paths_to_bind(readable)
     for above in sorted(
         {str(above) for path in (*SYSTEM_PATHS, *bound, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
@@ -60,6 +61,15 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
         command += ["--ro-bind", path, path]
     for device in DEVICE_PATHS:
         command += ["--dev-bind", device, device]
+    sizes = {
+        SANDBOX_HOME: SANDBOX_TMPFS_SIZE,
+        SHARED_MEMORY_FOLDER: SHARED_MEMORY_SIZE,
+        SANDBOX_STREAMS: SANDBOX_TMPFS_SIZE,
+    }
+    for folder, size in sizes.items():
+        command += ["--size", str(int(size[:-1]) << 20), "--tmpfs", folder]
+    for name in STREAM_NAMES:
+        command += ["--symlink", f"{SANDBOX_STREAMS}/{name}", f"/dev/{name}"]
     if not any(Path(path).is_relative_to("/tmp") for path in readable):  # noqa: S108  the answer's own
         command += ["--symlink", SANDBOX_HOME, "/tmp"]  # noqa: S108
     return [*command, "--chdir", SANDBOX_HOME, "--"]

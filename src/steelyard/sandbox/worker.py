@@ -23,7 +23,7 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
 
-SANDBOX_HOME = "/steelyard"
+SANDBOX_HOME, SANDBOX_STREAMS = "/steelyard", "/dev/streams"
 ZYGOTE_BOOT_SCRIPT = """
 import json, os, socket, struct, sys, types
 control = socket.socket(fileno=0)
@@ -57,11 +57,12 @@ try:
         if not start["own_root"]:
             # the process that removes it also makes it: the engine may be killed at any moment, and would leave it behind
             os.mkdir(start["home"], 0o700)
+            os.mkdir(start["streams"], 0o700)
         first = os.fork()
         if first:
             control.close()
             if not start["namespaces"]:
-                zygote.guard(first, start["home"])
+                zygote.guard(first, start["home"], start["streams"])
             os.waitpid(first, 0)
             os._exit(0)
     zygote.Zygote(control, start, guest).serve()
@@ -104,14 +105,13 @@ class IsolationLevel(NamedTuple):
 
 
 class SandboxWorker:
-    """A zygote, with the files that its children print to."""
+    """A zygote, and what its children print."""
 
     def __init__(self, enclosure: IsolationLevel, guest: GuestModules) -> None:
         self._enclosure = enclosure
         self._guest = guest
-        self.stdout = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
-        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115
-        self.stdin = tempfile.TemporaryFile()  # noqa: SIM115
+        self._log = _new_file()
+        """What the zygote itself prints."""
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
 
@@ -122,7 +122,10 @@ class SandboxWorker:
             # what runs as the same user, beside us, must not look into our memory
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         unique = f"steelyard-{secrets.token_hex(8)}"
-        self._home = SANDBOX_HOME if enclosure.own_root else str(Path(tempfile.gettempdir(), unique))
+        self._home, self._streams = SANDBOX_HOME, SANDBOX_STREAMS
+        if not enclosure.own_root:
+            self._home = str(Path(tempfile.gettempdir(), unique))
+            self._streams = f"{self._home}-streams"
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
         self._readable = (*guest.readable, *base_python_folders())
@@ -133,8 +136,8 @@ class SandboxWorker:
                 self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
                     [*enclosure.wrapped(self._readable), *python],
                     stdin=theirs.fileno(),
-                    stdout=self.stdout,
-                    stderr=self.stderr,
+                    stdout=self._log,
+                    stderr=self._log,
                     cwd="/",
                     env=sandbox_environment(self._home),
                     start_new_session=True,
@@ -142,7 +145,7 @@ class SandboxWorker:
             async with asyncio.timeout(ZYGOTE_TIMEOUT_SECONDS):
                 await self._prepare(self._process.pid)
         except (OSError, TimeoutError) as error:
-            printed = leading_bytes(self.stderr, 2000).decode("utf-8", "replace").strip()
+            printed = leading_bytes(self._log, 2000).decode("utf-8", "replace").strip()
             self.kill()
             raise VerifierError(f"the sandbox did not start: {printed or error or 'it took too long'}") from None
         except BaseException:
@@ -176,6 +179,7 @@ class SandboxWorker:
             "uid": uid,
             "keeps": keeps,
             "home": self._home,
+            "streams": self._streams,
         }
         await self._send(msgspec.json.encode(start))
         if enclosure.namespaces:
@@ -201,28 +205,46 @@ class SandboxWorker:
     async def run(
         self, argv: Sequence[str], stdin: bytes, limits: ResourceLimits, environment: Mapping[str, str]
     ) -> ProcessResult:
-        """Run a program to its end; what it printed is in the files."""
-        for file in (self.stdin, self.stdout, self.stderr):
-            _clear(file)
-        self.stdin.write(stdin)
-        self.stdin.seek(0)
-        files = [self.stdin.fileno(), self.stdout.fileno(), self.stderr.fileno()]
+        """Run a program to its end."""
         header = {"do": "run", "argv": argv, "environment": environment, "limits": limits}
-        return await self._contained(header, files, limits)
+        return await self._contained(header, limits, stdin)
 
-    async def call(self, sockets: Sequence[socket.socket], limits: ResourceLimits) -> ProcessResult:
+    async def call(
+        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+    ) -> ProcessResult:
         """Let the guest run over these sockets until it ends."""
-        _clear(self.stdout)
-        files = [self.stdout.fileno(), *(given.fileno() for given in sockets)]
-        return await self._contained({"do": "call", "limits": limits}, files, limits, sockets)
+        return await self._contained({"do": "call", "limits": limits}, limits, stdin, sockets)
 
     async def _contained(
         self,
         header: dict[str, Any],
-        fds: Sequence[int],
         limits: ResourceLimits,
+        stdin: bytes | None,
         handed_over: Sequence[socket.socket] = (),
     ) -> ProcessResult:
+        # new files every time: a flag, a lock or a lease on one of them ends with its attempt
+        with _new_file() as given, _new_file() as stdout, _new_file() as stderr:
+            given.write(stdin or b"")
+            given.seek(0)
+            # a guest that is no program has one output, in which both streams keep their order
+            files = [given, stdout, stdout if stdin is None else stderr]
+            reply = await self._reply_of_contained(
+                header | {"program": stdin is not None, "most": MAX_SANDBOX_OUTPUT_BYTES},
+                [file.fileno() for file in files],
+                limits,
+                handed_over,
+            )
+            return ProcessResult(
+                exit_code=reply["code"],
+                stdout=leading_bytes(stdout, MAX_SANDBOX_OUTPUT_BYTES),
+                stderr=leading_bytes(stderr, MAX_SANDBOX_STDERR_BYTES),
+                limit="memory limit" if self._outgrown else reply["limit"],
+                seconds=reply["seconds"],
+            )
+
+    async def _reply_of_contained(
+        self, header: dict[str, Any], fds: list[int], limits: ResourceLimits, handed_over: Sequence[socket.socket]
+    ) -> dict[str, Any]:
         watching = asyncio.get_running_loop().call_later(MEMORY_CHECK_SECONDS, self._look, limits.memory_bytes)
         self._watch: asyncio.TimerHandle | None = watching
         self._outgrown = False
@@ -230,6 +252,7 @@ class SandboxWorker:
         try:
             async with asyncio.timeout(limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS):
                 try:
+                    fds += [given.fileno() for given in handed_over]
                     await self._send(msgspec.json.encode(header), fds=fds)
                 finally:
                     for (
@@ -245,13 +268,7 @@ class SandboxWorker:
             if self._watch is not None:
                 self._watch.cancel()
         self._busy = False
-        return ProcessResult(
-            exit_code=reply["code"],
-            stdout=leading_bytes(self.stdout, MAX_SANDBOX_OUTPUT_BYTES),
-            stderr=leading_bytes(self.stderr, MAX_SANDBOX_STDERR_BYTES),
-            limit="memory limit" if self._outgrown else reply["limit"],
-            seconds=reply["seconds"],
-        )
+        return reply
 
     def stop(self) -> None:
         """End the job that is running, from our side."""
@@ -279,10 +296,10 @@ class SandboxWorker:
                     end()
             self._process.wait()
         if not self._enclosure.own_root:  # a zygote that never came to serve leaves it
-            with contextlib.suppress(OSError):
-                Path(self._home).rmdir()
-        for file in (self.stdin, self.stdout, self.stderr):
-            file.close()
+            for folder in (self._home, self._streams):
+                with contextlib.suppress(OSError):
+                    Path(folder).rmdir()
+        self._log.close()
 
     def _kill_group(self) -> None:
         if self._process is not None:
@@ -360,9 +377,11 @@ def leading_bytes(file: IO[bytes], most: int) -> bytes:
     return os.pread(file.fileno(), most, 0)
 
 
-def _clear(file: IO[bytes]) -> None:
-    file.seek(0)
-    file.truncate()
+def _new_file() -> IO[bytes]:
+    """An empty file that has no name."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("stream"), "w+b", buffering=0)  # noqa: PTH123  it has no path
+    return tempfile.TemporaryFile()
 
 
 def _frame(header: bytes) -> bytes:
@@ -373,7 +392,8 @@ def _frame(header: bytes) -> bytes:
 def _zygote_modules() -> list[tuple[str, str]]:
     here = Path(__file__)
     return [
-        (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8")) for name in ("kernel", "zygote")
+        (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8"))
+        for name in ("kernel", "folders", "streams", "zygote")
     ]
 
 

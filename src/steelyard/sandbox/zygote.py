@@ -19,6 +19,16 @@ import struct
 import time
 
 from steelyard.sandbox import kernel
+from steelyard.sandbox.folders import (
+    MAX_SANDBOX_FILES,
+    SANDBOX_TMPFS_SIZE,
+    is_folder,
+    is_over_disk_limit,
+    path_parts,
+    put_aside,
+    wipe,
+)
+from steelyard.sandbox.streams import STREAM_NAMES, ProgramStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +48,8 @@ SYSTEM_PATHS = (
 )
 """What programs need to start; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
-"""How much fits into a workspace, in bytes and in files."""
+SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a private one in each sandbox
+"""Where semaphores and memory that processes share are, and how much fits into it."""
 MAX_OPEN_FILES = 256
 DISK_CHECK_SECONDS = 0.25
 """Seconds between checks of the folder's size, where the file system does not limit it."""
@@ -65,6 +75,9 @@ class Zygote:
         """The user that children run as; None where we cannot change the user."""
         self._keeps: tuple[int, ...] = tuple(config["keeps"])
         self._home: str = config["home"]
+        self._streams: str = config["streams"]
+        """The folder of a program's standard streams."""
+        self._shared_memory: tuple[str, ...] = (SHARED_MEMORY_FOLDER,) if config["own_root"] else ()
         self._alone = False
         """Whether we are the first process of a namespace of our own."""
         self._own_root: bool = config["own_root"]
@@ -79,7 +92,7 @@ class Zygote:
         """Do one job after the other."""
         os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
         if self._namespaces:
-            enter_private_root(self._readable, self._home, self._uid)
+            enter_private_root(self._readable, self._home, self._streams, self._uid)
         elif kernel.RUNS_ON_LINUX:
             # every process that an answer leaves behind becomes our child
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
@@ -91,14 +104,14 @@ class Zygote:
         # a child may run as the same user, and could then send even process 1 a signal that it handles
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self._uid is not None and not self._namespaces:
-            os.chown(self._home, self._uid, self._uid)
+            for folder in (self._home, *self._shared_memory):
+                os.chown(folder, self._uid, self._uid)
         os.chdir(self._home)
         self._alone = os.getpid() == 1
         if self._alone:
             # what is refused to us is refused to every child, and costs none of them anything
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             self._give_up_reach()
-        self._nothing = os.open("/dev/null", os.O_RDONLY)
         # as little as possible between a fork and its end: what we touch meanwhile is copied
         self._waiting = select.poll()
         self._waiting.register(self._control, select.POLLIN)
@@ -123,7 +136,7 @@ class Zygote:
         """End, and clean up what is ours."""
         if not self._alone:  # the end of process 1 is the end of all
             with contextlib.suppress(Exception):
-                clean_up(self._home)
+                clean_up(self._home, self._streams)
         os._exit(0)
 
     def _request(self) -> tuple[dict[str, Any], list[int]]:
@@ -158,7 +171,7 @@ class Zygote:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
-        self._reply(self._contain(job["limits"], fds[:3], [], start, may_change=True))
+        self._reply(self._with_streams(job, fds[:3], [], start, may_change=True))
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
         """Let the guest run with the sockets that it is given."""
@@ -167,12 +180,36 @@ class Zygote:
         def start(error_writer: int) -> None:
             os.close(error_writer)
             if guest is not None:
-                guest(list(range(3, 3 + len(fds) - 1)))
+                guest(list(range(3, len(fds))))
             os._exit(0)
 
-        ended = self._contain(job["limits"], [self._nothing, fds[0], fds[0]], fds[1:], start)
+        if job["program"]:
+            ended = self._with_streams(job, fds[:3], fds[3:], start)
+        else:
+            ended = self._contain(job["limits"], fds[:3], fds[3:], start)
         self._wipe({}, [])
         self._reply(ended)
+
+    def _with_streams(
+        self,
+        job: dict[str, Any],
+        given: list[int],
+        others: list[int],
+        start: Callable[[int], None],
+        *,
+        may_change: bool = False,
+    ) -> dict[str, Any]:
+        """Contain a program whose standard streams are files in the sandbox."""
+        wipe(self._streams)
+        os.chmod(self._streams, 0o711)  # noqa: S103  the way to files that are its own
+        os.chdir(self._home)
+        streams = ProgramStreams(self._streams, self._uid, given)
+        try:
+            ended = self._contain(job["limits"], streams.fds, others, start, may_change=may_change)
+            streams.collect(job["most"])
+        finally:
+            streams.close()
+        return ended
 
     def _contain(
         self,
@@ -283,7 +320,12 @@ class Zygote:
     def _give_up_reach(self) -> None:
         if self._landlock:
             everything = [*filter(os.path.exists, SYSTEM_PATHS), *self._readable]
-            kernel.landlock(["/"] if self._alone else [*everything, *DEVICE_PATHS], [self._home, "/dev/null"])
+            writable = [self._home, "/dev/null", *self._shared_memory]
+            if self._alone:
+                kernel.landlock(["/"], [*writable, self._streams])
+            else:  # its streams, but no other file beside them
+                streams = filter(os.path.exists, (os.path.join(self._streams, name) for name in STREAM_NAMES))
+                kernel.landlock([*everything, *DEVICE_PATHS], [*writable, *streams])
         if self._filter:
             kernel.filter_syscalls(local_sockets=self._local_sockets)
 
@@ -293,7 +335,7 @@ class Zygote:
             *folders, last = path_parts(name)
             place = self._walk(folders, make=True)
             try:
-                _put_aside(last, place)
+                put_aside(last, place)
                 file = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755, dir_fd=place)
                 with open(file, "wb") as opened:
                     opened.write(content)
@@ -323,9 +365,9 @@ class Zygote:
         """A folder below home, reached without following any link that code may have laid."""
         place = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
         for folder in folders:
-            made = make and not _is_folder(folder, place)
+            made = make and not is_folder(folder, place)
             if made:
-                _put_aside(folder, place)
+                put_aside(folder, place)
                 os.mkdir(folder, 0o755, dir_fd=place)
             elif make:
                 os.chmod(folder, 0o700, dir_fd=place)  # an answer may have locked it
@@ -341,12 +383,13 @@ class Zygote:
             os.fchown(fd, self._uid, self._uid)
 
     def _wipe(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        wipe(self._home)
+        for folder in (*self._shared_memory, self._home):  # we stand in the last one afterwards
+            wipe(folder)
         if job:
             self._reply({})
 
 
-def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> None:
+def enter_private_root(readable: Sequence[str], home: str, streams: str, uid: int | None) -> None:
     """A root of our own that holds the system, what is readable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # a folder that exists on every system and whose content is not needed inside
@@ -363,10 +406,17 @@ def enter_private_root(readable: Sequence[str], home: str, uid: int | None) -> N
         kernel.make_read_only(root + path)
     for device in DEVICE_PATHS:
         bind_mount(device, root + device)
-    os.makedirs(root + home)
     owner = "" if uid is None else f",uid={uid},gid={uid}"
-    options = f"size={SANDBOX_TMPFS_SIZE},nr_inodes={MAX_SANDBOX_FILES},mode=700{owner}"
-    kernel.mount("tmpfs", root + home, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+    for folder, options in (
+        (home, f"size={SANDBOX_TMPFS_SIZE},mode=700{owner}"),
+        (SHARED_MEMORY_FOLDER, f"size={SHARED_MEMORY_SIZE},mode=700{owner}"),
+        (streams, f"size={SANDBOX_TMPFS_SIZE},mode=755"),
+    ):
+        os.makedirs(root + folder)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"nr_inodes={MAX_SANDBOX_FILES},{options}")
+    for name in STREAM_NAMES:
+        os.symlink(f"{streams}/{name}", f"{root}/dev/{name}")
     if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
         os.symlink(home, root + "/tmp")  # noqa: S108
     kernel.change_root(root)
@@ -394,7 +444,7 @@ def bind_mount(source: str, target: str) -> None:
     kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
 
 
-def guard(first: int, home: str) -> None:
+def guard(first: int, home: str, streams: str) -> None:
     """Wait for the end of a zygote that has no namespace to take its children along, and end them in its place."""
     if kernel.RUNS_ON_LINUX:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
@@ -405,87 +455,17 @@ def guard(first: int, home: str) -> None:
     os.waitpid(first, 0)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(Exception):
-        clean_up(home)
+        clean_up(home, streams)
     os._exit(0)
 
 
-def clean_up(home: str) -> None:
-    """End whatever an answer started, and remove the folder."""
+def clean_up(*folders: str) -> None:
+    """End whatever an answer started, and remove the folders."""
     kill_everything()
     reap()
-    if os.path.isdir(home):
-        wipe(home)
-        os.rmdir(home)
-
-
-def path_parts(name: str) -> list[str]:
-    """The folders and the file in a name that leads nowhere else."""
-    found = name.split("/")
-    if any(part in ("", ".", "..") or "\0" in part for part in found):
-        raise OSError(f"{name!r} is not a path below the folder")
-    return found
-
-
-def _is_folder(name: str, place: int) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return False
-
-
-def _put_aside(name: str, place: int) -> None:
-    """Make room for a file of ours, whatever an answer has put there."""
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(name, f".aside-{os.urandom(8).hex()}", src_dir_fd=place, dst_dir_fd=place)
-
-
-def wipe(home: str) -> None:
-    """Empty a folder, however deep and locked what is in it; we stand in it afterwards."""
-    os.chmod(home, 0o700)
-    os.chdir(home)
-    waiting = [_unlink_files()]
-    while waiting:
-        if waiting[-1]:
-            # step by step: the whole path may be longer than any path can be
-            os.chmod(waiting[-1][-1], 0o700)
-            below = os.open(waiting[-1][-1], os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            os.fchdir(below)
-            os.close(below)
-            waiting.append(_unlink_files())
-        else:
-            waiting.pop()
-            if waiting:
-                os.chdir("..")
-                os.rmdir(waiting[-1].pop())
-
-
-def _unlink_files() -> list[str]:
-    """The folders in the one we stand in, after everything else in it was removed."""
-    folders = []
-    for entry in list(os.scandir(".")):
-        if entry.is_dir(follow_symlinks=False):
-            folders.append(entry.name)
-        else:
-            os.unlink(entry.name)
-    return folders
-
-
-def is_over_disk_limit(home: str) -> bool:
-    """Whether there is more in a folder than fits into a workspace."""
-    room, files = int(SANDBOX_TMPFS_SIZE[:-1]) << 20, MAX_SANDBOX_FILES
-    waiting = [home]
-    while waiting:
-        # what cannot be looked into now will be looked into at the end, when it is wiped
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                files -= 1
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    room -= entry.stat(follow_symlinks=False).st_blocks * 512
-                if files < 0 or room < 0:
-                    return True
-    return False
+    for folder in filter(os.path.isdir, folders):
+        wipe(folder)
+        os.rmdir(folder)
 
 
 def kill_everything(child: int = 0) -> None:

@@ -20,6 +20,7 @@ from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
 from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus
+from steelyard.sandbox.folders import MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -28,7 +29,7 @@ from steelyard.sandbox.levels import (
     strongest_isolation,
 )
 from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
-from steelyard.sandbox.zygote import MAX_OPEN_FILES, MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
+from steelyard.sandbox.zygote import MAX_OPEN_FILES
 from steelyard.text import printable
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
 

@@ -1,0 +1,54 @@
+"""New files for the standard streams of each program, so that no program leaves anything behind in a stream.
+
+Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+STREAM_NAMES = ("stdin", "stdout", "stderr")
+MAX_COPY_BYTES = 1 << 30
+"""The most that the kernel copies in one call."""
+
+
+class ProgramStreams:
+    """The files of one program, in a folder that it can read: `/dev/stdin` and the others lead to them."""
+
+    def __init__(self, folder: str, owner: int | None, given: list[int]) -> None:
+        self._given = given
+        """Files outside the sandbox: the first is read here, the other two are written at the end."""
+        self._files = [os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600) for name in STREAM_NAMES]
+        if owner is not None:
+            for file in self._files:
+                os.fchown(file, owner, owner)
+        copy_file(given[0], self._files[0], os.fstat(given[0]).st_size)
+        modes = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
+        # descriptions of its own: what it does to them does not touch ours
+        self.fds = [os.open(f"{folder}/{name}", mode) for name, mode in zip(STREAM_NAMES, modes, strict=True)]
+
+    def collect(self, most: int) -> None:
+        """Bring out what was printed, up to a number of bytes for each stream."""
+        for file, given in zip(self._files[1:], self._given[1:], strict=True):
+            copy_file(file, given, min(most, os.fstat(file).st_size))
+
+    def close(self) -> None:
+        for fd in (*self._files, *self.fds):
+            os.close(fd)
+
+
+def copy_file(source: int, target: int, size: int) -> None:
+    """Copy the beginning of a file, without its content in our memory: a fork of ours would inherit that."""
+    if sys.platform != "linux":
+        os.lseek(source, 0, os.SEEK_SET)
+        with open(source, "rb", closefd=False) as reader, open(target, "wb", closefd=False) as writer:
+            shutil.copyfileobj(reader, writer)
+        return
+    copied = 0
+    while copied < size:
+        more = os.sendfile(target, source, copied, min(MAX_COPY_BYTES, size - copied))
+        if not more:  # it was cut short meanwhile
+            return
+        copied += more
