@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.outcomes import cells, jsonl_columns
+from steelyard.outcomes import cells
 from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, collect_file_errors, files, model_names, open_unpacked
-from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.columns import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
-from steelyard.outcomes.jsonl_columns import ABSENT_KEY
 from steelyard.outcomes.problems import (
     MAX_COLUMNS_LISTED,
     OutcomeFile,
@@ -102,7 +102,7 @@ def _rows_with_models(
 def _attempts_of_lines(
     file: OutcomeFile,
     name: str,
-    part: jsonl_columns.JsonLinesBatch,
+    part: JsonLinesBatch,
     tasks: NameCodes,
     complaints: OutcomeProblemCollector,
 ) -> Iterator[tuple[str, OutcomeRows, list[str]]]:
@@ -168,7 +168,7 @@ def _status(value: Any) -> int:
 
 def _complain(
     file: OutcomeFile,
-    part: jsonl_columns.JsonLinesBatch,
+    part: JsonLinesBatch,
     at: int,
     key: str,
     expected: str,
@@ -179,12 +179,12 @@ def _complain(
     if part.values[key][at] is not ABSENT_KEY:
         complaints.add(file, key, f"{key} is {cells.quoted_cell(part.values[key][at])}; {expected}", line)
         return
-    there = [printable(one[:80]) for one in jsonl_columns.line_keys(part.raw[at])]
+    there = [printable(one[:80]) for one in line_keys(part.raw[at])]
     listed = ", ".join(there[:MAX_COLUMNS_LISTED]) or "nothing"
     complaints.add(file, f"absent {key}", f"no {key}; the line has {listed}", line)
 
 
-def _parts(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterable[jsonl_columns.JsonLinesBatch]:
+def _parts(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterable[JsonLinesBatch]:
     """A file's attempts, line by line or all at once."""
     if file.path.name.lower().removesuffix(".gz").endswith(".json"):
         whole = _evalplus_results(file)
@@ -198,10 +198,8 @@ def _parts(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterable[j
             }
             values[BASE_STATUS_KEY] = [status.base_status for _, status in pairs]
             values[PLUS_STATUS_KEY] = [status.plus_status for _, status in pairs]
-            return [jsonl_columns.JsonLinesBatch(values, [0] * len(pairs), [b"{}"] * len(pairs))]
-    return jsonl_columns.line_batches(
-        file, [TASK_KEY, MODEL_KEY, PASSED_KEY, BASE_STATUS_KEY, PLUS_STATUS_KEY], complaints
-    )
+            return [JsonLinesBatch(values, [0] * len(pairs), [b"{}"] * len(pairs))]
+    return line_batches(file, [TASK_KEY, MODEL_KEY, PASSED_KEY, BASE_STATUS_KEY, PLUS_STATUS_KEY], complaints)
 
 
 def _evalplus_results(file: OutcomeFile) -> EvalPlusResultsFile | None:

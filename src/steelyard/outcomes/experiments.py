@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import cells
 from steelyard.outcomes.byte_chunks import collect_file_errors, files
-from steelyard.outcomes.codes import (
+from steelyard.outcomes.cells import (
     EXPECTED_BOOLEAN_TEXT,
     MISSING_CODE,
     TRUE_CODE,
@@ -18,7 +18,7 @@ from steelyard.outcomes.codes import (
     NameCodes,
     boolean_codes,
 )
-from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.text import printable, short_quote
 from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun

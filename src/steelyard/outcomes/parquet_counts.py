@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.codes import (
+from steelyard.outcomes.cells import (
     BOOLEAN_CODES,
     EXPECTED_BOOLEAN_TEXT,
     FALSE_CODE,

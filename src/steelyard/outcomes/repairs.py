@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
-from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, NameCodes, boolean_codes
-from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
-from steelyard.outcomes.csv_columns import OutcomeCsvReader
-from steelyard.outcomes.duplicates import without_repeats
+from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, NameCodes, boolean_codes
+from steelyard.outcomes.columns import OutcomeCsvReader
+from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows, without_repeats
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.text import short_quote
 

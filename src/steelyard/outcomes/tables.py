@@ -6,13 +6,21 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.outcomes import cells, jsonl_columns, parquet_columns
+from steelyard.outcomes import cells
 from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
-from steelyard.outcomes.codes import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
-from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
-from steelyard.outcomes.csv_columns import OutcomeCsvReader
-from steelyard.outcomes.duplicates import without_repeats
-from steelyard.outcomes.jsonl_columns import ABSENT_KEY
+from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.columns import (
+    ABSENT_KEY,
+    JsonLinesBatch,
+    OutcomeCsvReader,
+    OutcomeParquetReader,
+    line_batches,
+    line_keys,
+    name_column_codes,
+    number_column_values,
+    outcome_column_codes,
+)
+from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows, without_repeats
 from steelyard.outcomes.problems import (
     IncompleteOutcomesError,
     OutcomeFile,
@@ -152,7 +160,7 @@ class OutcomeTableReader:
         columns = self._columns
         chosen = [*columns.names(has_model=True), columns.passed, *columns.numbers()]
         has_model: bool | None = None
-        for part in jsonl_columns.line_batches(file, chosen, self._complaints):
+        for part in line_batches(file, chosen, self._complaints):
             if not part.lines:
                 continue
             values = dict(part.values)
@@ -174,11 +182,11 @@ class OutcomeTableReader:
                     values[name] = [None if value is ABSENT_KEY else value for value in column]
             yield self._block(np.array(part.lines, np.int64), values, stem)
 
-    def _require(self, file: OutcomeFile, part: jsonl_columns.JsonLinesBatch, chosen: Sequence[str]) -> None:
+    def _require(self, file: OutcomeFile, part: JsonLinesBatch, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
         absent = [name for name in chosen if all(value is ABSENT_KEY for value in part.values[name])]
         for name in absent:
-            what = missing_column_message(name, jsonl_columns.line_keys(part.raw[0]))
+            what = missing_column_message(name, line_keys(part.raw[0]))
             self._complaints.add(file, f"absent {name}", what, [part.lines[0]])
         if absent:
             raise IncompleteOutcomesError
@@ -207,7 +215,7 @@ class OutcomeTableReader:
         import numpy as np
 
         columns = self._columns
-        read = parquet_columns.OutcomeParquetReader(file, self._complaints)
+        read = OutcomeParquetReader(file, self._complaints)
         has_model = self._has_model(read.columns)
         names, numbers = columns.names(has_model=has_model), columns.numbers()
         read.require(names, numbers, [columns.passed])
@@ -215,19 +223,17 @@ class OutcomeTableReader:
         for batch in read.batches([*names, columns.passed, *numbers], [*names, columns.passed]):
             count = len(batch[columns.case])
             if has_model:
-                models = parquet_columns.name_column_codes(batch[columns.model], self._models)
+                models = name_column_codes(batch[columns.model], self._models)
             else:
                 models = np.full(count, self._models[stem], np.int32)
             yield OutcomeTableBlock(
                 range(row, row + count),
                 models,
-                parquet_columns.name_column_codes(batch[columns.case], self._cases),
-                parquet_columns.outcome_column_codes(batch[columns.passed]),
-                None
-                if columns.sample is None
-                else parquet_columns.name_column_codes(batch[columns.sample], self._samples),
-                None if columns.cost is None else parquet_columns.number_column_values(batch[columns.cost]),
-                None if columns.score is None else parquet_columns.number_column_values(batch[columns.score]),
+                name_column_codes(batch[columns.case], self._cases),
+                outcome_column_codes(batch[columns.passed]),
+                None if columns.sample is None else name_column_codes(batch[columns.sample], self._samples),
+                None if columns.cost is None else number_column_values(batch[columns.cost]),
+                None if columns.score is None else number_column_values(batch[columns.score]),
                 partial(_cell, batch),
             )
             row += count

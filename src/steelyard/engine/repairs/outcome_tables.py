@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from steelyard.engine.repairs.reader import ITERATION, OID, SPECIFIC, FixRow
 from steelyard.outcomes.byte_chunks import collect_file_errors
-from steelyard.outcomes.codes import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
-from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.cells import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
+from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
 from steelyard.records import Verdict
 from steelyard.reports.tables import cell

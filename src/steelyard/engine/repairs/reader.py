@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.outcomes.byte_chunks import collect_file_errors
-from steelyard.outcomes.csv_columns import OutcomeCsvReader
+from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.records import Target, digest
 from steelyard.text import printable, short_quote

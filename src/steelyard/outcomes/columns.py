@@ -1,0 +1,421 @@
+"""The chosen columns of a CSV, JSONL or Parquet file, some thousand rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, compress
+from operator import attrgetter, itemgetter, methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import InputError
+from steelyard.outcomes import cells
+from steelyard.outcomes.byte_chunks import MAX_OUTCOME_LINE_BYTES, LineChunks
+from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.problems import (
+    IncompleteOutcomesError,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    missing_column_message,
+)
+from steelyard.text import short_quote
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+CSV_BATCH_ROWS = 1000
+MAX_CSV_FIELD_CHARACTERS = 32 << 20
+MAX_CSV_ROW_CHARACTERS = MAX_OUTCOME_LINE_BYTES
+
+
+class CsvBatch(NamedTuple):
+    """Some rows of a sheet."""
+
+    columns: Sequence[Sequence[str]]
+    """The texts of each chosen column."""
+    lines: npt.NDArray[Any]
+    """The line that each row begins on."""
+
+
+class OutcomeCsvReader:
+    """A CSV file, opened, its header read."""
+
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector, *, delimiter: str = ",") -> None:
+        self.file = file
+        self._complaints = complaints
+        self._delimiter = delimiter
+        self._pieces = LineChunks(file.path, carriage_returns=True)
+        self._texts = self._pieces.texts()
+        self._returned = ""
+        """A piece that was looked at, and is the reader's to read."""
+        self._reader = csv.reader(chain.from_iterable(self._lines()), strict=True, delimiter=delimiter)
+        self._unread = 0
+        """Lines that did not go through the reader."""
+        self._next_line = self._header_line = 1
+        self.columns: list[str] = []
+        with allow_long_csv_fields():
+            while not self.columns and (row := self._row()) is not None:
+                if any(name.strip() for name in row):
+                    self.columns = [name.strip() for name in row]
+
+    def _lines(self) -> Iterator[io.StringIO]:
+        line = size = 0
+        while text := self._returned or next(self._texts, ""):
+            self._returned = ""
+            # a quoted field may go on for ever
+            size = len(text) + (size if line == self._next_line else 0)
+            line = self._next_line
+            if size > MAX_CSV_ROW_CHARACTERS:
+                raise UnreadableOutcomesError(
+                    f"a row of more than {MAX_CSV_ROW_CHARACTERS >> 20} MB; is a quote left open?", line
+                )
+            yield io.StringIO(text, newline="")
+
+    def _row(self) -> list[str] | None:
+        try:
+            row = next(self._reader, None)
+        except csv.Error as error:
+            raise self._broken(error) from None
+        if row is not None:
+            self._header_line, self._next_line = self._next_line, self._reader.line_num + 1
+        return row
+
+    def _broken(self, error: csv.Error) -> UnreadableOutcomesError:
+        what = {
+            "unexpected end of data": "a quote is opened on this line and never closed",
+            f"field larger than field limit ({MAX_CSV_FIELD_CHARACTERS})": f"a field of more than {MAX_CSV_FIELD_CHARACTERS >> 20} MB",
+        }.get(str(error), f"broken quoting ({error}); double a quote that stands inside quotes")
+        return UnreadableOutcomesError(what, self._next_line)
+
+    def require(self, wanted: Sequence[str]) -> None:
+        """Complain about columns that are missing or not clear, all at once."""
+        if not self.columns:
+            raise UnreadableOutcomesError(f"empty; expected a header line with {', '.join(wanted)}")
+        counts = Counter(self.columns)
+        for name in dict.fromkeys(wanted):
+            if counts[name] > 1:
+                what = f"column {short_quote(name)} stands {counts[name]} times in the header"
+                self._complaints.add(self.file, f"twice {name}", what, [self._header_line])
+            elif not counts[name]:
+                self._complaints.add(
+                    self.file, f"absent {name}", missing_column_message(name, self.columns), [self._header_line]
+                )
+        if any(counts[name] != 1 for name in wanted):
+            raise IncompleteOutcomesError
+
+    def parts(self, chosen: Sequence[str]) -> Iterator[CsvBatch]:
+        """The texts of these columns, at least two, for all rows that have as many fields as the header."""
+        with allow_long_csv_fields():
+            yield from self._parts(list(map(self.columns.index, chosen)))
+
+    def _parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
+        picked = itemgetter(*chosen)
+        reader = self._reader
+        width = len(self.columns)
+        texts: list[str] = []
+        lines: list[int] = []
+        line = self._next_line
+        try:
+            for row in reader:
+                if len(row) == width:
+                    texts += picked(row)
+                    lines.append(line)
+                elif row:
+                    self._misfit(len(row), line)
+                self._next_line = line = reader.line_num + self._unread + 1
+                if line == self._pieces.next_line:
+                    yield _csv_batch(texts, lines, len(chosen))
+                    texts, lines = [], []
+                    yield from self._plain_parts(chosen)
+                    line = self._next_line
+                elif len(lines) == CSV_BATCH_ROWS:
+                    yield _csv_batch(texts, lines, len(chosen))
+                    texts, lines = [], []
+        except (csv.Error, UnreadableOutcomesError) as error:
+            # what came before is judged all the same
+            yield _csv_batch(texts, lines, len(chosen))
+            raise (self._broken(error) if isinstance(error, csv.Error) else error) from None
+        yield _csv_batch(texts, lines, len(chosen))
+
+    def _plain_parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
+        """Pieces of whole rows that need no reader, because they have no quotes; taking them apart is far cheaper."""
+        import numpy as np
+
+        width = len(self.columns)
+        for text in self._texts:
+            if '"' in text or width < 2:
+                self._returned = text
+                return
+            body = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+            counts = set(map(methodcaller("count", self._delimiter), body.split("\n")))
+            if counts != {width - 1}:
+                self._returned = text
+                return
+            fields = body.replace("\n", self._delimiter).split(self._delimiter)
+            lines = np.arange(self._pieces.line, self._pieces.next_line, dtype=np.int64)
+            self._unread += len(lines)
+            self._next_line = self._pieces.next_line
+            yield CsvBatch([fields[at::width] for at in chosen], lines)
+
+    def _misfit(self, count: int, line: int) -> None:
+        kind = "few" if count < len(self.columns) else "many"
+        what = f"too {kind} fields: {count}, where the header has {len(self.columns)}"
+        self._complaints.add(self.file, kind, what, [line])
+
+
+def _csv_batch(texts: list[str], lines: list[int], count: int) -> CsvBatch:
+    import numpy as np
+
+    return CsvBatch([texts[at::count] for at in range(count)], np.array(lines, np.int64))
+
+
+@contextmanager
+def allow_long_csv_fields() -> Iterator[None]:
+    """Let fields be as long as files of replies have them, as long as we read."""
+    before = csv.field_size_limit(MAX_CSV_FIELD_CHARACTERS)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+ABSENT_KEY = msgspec.UNSET
+"""Stands where a line does not have a key."""
+
+
+class JsonLinesBatch(NamedTuple):
+    """Some lines of a file."""
+
+    values: Mapping[str, Sequence[Any]]
+    """By key; ABSENT where a line does not have it."""
+    lines: Sequence[int]
+    raw: Sequence[bytes]
+    """The lines as they stand in the file."""
+
+
+def line_batches(
+    file: OutcomeFile, chosen: Sequence[str], complaints: OutcomeProblemCollector
+) -> Iterator[JsonLinesBatch]:
+    """The values of these keys on every line that is an object; blank lines are fine."""
+    keys = list(dict.fromkeys(chosen))
+    fields = [f"key_{at}" for at in range(len(keys))]
+    row = msgspec.defstruct(
+        "Row", [(field, Any, ABSENT_KEY) for field in fields], rename=dict(zip(fields, keys, strict=True)), gc=False
+    )
+    decode = msgspec.json.Decoder(row).decode
+    pieces = LineChunks(file.path, carriage_returns=False)
+    for piece in pieces:
+        stripped = list(map(bytes.strip, piece.split(b"\n")))
+        lines = [line for line, raw in enumerate(stripped, pieces.line) if raw]
+        raws = list(filter(None, stripped))
+        try:
+            rows = list(map(decode, raws))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            # one by one, to know which is broken
+            found = [_row(raw, decode, row, keys) for raw in raws]
+            for one, line in zip(found, lines, strict=True):
+                if isinstance(one, str):
+                    complaints.add(file, one, one, [line])
+            is_good = [not isinstance(one, str) for one in found]
+            lines, raws = list(compress(lines, is_good)), list(compress(raws, is_good))
+            rows = list(compress(found, is_good))
+        values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
+        yield JsonLinesBatch(values, lines, raws)
+
+
+def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
+    """The chosen values of a line; a sentence where there are none."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as error:
+        what = "not a JSON object" if "Expected `object`" in str(error) else str(error).partition(" - at ")[0]
+    except msgspec.DecodeError as error:
+        what = f"broken JSON: {str(error).removeprefix('JSON is malformed: ').partition(' (byte ')[0]}"
+    except UnicodeDecodeError:
+        what = "not UTF-8 text; save the file as UTF-8"
+    except RecursionError:
+        return "nested too deeply to be read"
+    try:
+        # Python's own reader knows what Python writes beyond JSON: NaN and Infinity
+        table = json.loads(raw)
+    except (ValueError, RecursionError):
+        return what
+    return row(*(table.get(key, ABSENT_KEY) for key in keys)) if isinstance(table, dict) else what
+
+
+def line_keys(raw: bytes) -> list[str]:
+    """The keys that a line has."""
+    try:
+        table = json.loads(raw)
+    except (ValueError, RecursionError):
+        return []
+    return [str(key) for key in table]
+
+
+PARQUET_BATCH_ROWS = 1 << 20
+
+
+class OutcomeParquetReader:
+    """A Parquet file, opened, its columns known."""
+
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector) -> None:
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise InputError('Parquet files need pyarrow: pip install "steelyard[parquet]"') from None
+        self.file = file
+        self._complaints = complaints
+        with _explain_parquet_errors():
+            self._metadata = pyarrow.parquet.read_metadata(file.path)
+            self._schema = self._metadata.schema.to_arrow_schema()
+        self.columns: list[str] = self._schema.names
+
+    def require(self, names: Sequence[str], numbers: Sequence[str], others: Sequence[str]) -> None:
+        """Complain about columns that are missing or hold something else, all at once."""
+        is_fine = True
+        for wanted, expected, test in (
+            (names, "text or whole numbers", _is_name),
+            (numbers, "numbers", _is_number),
+            (others, "booleans", lambda kind: _is_name(kind) or _is_number(kind) or str(kind) == "bool"),
+        ):
+            for name in wanted:
+                what = self._complaint(name, expected, test)
+                if what:
+                    self._complaints.add(self.file, f"column {name}", what)
+                    is_fine = False
+        if not is_fine:
+            raise IncompleteOutcomesError
+
+    def _complaint(self, name: str, expected: str, test: Callable[[Any], bool]) -> str:
+        count = self.columns.count(name)
+        if not count:
+            return missing_column_message(name, self.columns)
+        if count > 1:
+            return f"column {short_quote(name)} stands {count} times in the file"
+        kind = self._schema.field(name).type
+        return "" if test(kind) else f"column {short_quote(name)} holds {str(kind)[:80]}; expected {expected}"
+
+    def batches(self, chosen: Sequence[str], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """These columns, those with names as dictionaries where that saves work."""
+        import pyarrow.parquet
+
+        with (
+            _explain_parquet_errors(),
+            pyarrow.parquet.ParquetFile(
+                self.file.path, metadata=self._metadata, read_dictionary=list(names), pre_buffer=False
+            ) as opened,
+        ):
+            for batch in opened.iter_batches(batch_size=PARQUET_BATCH_ROWS, columns=list(chosen), use_threads=False):
+                yield {name: batch.column(name) for name in chosen}
+
+
+@contextmanager
+def _explain_parquet_errors() -> Iterator[None]:
+    """Say in one sentence that a file is not what it should be."""
+    import pyarrow
+
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise UnreadableOutcomesError("names that are not UTF-8 text") from None
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise UnreadableOutcomesError(
+            f"no Parquet file, or a broken one: {short_quote(str(error).partition(chr(10))[0])}"
+        ) from None
+
+
+def _is_name(kind: Any) -> bool:
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    texts = types.is_string, types.is_large_string, types.is_string_view
+    return any(test(kind) for test in (*texts, types.is_integer, types.is_binary, types.is_large_binary))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow
+
+    return any(test(kind) for test in (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal))
+
+
+def name_column_codes(column: Any, known: NameCodes) -> npt.NDArray[Any]:
+    """The number of the name in each row; -1 for no name."""
+    import numpy as np
+
+    indices, values = _dictionary(column)
+    local = known.array(cells.name_texts(values))
+    return np.append(local, np.int32(-1)).take(indices)
+
+
+def outcome_column_codes(column: Any) -> npt.NDArray[Any]:
+    """How the attempt in each row came out, as a number."""
+    import numpy as np
+    import pyarrow
+
+    if pyarrow.types.is_boolean(column.type):
+        found = _bits(column.buffers()[1], column).view(np.int8)
+        return (
+            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
+        )
+    if _is_number(column.type):
+        values = number_column_values(column, keep=True)
+        found = np.full(len(values), UNCLEAR_CODE, np.int8)
+        found[values == 1] = TRUE_CODE
+        found[values == 0] = FALSE_CODE
+        return (
+            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
+        )
+    indices, texts = _dictionary(column)
+    local = cells.outcome_codes([*texts, None])
+    return local.take(indices)
+
+
+def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
+    """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value, unless kept."""
+    import numpy as np
+    import pyarrow
+
+    column = column.cast(pyarrow.float64(), safe=False)
+    values = np.frombuffer(column.buffers()[1], np.float64)[column.offset : column.offset + len(column)]
+    if keep:
+        return values
+    values = np.where(np.isfinite(values), values, cells.INVALID_NUMBER)
+    return np.where(_bits(column.buffers()[0], column), values, np.nan) if column.null_count else values
+
+
+def _dictionary(column: Any) -> tuple[npt.NDArray[Any], list[Any]]:
+    """Each row's place among the values, -1 where it has none, and the values."""
+    import numpy as np
+    import pyarrow
+
+    if pyarrow.types.is_string_view(column.type):
+        column = column.cast(pyarrow.large_string())
+    if not pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    # to_numpy would load pandas, which takes longer than a million rows
+    indices = np.frombuffer(column.indices.buffers()[1], column.indices.type.to_pandas_dtype())
+    indices = indices[column.indices.offset : column.indices.offset + len(column)]
+    if column.indices.null_count:
+        indices = np.where(_bits(column.indices.buffers()[0], column.indices), indices, -1)
+    return indices, column.dictionary.to_pylist()
+
+
+def _bits(buffer: Any, column: Any) -> npt.NDArray[Any]:
+    """A buffer of single bits, a byte for each row."""
+    import numpy as np
+
+    start, end = column.offset, column.offset + len(column)
+    found = np.unpackbits(np.frombuffer(buffer, np.uint8)[start // 8 : -(-end // 8)], bitorder="little")
+    return found[start % 8 : start % 8 + len(column)]
