@@ -90,7 +90,7 @@ def table_steelyard(work: Work, sample: str | None = None) -> Callable[[], list[
     import scipy.special  # noqa: F401  imports are left out, for us as for others
 
     from steelyard import outcomes
-    from steelyard.analysis.standings import standings
+    from steelyard.analysis.counts import standings
 
     if work.path.endswith(".parquet"):
         import pyarrow.parquet  # noqa: F401

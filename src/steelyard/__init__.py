@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from steelyard.analysis.standings import standings
+    from steelyard.analysis.counts import standings
     from steelyard.cli.pytest_plugin import Steelyard
     from steelyard.engine.gate.gate import GateResult, gate
     from steelyard.engine.options import RunOptions
@@ -44,7 +44,7 @@ _HOMES = {
     "merge": "steelyard.engine.shards.merge:merge",
     "resume": "steelyard.engine.resume:resume",
     "run": "steelyard.engine.run:run",
-    "standings": "steelyard.analysis.standings:standings",
+    "standings": "steelyard.analysis.counts:standings",
     "verify": "steelyard.engine.resume:verify_again",
 }
 __all__ = [

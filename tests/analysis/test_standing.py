@@ -7,8 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from steelyard.analysis.counts import Tally
-from steelyard.analysis.standings import Standing, standing, standings
+from steelyard.analysis.counts import Standing, Tally, standing, standings
 from steelyard.errors import InputError
 
 

@@ -14,8 +14,7 @@ import pytest
 from steelyard import records
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.suite_scores import SuiteCase, SuiteScore, SuiteScores, suite_scores
-from steelyard.analysis.suites import RESPONSE_CLASSES
+from steelyard.analysis.suites import RESPONSE_CLASSES, SuiteCase, SuiteScore, SuiteScores, suite_scores
 from steelyard.analysis.summary import ModelSummary, Summary, run_results, summarise
 from steelyard.comparison.sides import run_side
 from steelyard.errors import InputError

@@ -7,11 +7,12 @@ from collections import Counter
 
 import pytest
 
-from steelyard.analysis.suite_scores import SuiteCase, SuiteScores, suite_scores
 from steelyard.analysis.suites import (
     LATENCY_LIMIT_SECONDS,
     LATENCY_TARGET_SECONDS,
     RESPONSE_CLASSES,
+    SuiteCase,
+    SuiteScores,
     accuracy,
     case_mean,
     check_suite_rule,
@@ -21,6 +22,7 @@ from steelyard.analysis.suites import (
     mean_latency_score,
     ordered_class_counts,
     overall,
+    suite_scores,
 )
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.analysis.model_summary import MAX_FLAGGED_ATTEMPTS
 from steelyard.analysis.summary import (
+    MAX_FLAGGED_ATTEMPTS,
     CaseSummary,
     Flag,
     ModelSummary,

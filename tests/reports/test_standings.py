@@ -7,8 +7,7 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.counts import Tally
-from steelyard.analysis.standings import Standings, standings
+from steelyard.analysis.counts import Standings, Tally, standings
 from steelyard.reports.standings import STANDINGS_FORMATS
 from steelyard.reports.terminal import rows_text, standings_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN

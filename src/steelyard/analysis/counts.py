@@ -1,12 +1,18 @@
-"""How attempts came out that somebody else made: counted, case by case."""
+"""Attempts that somebody else made: counted case by case, and where that puts each model."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from steelyard.analysis.estimates import Estimate, mean, pass_at, pass_hat, price_of_pass
+from steelyard.errors import InputError
+from steelyard.records import Record
+from steelyard.stats.passk import histogram
+from steelyard.text import counted, line
 
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,3 +43,128 @@ class OutcomeTallies(NamedTuple):
     tallies: tuple[Tally, ...]
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""
+
+
+MISSING_OUTCOME_POLICIES = ("skip", "zero", "error")
+"""What can be done about cases without an outcome: leave them out, count them as failed, or refuse."""
+MAX_STANDING_NAME_CHARACTERS = 80
+"""Letters of a name in a sentence."""
+
+
+class Standing(Record, frozen=True, kw_only=True):
+    """One model over all its cases."""
+
+    model: str
+    cases: int
+    """All cases, those without an outcome included."""
+    attempts: int
+    """Attempts with an outcome."""
+    correct: int
+    missing: int = 0
+    """Attempts without an outcome."""
+    unscored: tuple[str, ...] = ()
+    """Cases without a single outcome."""
+    largest: int
+    """The most attempts that any case has."""
+    pass_at: dict[int, Estimate]
+    pass_hat: dict[int, Estimate]
+    """pass^k: how likely it is that all of k attempts succeed."""
+    score: Estimate | None = None
+    """None where there are no scores."""
+    cost_usd: float | None = None
+    """None where a price is unknown."""
+    cost_of_pass: Estimate | None = None
+
+
+class Standings(Record, frozen=True, kw_only=True):
+    """All models, and what a reader must know before trusting the numbers."""
+
+    models: tuple[Standing, ...]
+    k: tuple[int, ...]
+    missing: str
+    """What was done about cases without an outcome."""
+    notes: tuple[str, ...] = ()
+    conclusive: bool = True
+    """False when more than 5% of the cases of some model are unscored."""
+
+
+def standings(tallies: Iterable[Tally], k: Sequence[int], *, missing: str = "skip") -> Standings:
+    """What the tallies add up to; an InputError when cases have no outcome and `missing` is `error`."""
+    sizes = tuple(sorted(set(k)))
+    models = tuple(standing(tally, sizes, missing=missing) for tally in tallies)
+    return Standings(
+        models=models,
+        k=sizes,
+        missing=missing,
+        notes=tuple(note for model in models for note in _notes(model, missing)),
+        conclusive=any(model.attempts for model in models)
+        and (missing != "skip" or not any(20 * len(model.unscored) > model.cases for model in models)),
+    )
+
+
+def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standing:
+    """What one tally adds up to."""
+    unscored = tuple(case for case, tried in zip(tally.cases, tally.tried, strict=True) if not tried)
+    if unscored and missing == "error":
+        raise InputError(
+            f"{line(tally.model, MAX_STANDING_NAME_CHARACTERS)}: {_listed(unscored)} without an outcome; --missing skip leaves them out"
+        )
+    tallied = histogram(tally.tried, tally.passed)
+    tallied = {pair: cases for pair, cases in tallied.items() if pair[0]}
+    failed = len(unscored) if missing == "zero" else 0
+    return Standing(
+        model=tally.model,
+        cases=len(tally.cases),
+        attempts=sum(n * cases for (n, _), cases in tallied.items()),
+        correct=sum(c * cases for (_, c), cases in tallied.items()),
+        missing=tally.missing,
+        unscored=unscored,
+        largest=max((n for n, _ in tallied), default=0),
+        pass_at={size: pass_at(tallied, size, failed=failed) for size in k},
+        pass_hat={size: pass_hat(tallied, size, failed=failed) for size in k},
+        score=_score(tally, failed),
+        cost_usd=None if tally.costs is None else math.fsum(tally.costs),
+        cost_of_pass=_price(tally),
+    )
+
+
+def _score(tally: Tally, failed: int) -> Estimate | None:
+    if tally.scores is None:
+        return None
+    known = [(score, tried) for score, tried in zip(tally.scores, tally.tried, strict=True) if score is not None]
+    values = [score for score, _ in known] + [0.0] * failed
+    return mean(values, sum(int(tried) for _, tried in known) + failed)
+
+
+def _price(tally: Tally) -> Estimate | None:
+    if tally.costs is None:
+        return None
+    asked = [entry for entry in zip(tally.costs, tally.passed, tally.tried, strict=True) if entry[2]]
+    costs, passes = [float(cost) for cost, _, _ in asked], [int(passed) for _, passed, _ in asked]
+    return price_of_pass(costs, passes, [int(tried) for _, _, tried in asked])
+
+
+def _notes(model: Standing, missing: str) -> Iterable[str]:
+    name = line(model.model, MAX_STANDING_NAME_CHARACTERS)
+    scored = model.cases - len(model.unscored)
+    if model.unscored:
+        fate = {"skip": "left out", "zero": "counted as failed"}[missing]
+        yield f"{name}: {_listed(model.unscored)} without an outcome, {fate}"
+    if model.missing:
+        yield f"{name}: {model.missing} attempts have no outcome and are in no number"
+    for size, estimate in model.pass_at.items():
+        usable = estimate.cases - (len(model.unscored) if missing == "zero" and estimate.cases else 0)
+        if scored and not usable:
+            yield f"{name}: pass@{size} needs {size} attempts at a case, and the most there are is {model.largest}"
+        elif usable < scored:
+            yield f"{name}: pass@{size} rests on the {usable} of {scored} cases with at least {size} attempts"
+
+
+def _listed(cases: Sequence[str]) -> str:
+    """How many cases, and the first of them.
+
+    >>> _listed(["a", "b"])
+    '2 cases (a, b)'
+    """
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    return f"{counted(len(cases), 'case')} ({', '.join(line(case, MAX_STANDING_NAME_CHARACTERS) for case in cases[:5])}{more})"

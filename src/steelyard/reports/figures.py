@@ -13,7 +13,7 @@ from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SH
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.analysis.suite_scores import SuiteScores
+    from steelyard.analysis.suites import SuiteScores
     from steelyard.records import Cost, Evidence
 
 # Numbers look the same in every report.

@@ -15,7 +15,7 @@ from steelyard.reports.tables import json_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from steelyard.analysis.suite_scores import SuiteScores
+    from steelyard.analysis.suites import SuiteScores
     from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
 

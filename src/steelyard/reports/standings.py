@@ -11,8 +11,8 @@ from steelyard.text import line
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from steelyard.analysis.counts import Standing, Standings
     from steelyard.analysis.estimates import Estimate
-    from steelyard.analysis.standings import Standing, Standings
     from steelyard.reports.tables import CsvValue
 
 

@@ -41,7 +41,7 @@ from steelyard.text import line, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from steelyard.analysis.standings import Standings
+    from steelyard.analysis.counts import Standings
     from steelyard.records import Answer, Case, Diagnostic, Finding, Price
     from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
     from steelyard.tiers.rubrics import JudgingResult

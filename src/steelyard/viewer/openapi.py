@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.analysis import estimates, model_summary, suite_scores, summary
+from steelyard.analysis import estimates, suites, summary
 from steelyard.analysis.summary import Summary
 from steelyard.comparison import exact_tests, gate
 from steelyard.evalsets.schema import field_descriptions
@@ -22,8 +22,7 @@ DESCRIBED_MODULES = (
     facts,
     runs,
     estimates,
-    suite_scores,
-    model_summary,
+    suites,
     summary,
     exact_tests,
     gate,

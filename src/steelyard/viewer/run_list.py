@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.analysis.attempt_index import ATTEMPT_TABLE_VERSION
-from steelyard.analysis.headlines import ModelHeadline, RunHeadlines, headlines
+from steelyard.analysis.headlines import ATTEMPT_TABLE_VERSION, ModelHeadline, RunHeadlines, headlines
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import RunInfo
 from steelyard.store.fingerprints import run_size_fingerprint

@@ -13,13 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempt_index import (
-    ATTEMPT_TABLE_VERSION,
-    MAX_NAMED_DAMAGED_LINES,
-    problem_sentences,
-    unpack_attempt_table,
-    unpack_summary,
-)
 from steelyard.analysis.attempts import (
     NO_PLACE,
     AttemptRow,
@@ -29,7 +22,15 @@ from steelyard.analysis.attempts import (
     Column,
     attempt_text,
 )
-from steelyard.analysis.headlines import ModelHeadline, headlines
+from steelyard.analysis.headlines import (
+    ATTEMPT_TABLE_VERSION,
+    MAX_NAMED_DAMAGED_LINES,
+    ModelHeadline,
+    headlines,
+    problem_sentences,
+    unpack_attempt_table,
+    unpack_summary,
+)
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from steelyard import outcomes
-from steelyard.analysis.standings import standing
+from steelyard.analysis.counts import standing
 from steelyard.engine.results.synthetic import DEFAULT_SYNTHETIC_RATES, synthesize, unchanged_files
 from steelyard.errors import InputError
 from steelyard.store.atomic_files import AtomicFiles

@@ -23,12 +23,12 @@ from steelyard.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.analysis.standings import Standings
+    from steelyard.analysis.counts import Standings
 
 
 def passk(options: argparse.Namespace) -> int:
     """Compute pass@k with intervals from existing outcomes: files of other tools, or runs."""
-    from steelyard.analysis.standings import standings
+    from steelyard.analysis.counts import standings
     from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
 
     settings, _ = settings_and_run_options(options)
@@ -208,7 +208,7 @@ SYNTH_EXAMPLE = (
 
 def _count_attempts(options: argparse.Namespace, root: Path) -> int:
     """pass@k of attempts in Parquet."""
-    from steelyard.analysis.standings import standings
+    from steelyard.analysis.counts import standings
     from steelyard.engine.results.count_attempts import parquet_outcomes
     from steelyard.errors import InputError
 

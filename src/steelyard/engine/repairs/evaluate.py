@@ -17,8 +17,7 @@ from typing import IO, Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from steelyard import outcomes
-from steelyard.analysis.counts import Tally
-from steelyard.analysis.standings import Standings, standings
+from steelyard.analysis.counts import Standings, Tally, standings
 from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.outcome_tables import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes

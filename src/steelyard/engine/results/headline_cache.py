@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.analysis.attempt_index import ATTEMPT_TABLE_VERSION, pack_attempt_table, problem_sentences
 from steelyard.analysis.attempts import AttemptTable, AttemptTableBuilder, attempt_table
-from steelyard.analysis.headlines import ModelHeadline, RunHeadlines, headlines, headlines_from_summary
+from steelyard.analysis.headlines import (
+    ATTEMPT_TABLE_VERSION,
+    ModelHeadline,
+    RunHeadlines,
+    headlines,
+    headlines_from_summary,
+    pack_attempt_table,
+    problem_sentences,
+)
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.errors import StoreError
 from steelyard.store.fingerprints import run_fingerprint, run_size_fingerprint

@@ -12,7 +12,7 @@ from steelyard.viewer.pages.rendering import rendered
 from steelyard.viewer.pages.run import run_page_context
 
 if TYPE_CHECKING:
-    from steelyard.analysis.suite_scores import SuiteScore
+    from steelyard.analysis.suites import SuiteScore
     from steelyard.viewer.run_cache import RunCache
 
 
