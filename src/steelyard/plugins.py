@@ -51,13 +51,13 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "replay": "steelyard.providers.replay:connect",
     },
     "reports": {
-        "csv": "steelyard.reports.csv:report",
+        "csv": "steelyard.reports.attempt_rows:csv_report",
         "html": "steelyard.reports.html:report",
-        "human-eval": "steelyard.reports.human_eval:report",
+        "human-eval": "steelyard.reports.attempt_rows:human_eval_report",
         "json": "steelyard.reports.json:report",
         "junit": "steelyard.reports.junit:report",
         "markdown": "steelyard.reports.markdown:report",
-        "results": "steelyard.reports.results:report",
+        "results": "steelyard.reports.attempt_rows:results_report",
         "sarif": "steelyard.reports.sarif:report",
     },
     "verifiers": {

@@ -13,7 +13,7 @@ import pytest
 from steelyard.comparison.sides import Side, Trials
 from steelyard.comparison.threshold import SuiteChange, ThresholdComparison, compare
 from steelyard.errors import InputError
-from steelyard.reports.comparison.threshold import COMPARISON_FORMATS
+from steelyard.reports.comparison import COMPARISON_FORMATS
 from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval
 from steelyard.stats.power import expected_flags
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN

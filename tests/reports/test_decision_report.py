@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.comparison.exact_tests import PairedCase
 from steelyard.comparison.gate import decide
-from steelyard.reports.comparison.gate import DECISION_FORMATS
+from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:

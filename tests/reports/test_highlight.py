@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from steelyard.reports.page.highlight import HIGHLIGHT_LANGUAGES, MAX_HIGHLIGHTED_CHARACTERS, highlighted
+from steelyard.reports.highlight import HIGHLIGHT_LANGUAGES, MAX_HIGHLIGHTED_CHARACTERS, highlighted
 from support.hostile_texts import TEXTS
 
 SPAN = re.compile(r'<span class="[ksncfbad]">|</span>')

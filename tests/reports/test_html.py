@@ -15,7 +15,7 @@ from steelyard.analysis.summary import RunResults
 from steelyard.records import Message
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html
 from steelyard.reports.html import html_report_data, report
-from steelyard.reports.page.templates import style
+from steelyard.reports.page import style
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, plain
 from steelyard.tiers.rubrics import CategoryScore, ItemScore, JudgingResult, RubricScore
 from support.hostile_texts import TEXTS

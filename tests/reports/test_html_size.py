@@ -11,8 +11,7 @@ from steelyard.analysis.summary import RunResults
 from steelyard.records import Test as OneTest
 from steelyard.reports import html
 from steelyard.reports.html import html_report_data
-from steelyard.reports.page.templates import truncated_text
-from steelyard.reports.page.texts import ATTEMPT_TEXT_CHARACTER_LIMITS
+from steelyard.reports.page import ATTEMPT_TEXT_CHARACTER_LIMITS, truncated_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

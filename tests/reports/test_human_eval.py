@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.records import Case, Finding, Verdict, Verify
-from steelyard.reports.human_eval import report
+from steelyard.reports.attempt_rows import human_eval_report
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults
@@ -18,7 +18,7 @@ CASE = Case(id="HumanEval/0", prompt="Complete f.", language="python", verify=Ve
 
 
 def lines(results: RunResults) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in report(results).splitlines()]
+    return [json.loads(line) for line in human_eval_report(results).splitlines()]
 
 
 def line(
@@ -75,6 +75,6 @@ def test_every_attempt_is_a_line_and_several_models_are_told_apart(results: RunR
 
 
 def test_what_a_model_wrote_commands_no_terminal(results: RunResults) -> None:
-    text = report(results)
+    text = human_eval_report(results)
     assert text.isascii()
     assert all(character.isprintable() or character == "\n" for character in text)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from steelyard.analysis.attempts import AttemptRow, table_of_texts
 from steelyard.analysis.summary import RunResults
-from steelyard.reports.outlines import (
+from steelyard.reports.page import (
     MAX_SHOWN_FAILURES,
     MAX_SMALL_RUN_ATTEMPTS,
     MIN_SHOWN_PASSES,

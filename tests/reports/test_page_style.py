@@ -14,7 +14,7 @@ from steelyard.reports.charts.spec import (
     CHART_LIGHT_GREY,
 )
 from steelyard.reports.charts.svg import DARK_COLOURS
-from steelyard.reports.page.templates import style
+from steelyard.reports.page import style
 
 STYLE = str(style())
 

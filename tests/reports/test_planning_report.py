@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from steelyard.comparison.power import ComparisonPlan, DetectionOutlook, ModelPlan, RequiredAttempts, SingleRoundCost
-from steelyard.reports.comparison.plan import PLAN_FORMATS
+from steelyard.reports.comparison import PLAN_FORMATS
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:

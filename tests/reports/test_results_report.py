@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from steelyard.records import Answer, Case, Evidence, Finding, Verify
-from steelyard.reports.results import report
+from steelyard.reports.attempt_rows import results_report
 from support.facts import facts
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ CODE = Case(id="c", prompt="p", language="python")
 
 
 def lines(results: RunResults) -> list[dict[str, Any]]:
-    text = report(results)
+    text = results_report(results)
     assert text.isascii()
     return [json.loads(line) for line in text.splitlines()]
 

@@ -58,7 +58,7 @@ class RunUnderTest(NamedTuple):
         from steelyard.engine.gate.gate import gate
         from steelyard.engine.gate.sides import run_folder
         from steelyard.errors import InputError
-        from steelyard.reports.comparison.gate import DECISION_FORMATS
+        from steelyard.reports.comparison import DECISION_FORMATS
 
         with _fail_on_errors():
             _check_choice(on_inconclusive)

@@ -13,14 +13,16 @@ from steelyard.comparison import gate as gates
 from steelyard.reports import figures, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
-from steelyard.reports.comparison import gate, threshold
-from steelyard.reports.outlines import (
+from steelyard.reports.comparison import headline, reasons, suite_rows, uncompared_names
+from steelyard.reports.page import (
     MAX_SMALL_RUN_ATTEMPTS,
+    FittedTexts,
     ShownAttempts,
+    TextFitter,
+    environment,
     shown_attempts,
+    style,
 )
-from steelyard.reports.page.templates import environment, style
-from steelyard.reports.page.texts import FittedTexts, TextFitter
 from steelyard.stats.paired import difference_interval
 from steelyard.text import counted, line
 
@@ -271,7 +273,7 @@ def _model_change_sentence(model: ModelDecision, whole: Decision) -> str:
     named = ", ".join(line(case, MAX_PAGE_NAME_CHARACTERS) for case in worse[:3]) + (
         f" and {len(worse) - 3:,} more" if worse[3:] else ""
     )
-    moved = next(gate.reasons(model, whole))
+    moved = next(reasons(model, whole))
     return f"{line(model.model, MAX_PAGE_NAME_CHARACTERS)}: {moved}{f'; worse: {named}' if worse else ''}."
 
 
@@ -353,19 +355,19 @@ def _baseline_context(against: BaselineReport) -> dict[str, Any]:
     compared, decided = against.comparison, against.decision
     return {
         "baseline": compared.baseline,
-        "headline": threshold.headline(compared),
+        "headline": headline(compared),
         "models": [
             (
                 model,
                 decided.verdict if len(decided.models) == 1 else model.verdict,
-                list(gate.reasons(model, decided)),
+                list(reasons(model, decided)),
             )
             for model in decided.models
         ],
         "states": {gates.REGRESSED: "none", gates.NOT_REGRESSED: "full", gates.CANNOT_TELL: "gap"},
-        "suites": threshold.suite_rows(compared),
+        "suites": suite_rows(compared),
         "changes": [("Regressions", compared.regressions), ("Improvements", compared.improvements)],
-        "lists": [(title, names) for title, names in threshold.uncompared_names(compared)],
+        "lists": [(title, names) for title, names in uncompared_names(compared)],
         "warnings": against.warnings,
         "listed": MAX_PAGE_LISTED_CHANGES,
     }

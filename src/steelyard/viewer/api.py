@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown
+from steelyard.reports.attempt_rows import result
 from steelyard.reports.figures import model_label
-from steelyard.reports.results import result
 from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError

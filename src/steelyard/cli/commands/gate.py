@@ -23,7 +23,7 @@ def compare(options: argparse.Namespace) -> int:
     from steelyard.comparison.threshold import compare as compared
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
-    from steelyard.reports.comparison.threshold import COMPARISON_FORMATS
+    from steelyard.reports.comparison import COMPARISON_FORMATS
 
     settings, _ = settings_and_run_options(options)
     root = Path(settings.output_dir)
@@ -63,7 +63,7 @@ def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline, is not, or is still undecided; made for gating a pull request."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.results.report_files import check_text_paths, write_texts
-    from steelyard.reports.comparison.gate import DECISION_FORMATS
+    from steelyard.reports.comparison import DECISION_FORMATS
 
     settings, _ = settings_and_run_options(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
@@ -119,7 +119,7 @@ def plan(options: argparse.Namespace) -> int:
     from steelyard.engine.gate.plan import gate_plan
     from steelyard.engine.gate.sides import side
     from steelyard.providers.prices import Prices
-    from steelyard.reports.comparison.plan import PLAN_FORMATS
+    from steelyard.reports.comparison import PLAN_FORMATS
 
     settings, _ = settings_and_run_options(options)
     loaded = evalsets.load(options.evalset)

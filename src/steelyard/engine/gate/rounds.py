@@ -20,7 +20,7 @@ from steelyard.engine.resume import resume
 from steelyard.engine.run import Run, run
 from steelyard.errors import InputError
 from steelyard.records import Case, StoppingRule
-from steelyard.reports.comparison.gate import DECISION_FORMATS
+from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
 from steelyard.stats.sequential import PlannedLook, design
 from steelyard.store.journal import StoredRun

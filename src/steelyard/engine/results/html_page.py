@@ -14,8 +14,7 @@ from steelyard.engine.gate.sides import side
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
-from steelyard.reports.outlines import shown_attempts
-from steelyard.reports.page.templates import truncated_text
+from steelyard.reports.page import shown_attempts, truncated_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,27 +9,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.reports.charts.panels import (
-    CostPoint,
-    IntervalRow,
-    QuantileRow,
-    ScoreGroup,
-    cost_and_quality_panel,
-    cost_digits,
-    interval_panel,
-    quantile_panel,
-    score_panels,
-)
 from steelyard.reports.charts.spec import (
     LOG_SCALE_RATIO,
     Axis,
     Chart,
     ChartPanel,
+    CostPoint,
+    IntervalRow,
     Layer,
     Point,
+    QuantileRow,
+    ScoreGroup,
+    cost_and_quality_panel,
+    cost_digits,
     distinct_names,
+    interval_panel,
     linear_axis,
     log_axis,
+    quantile_panel,
+    score_panels,
     share_axis,
 )
 from steelyard.reports.figures import model_label, money, rate, seconds

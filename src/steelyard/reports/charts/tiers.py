@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from steelyard.reports.charts.panels import (
+from steelyard.reports.charts.spec import (
+    LOG_SCALE_RATIO,
+    Chart,
+    ChartPanel,
     CostPoint,
     IntervalRow,
     QuantileRow,
     ScoreGroup,
     cost_and_quality_panel,
     cost_digits,
-    interval_panel,
-    quantile_panel,
-    score_panels,
-)
-from steelyard.reports.charts.spec import (
-    LOG_SCALE_RATIO,
-    Chart,
-    ChartPanel,
     distinct_names,
+    interval_panel,
     linear_axis,
     log_axis,
+    quantile_panel,
+    score_panels,
     share_axis,
 )
 from steelyard.reports.figures import dollars, money, points, rate

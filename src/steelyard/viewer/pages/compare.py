@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.reports import figures as reports
-from steelyard.reports.comparison.gate import VERDICT_WORDS, reasons
+from steelyard.reports.comparison import VERDICT_WORDS, reasons
 from steelyard.text import plain
 from steelyard.viewer import text_diff
 from steelyard.viewer.compare_runs import CASE_CHANGE_STATES, SAME

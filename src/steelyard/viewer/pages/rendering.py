@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports import figures as reports
-from steelyard.reports.page import templates
+from steelyard.reports import page
 from steelyard.text import line
 from steelyard.viewer.query_params import url_path
 
@@ -100,7 +100,7 @@ def _readable_timestamp(text: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = templates.environment(jinja2.PackageLoader("steelyard.viewer", "templates"))
+    environment = page.environment(jinja2.PackageLoader("steelyard.viewer", "templates"))
     filters: dict[str, Callable[..., Any]] = {
         "breakable": _breakable,
         "counted_option": _counted_option,

