@@ -1,32 +1,159 @@
-"""The web application: which address leads to which page or answer."""
+"""The web application: who may ask what, which address leads to which page or answer, and the server on loopback."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import hmac
+import os
+import socket
 import sys
 import threading
 import traceback
-from contextlib import asynccontextmanager
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
 
+import uvicorn
 from starlette.applications import Starlette
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
 from steelyard.viewer import api
-from steelyard.viewer.guard import AccessGuard, error_response
-from steelyard.viewer.pages import compare, rendering, run, runs, scores
-from steelyard.viewer.query_params import QueryParameters, ViewerRequestError
+from steelyard.viewer.pages import compare, rendering, run, runs
+from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 from steelyard.viewer.run_cache import RunCache
+from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from steelyard.viewer.run_list import RunCatalog
+
+MAX_URL_BYTES = 16 << 10
+"""Bytes of an address, and of what it asks for."""
+KEYLESS_PATHS = ("/healthz",)
+"""What needs no key."""
+SECURITY_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-cache, private",
+}
+"""With every response, unless it has its own."""
+
+
+class AccessGuard:
+    """Stands before the application, and sees to the headers of all that leaves it."""
+
+    def __init__(self, app: ASGIApp, *, port: int, key: str = "") -> None:
+        self._app = app
+        self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
+        if port == 80:
+            self._hosts |= {"127.0.0.1", "localhost", "[::1]"}
+        self._key = key.encode()
+        self._cookie = f"steelyard-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.setdefault("headers", [])
+                own = {name.lower() for name, _ in headers}
+                headers += [
+                    (name.encode(), SECURITY_HEADERS[name].encode())
+                    for name in SECURITY_HEADERS
+                    if name.encode() not in own
+                ]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, sent)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """The refusal to send instead of an answer; None where the request is in order."""
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if headers.get("host", "").lower() not in self._hosts:
+            # a page elsewhere can let its own name lead here; its script would then read what is shown here
+            return error_response(scope, 421, "this viewer answers only to 127.0.0.1 and localhost")
+        if scope["method"] not in ("GET", "HEAD"):
+            refused = error_response(scope, 405, "this viewer only reads: GET and HEAD are all it knows")
+            refused.headers["allow"] = "GET, HEAD"
+            return refused
+        if len(scope.get("raw_path", b"")) > MAX_URL_BYTES or len(scope["query_string"]) > MAX_URL_BYTES:
+            return error_response(scope, 414, f"an address has at most {MAX_URL_BYTES} characters")
+        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+            return error_response(scope, 403, "other sites may link to these pages, and nothing else")
+        return self._lock(scope, headers) if self._key else None
+
+    def _lock(self, scope: Scope, headers: dict[str, str]) -> Response | None:
+        path: str = scope["path"]
+        if path in KEYLESS_PATHS or path.startswith("/static/"):
+            return None
+        if "x-api-key" in headers:
+            if _is_same(headers["x-api-key"].encode("latin-1"), self._key):
+                return None
+            return error_response(scope, 401, "the key in X-API-Key is not the one")
+        if _is_same(_cookie(headers.get("cookie", ""), self._cookie).encode(), self._ticket):
+            return None
+        if is_api_request(scope):
+            return error_response(scope, 401, "this viewer has a key: send it as X-API-Key")
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if _is_same(dict(pairs).get("key", "").encode(), self._key):
+            # the key must not stay in the address, where others read it
+            asked = urlencode([(name, value) for name, value in pairs if name != "key"])
+            where = url_path(path.strip("/").split("/")) + (f"?{asked}" if asked else "")
+            response = RedirectResponse(where, status_code=303)
+            response.set_cookie(self._cookie, self._ticket.decode(), httponly=True, samesite="strict", path="/")
+            return response
+        return HTMLResponse(rendering.login_page(), status_code=401)
+
+    @property
+    def _ticket(self) -> bytes:
+        """What a browser keeps: not the key itself, but something that only its owner could have been given."""
+        return hmac.new(self._key, b"steelyard viewer", hashlib.sha256).hexdigest().encode()
+
+
+def is_api_request(scope: Scope) -> bool:
+    """Whether JSON is wanted rather than a page."""
+    path: str = scope["path"]
+    return path.startswith("/api/") or path in ("/api", "/healthz", "/openapi.json") or path.endswith("/pulse")
+
+
+def error_response(scope: Scope, status: int, message: str) -> Response:
+    """Why there is no answer: the envelope for programs, a page for people."""
+    if is_api_request(scope):
+        return JSONResponse({"error": {"code": status, "message": message}}, status_code=status)
+    return HTMLResponse(rendering.error_page(status, message), status_code=status)
+
+
+def _is_same(given: bytes, key: bytes) -> bool:
+    return hmac.compare_digest(given, key)
+
+
+def _cookie(header: str, name: str) -> str:
+    try:
+        found = SimpleCookie(header).get(name)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
 
 MAX_CONCURRENT_REQUESTS = 8
 """Requests that are worked on at the same time; each may hold some megabytes."""
@@ -63,8 +190,8 @@ def application(
         page("/compare", lambda asked, _: compare.compare(run_cache, asked)),
         about("/runs/{name}", lambda name, asked: run.run(run_cache, name, asked)),
         about("/runs/{name}/attempt", lambda name, asked: run.attempt(run_cache, name, asked)),
-        about("/runs/{name}/tiers", lambda name, _: scores.tiers(run_cache, name)),
-        about("/runs/{name}/suites", lambda name, _: scores.suites(run_cache, name)),
+        about("/runs/{name}/tiers", lambda name, _: run.tiers(run_cache, name)),
+        about("/runs/{name}/suites", lambda name, _: run.suites(run_cache, name)),
         data("/runs/{name}/pulse", lambda _, parts: _pulse(run_cache, parts["name"])),
         data("/pulse", lambda *_: _pulse_of_all(run_cache)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
@@ -126,3 +253,68 @@ def _pulse_of_all(run_cache: RunCache) -> Response:
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"
     is_growing = bool(growing or listing.pending)
     return JSONResponse({"version": listing.version, "growing": is_growing, "headline": headline})
+
+
+VIEWER_HOST = "127.0.0.1"
+LISTEN_BACKLOG = 128
+"""Connections that wait to be taken."""
+MAX_VIEWER_CONNECTIONS = 200
+MAX_REQUEST_HEAD_BYTES = 64 << 10
+"""Bytes of the head of a request."""
+VIEWER_SHUTDOWN_SECONDS = 2
+"""Seconds that open requests get after the viewer is stopped."""
+
+
+def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], browser: bool) -> None:
+    """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened."""
+    listening = _listening_socket(port)
+    with listening:
+        port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            application(RunCatalog(root), port=port, key=key),
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_level="error",
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_VIEWER_CONNECTIONS,
+            h11_max_incomplete_event_size=MAX_REQUEST_HEAD_BYTES,
+            timeout_graceful_shutdown=VIEWER_SHUTDOWN_SECONDS,
+        )
+        url = f"http://{VIEWER_HOST}:{port}/"
+        tell(url)
+        if browser and _has_screen():
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        # the server lets what stopped it happen again when it has ended
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listening_socket(port: int) -> socket.socket:
+    """A socket that takes connections already; other machines cannot reach it."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((VIEWER_HOST, port))
+        found.listen(LISTEN_BACKLOG)
+    except OSError as error:
+        found.close()
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"port {port} is taken, perhaps by another viewer at http://{VIEWER_HOST}:{port}/; take any other with --port 0"
+            ) from None
+        raise InputError(f"port {port} cannot be used: {error.strerror}; take any other with --port 0") from None
+    except OverflowError:
+        found.close()
+        raise InputError(f"a port is a number from 0 to 65535, not {port}") from None
+    return found
+
+
+def _has_screen() -> bool:
+    """Whether a browser would be seen: one in a terminal would take it from us."""
+    if sys.platform == "darwin" or "BROWSER" in os.environ:
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,33 +1,68 @@
-"""The runs that pages and programs ask about, with what was worked out of them kept as long as they do not change."""
+"""The runs that pages and programs ask about, with what was computed from them cached as long as they do not change."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError, SteelyardError, did_you_mean
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.figures import model_label
 from steelyard.store.untrusted import UntrustedRun
-from steelyard.viewer import compare_runs, reply_search
-from steelyard.viewer.cache import SingleFlightCache
+from steelyard.viewer import run_view
 from steelyard.viewer.matrix import CaseMatrix
 from steelyard.viewer.query_params import ViewerRequestError
 from steelyard.viewer.run_view import garbage_collection_paused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from steelyard.analysis.headlines import ModelHeadline
     from steelyard.analysis.summary import Summary
     from steelyard.reports.charts.spec import Chart
     from steelyard.tiers.results import ExperimentAnalysis
     from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
     from steelyard.viewer.run_view import RunView
+
+
+Value = TypeVar("Value")
+
+
+class SingleFlightCache(Generic[Value]):
+    """The most recently used values by key; the oldest goes when there are too many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, computed if it is not cached; other threads that ask for it wait for that."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                if key in self._values:
+                    return self._values[key]
+            try:
+                value = make()
+                with self._lock:
+                    self._values[key] = value
+                    while len(self._values) > self._most:
+                        self._values.popitem(last=False)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+            return value
+
 
 MAX_ANALYSED_JOURNAL_BYTES = 64 << 20
 """Bytes of the journals of a run whose tiers are analysed on a page: the analysis holds their texts in memory."""
@@ -73,7 +108,7 @@ class RunCache:
         self._summaries: dict[str, _TimedSummary] = {}
         self._tables: SingleFlightCache[CaseMatrix] = SingleFlightCache(4)
         self._searches: SingleFlightCache[frozenset[int]] = SingleFlightCache(32)
-        self._comparisons: SingleFlightCache[compare_runs.SideComparison] = SingleFlightCache(4)
+        self._comparisons: SingleFlightCache[run_view.SideComparison] = SingleFlightCache(4)
         self._analyses: SingleFlightCache[ExperimentAnalysis] = SingleFlightCache(2)
         self._charts: SingleFlightCache[list[Chart]] = SingleFlightCache(2)
 
@@ -140,7 +175,7 @@ class RunCache:
     def reply_matches(self, opened: RunView, text: str) -> frozenset[int]:
         """The places of the rows whose replies contain a text."""
         key = opened.name, opened.version, text.casefold()
-        return self._searches.get(key, lambda: reply_search.rows_with_text(opened, text))
+        return self._searches.get(key, lambda: run_view.rows_with_text(opened, text))
 
     def side(self, name: str) -> RunViewSide:
         """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is not a side."""
@@ -161,13 +196,13 @@ class RunCache:
 
     def compared(
         self, baseline: RunViewSide, current: RunViewSide, *, alpha: float, margin: float
-    ) -> compare_runs.SideComparison:
+    ) -> run_view.SideComparison:
         """What changed from one side to the other."""
         sides = [(side.name, side.opened.version) for side in (baseline, current)]
 
-        def work_out() -> compare_runs.SideComparison:
-            old, new = (compare_runs.comparison_side(side.opened, side.model) for side in (baseline, current))
-            return compare_runs.side_comparison(old, new, alpha=alpha, margin=margin)
+        def work_out() -> run_view.SideComparison:
+            old, new = (run_view.comparison_side(side.opened, side.model) for side in (baseline, current))
+            return run_view.side_comparison(old, new, alpha=alpha, margin=margin)
 
         try:
             return self._comparisons.get((*sides, alpha, margin), work_out)

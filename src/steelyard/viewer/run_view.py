@@ -1,4 +1,4 @@
-"""One run as pages want it: a row for every attempt in memory, its texts where they lie on disk."""
+"""One run as pages want it: a row for every attempt in memory, its texts where they lie on disk, searched and compared."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import gc
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.analysis.attempts import (
     NO_PLACE,
@@ -32,6 +34,8 @@ from steelyard.analysis.headlines import (
     unpack_summary,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
+from steelyard.comparison.sides import Side, Trials, run_side
+from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Judgment
@@ -40,12 +44,12 @@ from steelyard.store.journal import JournalReader, fact_offset
 from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_folder_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    from steelyard.engine.gate.gate import GateResult
     from steelyard.records import Case, RunInfo
     from steelyard.store.journal import JournalFact
     from steelyard.store.untrusted import RunFolderSnapshot
     from steelyard.tiers.rubrics import JudgingResult
+
 
 __all__ = ["AttemptRow", "Column", "RunView"]
 
@@ -292,3 +296,126 @@ def garbage_collection_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+WORSE, SUSPECT, DROPPED, IMPROVED, SAME = "got worse", "suspect", "lower", "higher", "same"
+CASE_CHANGE_STATES = (WORSE, SUSPECT, DROPPED, IMPROVED, SAME)
+"""What became of a case, culprits first."""
+
+
+class ComparedCase(NamedTuple):
+    """One case under one model, before and after."""
+
+    case: str
+    model: str
+    """What the comparison calls it."""
+    before: Trials
+    after: Trials
+    state: str
+    p: float | None
+    """How likely this case alone looks as bad when it did not change; None where it does not look worse."""
+
+    @property
+    def delta(self) -> float:
+        """The change of the share of passes."""
+        return self.after.passes / self.after.attempts - self.before.passes / self.before.attempts
+
+
+class SideComparison(NamedTuple):
+    """All that changed between two sides."""
+
+    gated: GateResult
+    changes: tuple[ComparedCase, ...]
+    """Culprits first, then by how much they changed."""
+
+
+def comparison_side(opened: RunView, model: str = "") -> Side:
+    """A run, or one model of it, as comparisons take it; a run that has no such model gives a side without any."""
+    side = run_side(opened.name, opened.info.rule, opened.info, opened.cases, opened.table)
+    if not model:
+        return side
+    models = {name: trials for name, trials in side.models.items() if name == model}
+    return replace(side, name=f"{opened.name}@{model}", models=models)
+
+
+def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margin: float = 0.05) -> SideComparison:
+    """What a gate says of two sides, and every case that both judged.
+
+    Reading is no look: nothing is written down, and no error rate is spent.
+    """
+    found = gate_sides(baseline, current, alpha=alpha, margin=margin)
+    blamed: dict[tuple[str, str], tuple[str, float]] = {}
+    for model in found.decision.models:
+        for state, blame in ((SUSPECT, model.suspects), (WORSE, model.confirmed)):
+            blamed |= {(model.model, change.case): (state, change.p) for change in blame}
+    changes: list[ComparedCase] = []
+    for one in found.pairing.models:
+        for before, after in one.cases:
+            if before.attempts and after.attempts:
+                state, p = blamed.get((one.name, after.case), ("", None))
+                changed = ComparedCase(after.case, one.name, before, after, state, p)
+                changes.append(changed if state else changed._replace(state=_state(changed.delta)))
+    changes.sort(key=_culprits_first)
+    return SideComparison(found, tuple(changes))
+
+
+def _state(delta: float) -> str:
+    return DROPPED if delta < 0 else IMPROVED if delta > 0 else SAME
+
+
+def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
+    # of what got better the most comes first, of all else the worst
+    order = -change.delta if change.state == IMPROVED else change.delta
+    return CASE_CHANGE_STATES.index(change.state), order, change.case, change.model
+
+
+class _ReplyText(msgspec.Struct):
+    text: str = ""
+
+
+class _JournalReplyLine(msgspec.Struct):
+    """What is looked at of a line of the journal; the rest of it is not even decoded."""
+
+    kind: str
+    case: str
+    model: str
+    number: int
+    tier: str = ""
+    answer: _ReplyText | None = None
+
+
+_decoder = msgspec.json.Decoder(_JournalReplyLine)
+
+
+def rows_with_text(opened: RunView, text: str) -> frozenset[int]:
+    """The places of the rows whose last reply holds a text, whatever the case of its letters; reads the journal once."""
+    wanted = text.casefold()
+    cases = {case.id: place for place, case in enumerate(opened.cases)}
+    columns = {(column.model, column.tier): place for place, column in enumerate(opened.columns)}
+    rows = {row[:3]: place for place, row in enumerate(opened.rows)}
+    found: dict[int, bool] = {}
+    stored = UntrustedRun(opened.folder)
+    for path in stored.journals():
+        for entry in _lines(stored, path):
+            key = cases.get(entry.case, -1), columns.get((entry.model, entry.tier), -1), entry.number
+            if entry.answer is not None and entry.kind == "reply" and key in rows:
+                # of several replies to one asking the last counts
+                found[rows[key]] = wanted in entry.answer.text.casefold()
+    return frozenset(place for place, holds in found.items() if holds)
+
+
+def _lines(stored: UntrustedRun, path: Path) -> Iterator[_JournalReplyLine]:
+    try:
+        lines = stored.open(path)
+    except OSError:
+        # gone meanwhile, or a link that leads elsewhere
+        return
+    with lines:
+        for line in iter(lambda: lines.readline(stored.largest), b""):
+            # a verdict is longer than its reply, and holds nothing that is looked for here
+            if b'"reply"' not in line[:40]:
+                continue
+            try:
+                yield _decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                continue

@@ -206,7 +206,7 @@ examples:
 def view(options: argparse.Namespace) -> int:
     """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
     from steelyard.errors import InputError
-    from steelyard.viewer.serving import serve
+    from steelyard.viewer.app import serve
 
     settings, _ = settings_and_run_options(options)
     root = Path(options.folder or settings.output_dir)

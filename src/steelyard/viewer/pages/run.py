@@ -1,28 +1,31 @@
-"""A run with its matrix of cases and models, and the attempt that is being read."""
+"""A run with its matrix of cases and models, the attempt that is being read, and what its suites and tiers score."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, share
+from steelyard.analysis.suites import RESPONSE_CLASSES
 from steelyard.reports import figures as reports
+from steelyard.reports.tiers import tier_tables
 from steelyard.text import line
-from steelyard.viewer import sparklines
 from steelyard.viewer.matrix import MATRIX_SORTS, OUTCOME_FILTERS, PAGE_SIZES, MatrixQuery, page_slice
+from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.pages.runs import run_row
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 from steelyard.viewer.run_cache import displayed_path, eval_sets, run_histories
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from steelyard.analysis.suites import SuiteScore
     from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
     from steelyard.records import Case
     from steelyard.tiers.rubrics import JudgingResult
     from steelyard.viewer.matrix import CaseMatrix, MatrixCell
     from steelyard.viewer.run_cache import RunCache
     from steelyard.viewer.run_view import AttemptRow, RunView
+
 
 MAX_NEARBY_ATTEMPTS = 60
 """Attempts that are within reach of the one that is being read."""
@@ -34,7 +37,7 @@ class CellView(NamedTuple):
     """A cell as it is drawn."""
 
     cell: MatrixCell
-    bars: sparklines.OutcomeBars
+    bars: rendering.OutcomeBars
     label: str
     """The most frequent kind of failure."""
     reason: str
@@ -154,7 +157,7 @@ def _line(opened: RunView, table: CaseMatrix, place: int, columns: Sequence[int]
         labels = [row.label for row in failed]
         most = max(dict.fromkeys(labels), key=labels.count, default="")
         first_reason = next((row.reason for row in failed if row.label == most), "")
-        drawn = sparklines.bars([row.outcome for row in rows])
+        drawn = rendering.bars([row.outcome for row in rows])
         reason = first_reason.removeprefix(f"{most}: ")
         cells.append(CellView(cell, drawn, most, reason, opened.columns[column].model, opened.columns[column].tier))
     return CaseRowView(opened.cases[place], tuple(cells))
@@ -230,7 +233,7 @@ class HeadlineRow(NamedTuple):
 
     name: str
     model: ModelSummary
-    scale: sparklines.IntervalScale | None
+    scale: rendering.IntervalScale | None
     first: tuple[int, Estimate] | None
     """pass@k at the smallest k."""
     others: tuple[tuple[int, Estimate], ...]
@@ -242,7 +245,7 @@ def _headline_context(summary: Summary) -> dict[str, Any]:
         sizes = sorted(model.pass_at.items())
         first = sizes[0] if sizes else None
         name = reports.model_label(model.model, model.tier)
-        rows.append(HeadlineRow(name, model, sparklines.scale(first[1]) if first else None, first, tuple(sizes[1:])))
+        rows.append(HeadlineRow(name, model, rendering.scale(first[1]) if first else None, first, tuple(sizes[1:])))
     every = reports.metric_rows(summary.models)
     return {
         "summary": summary,
@@ -311,3 +314,66 @@ def _next_wrong(opened: RunView, place: int) -> AttemptLink | None:
         if opened.rows[further].outcome == "wrong":
             return _attempt_link(opened, further, 0)
     return None
+
+
+class ClassBarSegment(NamedTuple):
+    """The responses of one class in a suite, as a piece of a bar."""
+
+    name: str
+    responses: int
+    tone: str
+    x: float
+    width: float
+
+
+class SuiteScoreRow(NamedTuple):
+    """One suite under one model."""
+
+    score: SuiteScore
+    scale: rendering.IntervalScale | None
+    pieces: tuple[ClassBarSegment, ...]
+
+
+class SuiteView(NamedTuple):
+    """All suites under one model."""
+
+    name: str
+    overall: str
+    rows: tuple[SuiteScoreRow, ...]
+    beneath: tuple[tuple[str, str], ...]
+
+
+def suites(run_cache: RunCache, name: str) -> str:
+    """What the suites of a run score, and of which classes their responses are."""
+    opened = run_cache.run(name)
+    models = [model for model in run_cache.summary(opened).models if model.suites]
+    views = []
+    for model, table in zip(models, reports.suite_tables(models), strict=True):
+        if model.suites is not None:
+            rows = tuple(_suite_row(score) for score in model.suites.suites)
+            views.append(SuiteView(table.model, reports.rate(model.suites.overall), rows, table.beneath))
+    return rendered("suites.html.j2", **run_page_context(run_cache, opened, "suites"), tables=views)
+
+
+def _suite_row(score: SuiteScore) -> SuiteScoreRow:
+    total = sum(score.classes.values())
+    pieces, x = [], 0.0
+    for name, count in score.classes.items():
+        width = 100 * count / total
+        tone = name if name in RESPONSE_CLASSES else "other"
+        pieces.append(ClassBarSegment(name, count, tone, round(x, 2), round(width, 2)))
+        x += width
+    return SuiteScoreRow(score, rendering.scale(score.score), tuple(pieces))
+
+
+def tiers(run_cache: RunCache, name: str) -> str:
+    """What the tiers of a run achieve and cost, as tables and charts."""
+    opened = run_cache.run(name)
+    analysis = run_cache.analysis(opened)
+    return rendered(
+        "tiers.html.j2",
+        **run_page_context(run_cache, opened, "tiers"),
+        analysis=analysis,
+        tables=tier_tables(analysis),
+        charts=run_cache.charts(opened),
+    )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, difference
 from steelyard.reports import figures as reports
-from steelyard.viewer import sparklines
 from steelyard.viewer.matrix import page_slice
+from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
 from steelyard.viewer.run_cache import eval_sets, run_histories
@@ -31,7 +31,7 @@ class ModelRow(NamedTuple):
 
     name: str
     headline: ModelHeadline
-    scale: sparklines.IntervalScale | None
+    scale: rendering.IntervalScale | None
     earlier: EarlierRun | None
     change: Estimate | None
     """Of pass@1 since the run before it of the same eval set."""
@@ -50,7 +50,7 @@ class TrendCard(NamedTuple):
 
     eval_set: str
     model: str
-    drawing: sparklines.TrendLine
+    drawing: rendering.TrendLine
     points: tuple[EarlierRun, ...]
     change: Estimate | None
     """Since the run before the last."""
@@ -75,7 +75,7 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
         TrendCard(
             " + ".join(sets),
             name,
-            sparklines.trend([_pass_at_1(point) for point in points]),
+            rendering.trend([_pass_at_1(point) for point in points]),
             tuple(points),
             _change(points[-2], points[-1].headline),
         )
@@ -120,7 +120,7 @@ def run_row(run: ListedRun, past: Mapping[tuple[tuple[str, ...], str], Sequence[
         points = past.get((eval_sets(run), name), ())
         places = [place for place, point in enumerate(points) if point.run.name == run.name]
         earlier = points[places[0] - 1] if places and places[0] else None
-        rows.append(ModelRow(name, headline, sparklines.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
+        rows.append(ModelRow(name, headline, rendering.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
     return RunRow(run, eval_sets(run), tuple(rows))
 
 
