@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.evalsets.shipped.long_context import (
+from steelyard.evalsets.long_context import (
     LONG_CONTEXT_CASE_PLANS,
     MAX_LONG_CONTEXT_CHARACTERS,
     MIN_LONG_CONTEXT_CHARACTERS,
     Puzzle,
     cases,
+    town_words,
 )
-from steelyard.evalsets.shipped.long_context_words import town_words
 from steelyard.verifiers.response.checks import declared_check
 
 WORDS = town_words()

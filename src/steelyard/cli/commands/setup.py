@@ -43,7 +43,7 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 def suites(options: argparse.Namespace) -> int:
     """List the included suites, show the cases of some, or write them as JSONL for editing."""
     from steelyard import evalsets
-    from steelyard.evalsets.export import case_json_lines
+    from steelyard.evalsets.jsonl import case_json_lines
     from steelyard.reports import terminal
     from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
 
