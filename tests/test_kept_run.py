@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis.summary import run_results
-from steelyard.store.journal import StoredRun
-from steelyard.store.looks import gate_looks
+from steelyard.store.journal import StoredRun, gate_looks
 from support.command_line import steelyard
 
 KEPT = Path(__file__).parent / "data" / "run-0.1.0"

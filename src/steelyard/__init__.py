@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from steelyard.analysis.counts import standings
     from steelyard.cli.pytest_plugin import Steelyard
     from steelyard.engine.gate.gate import GateResult, gate
+    from steelyard.engine.merge import merge
     from steelyard.engine.options import RunOptions
     from steelyard.engine.results.read_outcomes import gather
     from steelyard.engine.resume import resume
     from steelyard.engine.resume import verify_again as verify
     from steelyard.engine.run import Run, run
-    from steelyard.engine.shards.merge import merge
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
@@ -41,7 +41,7 @@ _HOMES = {
     "gate": "steelyard.engine.gate.gate:gate",
     "gather": "steelyard.engine.results.read_outcomes:gather",
     "load": "steelyard.evalsets:load",
-    "merge": "steelyard.engine.shards.merge:merge",
+    "merge": "steelyard.engine.merge:merge",
     "resume": "steelyard.engine.resume:resume",
     "run": "steelyard.engine.run:run",
     "standings": "steelyard.analysis.counts:standings",

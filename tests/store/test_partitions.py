@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.dataset
 import pytest
 
-from steelyard.store.partitions import (
+from steelyard.store.parquet import (
     HIVE_NULL_PARTITION,
     MAX_PATH_SEGMENT_BYTES,
     escaped_segment,

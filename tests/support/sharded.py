@@ -13,7 +13,7 @@ from msgspec.structs import replace
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.analysis.summary import RunResults, run_results
-from steelyard.engine.shards import deal
+from steelyard.engine import plan
 from steelyard.records import Answer, Attempt, Cost, Reply, RunInfo
 from steelyard.store.journal import StoredRun, create_run
 
@@ -101,7 +101,7 @@ def crafted(folder: Path, replies: int, size: int, of: int = 2) -> list[Path]:
     info = RunInfo(id="", started_at="2026-01-01T00:00:00.000Z", models=("p/m",), names=("p/m",), samples=replies)
     folders = []
     for number, case in enumerate(cases, 1):
-        described = replace(info, id=f"s{number}", shard=deal.shard_record(info, cases, number, of))
+        described = replace(info, id=f"s{number}", shard=plan.shard_record(info, cases, number, of))
         create_run(folder / str(number), described, [case]).close()
         with (folder / str(number) / "attempts.jsonl").open("wb") as file:
             for attempt in range(1, replies + 1):

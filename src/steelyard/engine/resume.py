@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard import evalsets
+from steelyard.engine import plan
 from steelyard.engine.experiment import (
     panel_with_model_names,
     priced_providers,
@@ -17,7 +18,6 @@ from steelyard.engine.experiment import (
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.connect import check_prices, check_verifiers, connect
 from steelyard.engine.run import Run, carry_out
-from steelyard.engine.shards import deal
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.records import Case, EvalSetFile, Panel, RunInfo
@@ -50,7 +50,7 @@ def resume(
             more_info = msgspec.structs.replace(
                 info, samples=info.samples if samples is None else samples, more=planned
             )
-            journal.describe(deal.with_current_plan(more_info))
+            journal.describe(plan.with_current_plan(more_info))
     except BaseException:
         journal.close()
         raise
@@ -65,7 +65,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         paths = eval_sets or [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if eval_sets or len(paths) == len(files) > 0:
             shard, current = journal.info.shard, _unchanged_cases(journal.cases, (), paths)
-            if shard is not None and not deal.are_shard_cases_unchanged(shard, current):
+            if shard is not None and not plan.are_shard_cases_unchanged(shard, current):
                 raise InputError(
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
                     "are verified alike, then verify the merged run"
@@ -89,7 +89,7 @@ def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions())
                 raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
         check_prices(judges, means)
         journal.describe(
-            deal.with_current_plan(msgspec.structs.replace(info, panel=panel_with_model_names(panel, judges)))
+            plan.with_current_plan(msgspec.structs.replace(info, panel=panel_with_model_names(panel, judges)))
         )
     except BaseException:
         journal.close()

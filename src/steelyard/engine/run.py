@@ -17,13 +17,13 @@ from steelyard import evalsets
 from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.options import RunOptions
+from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, unavailable_cases
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
 from steelyard.engine.session import Session
-from steelyard.engine.shards import deal
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
@@ -183,12 +183,12 @@ def run(
 
 def shard_cases_of(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
     """The cases that are for this machine."""
-    return tuple(cases) if shard is None else deal.shard_cases(cases, *shard)
+    return tuple(cases) if shard is None else shard_cases(cases, *shard)
 
 
 def with_shard(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
     """The description of a run that has only a shard of these cases, if it does."""
-    return info if shard is None else msgspec.structs.replace(info, shard=deal.shard_record(info, cases, *shard))
+    return info if shard is None else msgspec.structs.replace(info, shard=shard_record(info, cases, *shard))
 
 
 def run_id(started_at: str) -> str:

@@ -12,6 +12,7 @@ from steelyard.engine.judging import JudgeRunner
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
 from steelyard.engine.plan import (
+    CompactKeySet,
     expected_attempts,
     outstanding_attempts,
     parameters,
@@ -26,7 +27,6 @@ from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.protocols import FailureLabel
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
-from steelyard.store.key_set import CompactKeySet
 
 if TYPE_CHECKING:
     from steelyard.protocols import Pool, Provider

@@ -24,8 +24,7 @@ from steelyard.store.database import (
 )
 from steelyard.store.journal import COPY_MANIFEST_FILE, DISK_FULL_ERRNOS, USUAL_JOURNAL_LINE_BYTES
 from steelyard.store.locate import no_runs_message
-from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs
-from steelyard.store.partitions import is_name_in_path
+from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs, is_name_in_path
 
 if TYPE_CHECKING:
     import duckdb

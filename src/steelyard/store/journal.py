@@ -1,4 +1,4 @@
-"""A run on disk: what is asked for, and the journal of what came of it."""
+"""A run on disk: what is asked for, the journal of what came of it, and the looks of gates at it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import BinaryIO
 import msgspec
 
 from steelyard.errors import DiskFullError, InputError, Problem, StoreError, check_format
-from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
-from steelyard.store.tolerant import TolerantDecoder, format_number
+from steelyard.records import Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
+from steelyard.store.files import TolerantDecoder, format_number
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: the usual maximum, and the hard limit."""
@@ -482,3 +482,31 @@ def _write_error(folder: Path, error: OSError) -> StoreError:
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
     return StoreError(f"{folder}: {error.strerror}")
+
+
+_look: TolerantDecoder[GateLook] = TolerantDecoder(GateLook)
+
+
+def gate_looks(folder: Path) -> list[GateLook]:
+    """What gates were asked about a run, in order; a line that was cut off was never answered."""
+    try:
+        lines = (folder / "looks.jsonl").read_bytes().splitlines(keepends=True)
+        return [_look.decode(line) for line in lines if line.endswith(b"\n")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
+    except DECODE_ERRORS as error:
+        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to start over") from None
+
+
+def record_gate_look(folder: Path, look: GateLook) -> None:
+    """Record a look before its verdict is shown."""
+    path = folder / "looks.jsonl"
+    try:
+        with path.open("ab") as file:
+            file.write(msgspec.json.encode(look) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}; a gate must be able to count its looks") from None

@@ -14,9 +14,14 @@ from msgspec.structs import replace
 from steelyard.analysis.headlines import ATTEMPT_TABLE_VERSION, ModelHeadline, RunHeadlines, headlines
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import RunInfo
-from steelyard.store.fingerprints import run_size_fingerprint
 from steelyard.store.journal import DECODE_ERRORS
-from steelyard.store.untrusted import HEADLINE_FILE, RunFolderSnapshot, UntrustedRun, run_folder_snapshot
+from steelyard.store.untrusted import (
+    HEADLINE_FILE,
+    RunFolderSnapshot,
+    UntrustedRun,
+    run_folder_snapshot,
+    run_size_fingerprint,
+)
 from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 

@@ -39,9 +39,8 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Judgment
-from steelyard.store.fingerprints import run_fingerprint
 from steelyard.store.journal import JournalReader, fact_offset
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_folder_snapshot
+from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_fingerprint, run_folder_snapshot
 
 if TYPE_CHECKING:
     from steelyard.engine.gate.gate import GateResult

@@ -11,7 +11,7 @@ import pytest
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.errors import InputError, StoreError
-from steelyard.store.looks import gate_looks
+from steelyard.store.journal import gate_looks
 
 
 def side(

@@ -20,7 +20,7 @@ from steelyard import outcomes
 from steelyard.analysis.counts import standing
 from steelyard.engine.results.synthetic import DEFAULT_SYNTHETIC_RATES, synthesize, unchanged_files
 from steelyard.errors import InputError
-from steelyard.store.atomic_files import AtomicFiles
+from steelyard.store.files import AtomicFiles
 
 SMALL = {"strong": 0.8, "weak": 0.3}
 

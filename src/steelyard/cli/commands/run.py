@@ -40,12 +40,10 @@ def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
     from steelyard import evalsets
     from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
-    from steelyard.engine.plan import plan_warnings
+    from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
     from steelyard.engine.preflight.forecast import forecast, forecast_text
-    from steelyard.engine.preflight.select_cases import select_cases
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.run import run as run_cases
-    from steelyard.engine.shards.deal import shard_cases, shard_messages
     from steelyard.errors import InputError
     from steelyard.records import SuiteRule
     from steelyard.store.journal import StoredRun
@@ -238,8 +236,8 @@ def _verify_options(sub: argparse.ArgumentParser) -> None:
 
 def merge(options: argparse.Namespace) -> int:
     """Merge the shards of a run from several machines into one run, after checking that they have the same plan."""
+    from steelyard.engine.merge import merge as merged
     from steelyard.engine.results.report_files import check_report_paths
-    from steelyard.engine.shards.merge import merge as merged
 
     settings, means = settings_and_run_options(options)
     check_report_paths(options.report or ())

@@ -45,7 +45,7 @@ def suites(options: argparse.Namespace) -> int:
     from steelyard import evalsets
     from steelyard.evalsets.jsonl import case_json_lines
     from steelyard.reports import terminal
-    from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+    from steelyard.store.files import AtomicFiles, explain_write_errors
 
     loaded = evalsets.load(options.evalset or ["suite:all"])
     for problem in loaded.problems:

@@ -53,8 +53,8 @@ def tiers(options: argparse.Namespace) -> int:
         folder = Path(options.experiment)
         if options.experiment.endswith(".toml"):
             from steelyard.engine.experiment import run_experiment
+            from steelyard.engine.plan import shard_cases, shard_messages
             from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
-            from steelyard.engine.shards.deal import shard_cases, shard_messages
             from steelyard.evalsets import experiments
 
             loaded = experiments.load(options.experiment)
@@ -191,7 +191,7 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
 def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
     """Write each chart as Vega-Lite and as SVG."""
     from steelyard.reports.charts.svg import chart_files
-    from steelyard.store.atomic_files import explain_write_errors
+    from steelyard.store.files import explain_write_errors
 
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,8 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import GateLook, digest
 from steelyard.stats.power import unlucky_alarms
 from steelyard.stats.sequential import FINAL_TEST_SHARE
+from steelyard.store.journal import gate_looks, record_gate_look
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER
-from steelyard.store.looks import gate_looks, record_gate_look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

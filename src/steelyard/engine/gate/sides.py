@@ -15,10 +15,9 @@ from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.outcomes.json_report import REPORTED_CASE_STUB, reported_run
-from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
 from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
-from steelyard.store.tolerant import TolerantDecoder, format_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

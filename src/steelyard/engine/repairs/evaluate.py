@@ -32,7 +32,7 @@ from steelyard.engine.results.synthetic import (
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv
-from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import counted, printable, short_quote
 
 DEFAULT = Path("evaluation_config.json")

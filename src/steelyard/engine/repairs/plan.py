@@ -32,7 +32,7 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
-from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import printable
 
 

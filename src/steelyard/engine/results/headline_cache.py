@@ -18,10 +18,15 @@ from steelyard.analysis.headlines import (
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.errors import StoreError
-from steelyard.store.fingerprints import run_fingerprint, run_size_fingerprint
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
 from steelyard.store.locate import runs
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, HEADLINE_FILE, run_folder_snapshot
+from steelyard.store.untrusted import (
+    ATTEMPT_INDEX_FILE,
+    HEADLINE_FILE,
+    run_fingerprint,
+    run_folder_snapshot,
+    run_size_fingerprint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

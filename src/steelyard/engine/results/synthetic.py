@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import InputError, Problem
 from steelyard.records import Record
-from steelyard.store.atomic_files import AtomicFiles, explain_write_errors
+from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import printable, short_quote
 
 SYNTHETIC_PROBLEMS_FILE, SYNTHETIC_TRUTH_FILE, SYNTHETIC_MANIFEST_FILE = (

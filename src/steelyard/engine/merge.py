@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.run import Run, run_id, write_parquet_copy
-from steelyard.engine.shards import deal
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard
 from steelyard.store.journal import StoredRun, append_facts, create_run_atomically, read_lock
@@ -122,7 +122,7 @@ def _shard_run(folder: Path) -> ShardRun:
     shard = info.shard
     if shard is None:
         raise InputError(f"{folder}: a whole run, not a shard; shards come from: steelyard run ... --shard I/N")
-    if not _is_valid_shard(shard) or not deal.is_plan_unchanged(info):
+    if not _is_valid_shard(shard) or not plan.is_plan_unchanged(info):
         raise InputError(
             f"{folder}/run.json: not as it was written: what it asks for does not fit the digest of its plan; "
             "put the file back, or run the shard again"
@@ -134,7 +134,7 @@ def _shard_run(folder: Path) -> ShardRun:
     if links:
         raise InputError(f"{folder}/{links[0]}: a link, or else no plain file; put the journal itself there")
     cases = stored.cases
-    if not deal.are_shard_cases_unchanged(shard, cases):
+    if not plan.are_shard_cases_unchanged(shard, cases):
         raise InputError(
             f"{folder}/cases.jsonl: not the cases of {_shard_numbers_text(shard.numbers)} of {shard.of}, or not with the tests "
             "they were dealt with; put the file back, or run the shard again"
@@ -154,7 +154,7 @@ def _is_valid_shard(shard: Shard) -> bool:
     """Whether numbers that anybody may have written make sense."""
     numbers = shard.numbers
     in_order = bool(numbers) and list(numbers) == sorted(set(numbers)) and 1 <= numbers[0] <= numbers[-1] <= shard.of
-    return in_order and shard.of <= deal.MAX_SHARDS and len(shard.dealt) == shard.of
+    return in_order and shard.of <= plan.MAX_SHARDS and len(shard.dealt) == shard.of
 
 
 def _check_same_plan(parts: Sequence[ShardRun]) -> None:
@@ -180,7 +180,7 @@ def _check_same_plan(parts: Sequence[ShardRun]) -> None:
 
 def _differences(part: ShardRun, reference: ShardRun) -> Iterator[str]:
     """What one plan has otherwise than another."""
-    ours, theirs = deal.comparable_plan(part.info), deal.comparable_plan(reference.info)
+    ours, theirs = plan.comparable_plan(part.info), plan.comparable_plan(reference.info)
     for name in RunInfo.__struct_fields__:
         here, there = getattr(ours, name), getattr(theirs, name)
         if here != there:

@@ -19,12 +19,12 @@ import pytest
 import steelyard
 from steelyard import Case, Means, reports
 from steelyard.analysis import summary
+from steelyard.engine import plan
 from steelyard.engine.gate import sides
 from steelyard.engine.gate.gate import gate
+from steelyard.engine.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results import query
 from steelyard.engine.results.html_page import html_page
-from steelyard.engine.shards import deal
-from steelyard.engine.shards.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
 from steelyard.store.journal import Journal, StoredRun, append_facts, create_run
@@ -104,9 +104,9 @@ def test_a_plan_is_the_same_wherever_the_files_of_its_cases_lie() -> None:
         [Case(id="c", prompt="p", workspace=f"{home}/w", verify=Verify(python=f"{home}/checks.py:f", source="1"))]
         for home in ("/home/a", "/builds/b")
     )
-    assert deal.shard_record(info, here, 1, 2) == deal.shard_record(info, there, 1, 2)
+    assert plan.shard_record(info, here, 1, 2) == plan.shard_record(info, there, 1, 2)
     other = [Case(id="c", prompt="p", workspace="/w", verify=Verify(python="/checks.py:f", source="2"))]
-    assert deal.shard_record(info, here, 1, 2).plan != deal.shard_record(info, other, 1, 2).plan
+    assert plan.shard_record(info, here, 1, 2).plan != plan.shard_record(info, other, 1, 2).plan
 
 
 @pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0), (-1, 2), (1, 1001)])
@@ -131,7 +131,7 @@ def test_a_merged_run_tells_what_the_run_in_one_go_tells(place: Path) -> None:
         texts = [json.dumps(timeless(text)) if kind == "json" else text for text in texts]
         assert texts[0] == texts[1], kind
     assert timeless(reports.render("json", merged)) == timeless(reports.render("json", whole))
-    mine, yours = (deal.comparable_plan(results.info) for results in (whole, merged))
+    mine, yours = (plan.comparable_plan(results.info) for results in (whole, merged))
     assert mine == yours
     assert done.notes == ()
     assert (done.info.shard, done.info.unrecorded) == (None, whole.info.unrecorded)
@@ -196,9 +196,9 @@ def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path
     shuffled = list(range(1, of + 1))
     chance.shuffle(shuffled)
     for number in shuffled:
-        cases = deal.shard_cases(mixed_runs.CASES, number, of)
+        cases = plan.shard_cases(mixed_runs.CASES, number, of)
         described = msgspec.structs.replace(
-            info, id=f"s{number}", shard=deal.shard_record(info, mixed_runs.CASES, number, of)
+            info, id=f"s{number}", shard=plan.shard_record(info, mixed_runs.CASES, number, of)
         )
         create_run(tmp_path / f"{number}", described, cases).close()
         mine = [line for line in lines if json.loads(line)["case"] in {case.id for case in cases}]

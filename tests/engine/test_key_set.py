@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+from steelyard.engine.plan import MAX_UNPACKED_KEYS, CompactKeySet
 from steelyard.records import digest
-from steelyard.store.key_set import MAX_UNPACKED_KEYS, CompactKeySet
 
 
 def test_what_was_added_is_there_and_nothing_else_however_many_there_are() -> None:
