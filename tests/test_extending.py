@@ -173,7 +173,8 @@ def test_a_part_that_cannot_be_loaded_is_named_with_its_distribution(tmp_path: P
 
 RUN_WITH_TEXTS = Path(__file__).parent / "data" / "run-0.1.0" / "runs" / "experiment"
 BROKEN_PARTS = """
-from pathlib import Path
+import asyncio
+from contextlib import asynccontextmanager
 
 
 def dump(results):
@@ -201,6 +202,81 @@ class Failing:
     def __init__(self, sandbox): ...
     def check(self, case):
         raise KeyError("five")
+    async def close(self): ...
+
+
+class Unmakeable(Failing):
+    __init__ = fails
+
+
+class Undescribed:
+    def __init__(self, sandbox): ...
+
+
+class Unending(Failing):
+    def check(self, case): ...
+    async def verify(self, case, answer):
+        return True
+    async def close(self):
+        fails()
+
+
+class Pool:
+    given_up, nodes, notes = "", None, ()
+
+    def __init__(self, cases, verification, options):
+        self._verification = verification
+
+    @asynccontextmanager
+    async def at_work(self, told, *, alone=False):
+        yield
+
+    async def put(self, reply, case): ...
+    async def close(self):
+        await self._verification.close()
+
+
+class NoPut(Pool):
+    put = fails
+
+
+class NoWork(Pool):
+    at_work = fails
+
+
+class NoEnd(Pool):
+    @asynccontextmanager
+    async def at_work(self, told, *, alone=False):
+        async with asyncio.TaskGroup() as tasks:
+            yield
+            tasks.create_task(self.fail())
+
+    async def fail(self):
+        fails()
+
+
+class NoClose(Pool):
+    async def close(self):
+        fails()
+
+
+class NoNotes(Pool):
+    notes = property(fails)
+
+
+class Mute:
+    endpoint, at_once = "mute", 1
+    headroom = available = fails
+
+    async def ask(self, attempt, delivery):
+        return "no answer"
+    async def offers(self):
+        fails()
+    async def close(self): ...
+
+
+def mute(model, settings):
+    return {model: Mute()}
 """
 
 
@@ -211,7 +287,12 @@ def broken(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder.parent / "broken_parts.py").write_text(BROKEN_PARTS, "utf-8")
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n", "utf-8")
-    groups = {"reports": ("dump", "counted", "fails", "wrong"), "verifiers": ("Failing",)}
+    groups = {
+        "reports": ("dump", "counted", "fails", "wrong"),
+        "verifiers": ("Failing", "Unmakeable", "Undescribed", "Unending"),
+        "pools": ("fails", "wrong", "NoPut", "NoWork", "NoEnd", "NoClose", "NoNotes"),
+        "providers": ("fails", "wrong", "mute"),
+    }
     lines = []
     for kind in ("reports", "outcomes", "evalsets", "providers", "pools", "verifiers"):
         names = groups.get(kind, ("fails", "wrong"))
@@ -249,6 +330,16 @@ def test_a_run_whose_reports_need_no_texts_reads_none(place: Path, installed: Pa
         ("run haiku.toml -m fails/x", 'model "fails/x": provider "fails" of broken failed: KeyError: \'five\''),
         ("run haiku.toml -m poet/x --backend fails", "backend \"fails\" of broken failed: KeyError: 'five'"),
         ("run failing.toml -m poet/x", "verifier \"failing\" of broken failed: KeyError: 'five'"),
+        ("run unmakeable.toml -m poet/x", "verifier \"unmakeable\" of broken failed: KeyError: 'five'"),
+        ("run undescribed.toml -m poet/x", 'verifier "undescribed" of broken failed: AttributeError: '),
+        ("run unending.toml -m poet/x", "verifier \"unending\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m poet/x --backend wrong", 'backend "wrong" of broken failed: AttributeError: '),
+        ("run haiku.toml -m poet/x --backend noput", "backend \"noput\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m poet/x --backend nowork", "backend \"nowork\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m poet/x --backend noend", "backend \"noend\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m poet/x --backend noclose", "backend \"noclose\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m poet/x --backend nonotes", "backend \"nonotes\" of broken failed: KeyError: 'five'"),
+        ("run haiku.toml -m mute/x", "provider \"mute\" of broken failed: KeyError: 'five'"),
     ],
 )
 def test_what_a_part_raises_becomes_one_sentence(
@@ -256,9 +347,9 @@ def test_what_a_part_raises_becomes_one_sentence(
 ) -> None:
     for name in ("a.fails", "a.wrong"):
         (place / name).write_text("poem pond +\n", "utf-8")
-    (place / "failing.toml").write_text(
-        FILES["haiku.toml"].replace('kind = "haiku"\nsyllables = [5, 7, 5]', 'kind = "failing"'), "utf-8"
-    )
+    for kind in ("failing", "unmakeable", "undescribed", "unending"):
+        content = FILES["haiku.toml"].replace('kind = "haiku"\nsyllables = [5, 7, 5]', f'kind = "{kind}"')
+        (place / f"{kind}.toml").write_text(content, "utf-8")
     ran = steelyard(place, Path(f"{installed}{os.pathsep}{broken}"), line)
     assert ran.returncode == 2, ran.stderr
     assert message in ran.stderr + ran.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import pytest
 
@@ -234,6 +235,13 @@ def test_a_plug_ins_exception_is_named() -> None:
     assert failed(outcome(Scripted(KeyError("lost")))) == "KeyError: 'lost'"
 
 
+def test_a_provider_that_returns_something_else_than_an_answer_fails() -> None:
+    async def text(delivery: Delivery) -> Any:
+        return "hi"
+
+    assert failed(outcome(Scripted(text))) == "TypeError: it returned str, not Answer"
+
+
 def test_a_long_message_of_many_lines_is_one_line_of_bounded_length() -> None:
     message = failed(outcome(Scripted(Rejected("x\n" * 5000))))
     assert "\n" not in message
@@ -321,6 +329,12 @@ def test_a_verifier_that_breaks_or_cannot_be_quoted_is_a_failure_of_ours(said: F
     fact = judged(said)
     assert isinstance(fact, Failure)
     assert (fact.key, fact.stage) == (ATTEMPT.key, "verify")
+
+
+def test_a_verifier_that_returns_something_else_than_a_finding_is_a_failure_of_ours() -> None:
+    fact = judged(cast("Finding", True))
+    assert isinstance(fact, Failure)
+    assert (fact.stage, fact.message) == ("verify", "TypeError: it returned bool, not Finding")
 
 
 def test_a_score_that_is_no_number_is_no_score() -> None:

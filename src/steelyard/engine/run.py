@@ -27,14 +27,15 @@ from steelyard.engine.session import Session
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
-from steelyard.plugins import explain_plugin_errors, load_plugin
+from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
+from steelyard.protocols import Pool
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
 
 if TYPE_CHECKING:
-    from steelyard.protocols import Pool, Provider
+    from steelyard.protocols import Provider
 
 
 class Run(NamedTuple):
@@ -275,7 +276,8 @@ async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions
     make_pool = load_plugin("pools", backend)
     with explain_plugin_errors("pools", backend):
         made = make_pool(cases, verifying, means)
-        pool: Pool = await made if inspect.isawaitable(made) else made
+        made = await made if inspect.isawaitable(made) else made
+    pool: Pool = guarded_plugin("pools", backend, made, Pool)
     try:
         yield pool
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 from datetime import UTC, datetime
 from functools import cache
 from inspect import Parameter
@@ -29,7 +30,7 @@ from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, R
 from steelyard.verifiers.function import verify_with_function
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
     from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
     from steelyard.protocols import Provider, Verifier
@@ -106,7 +107,7 @@ async def _answer(
             delivery = Delivery()
             async with asyncio.timeout(persistence.deadline):
                 with wrap_exceptions(ProviderError):
-                    answer = _round_tripped(await ask_provider(provider, attempt, delivery))
+                    answer = _round_tripped(await ask_provider(provider, attempt, delivery), Answer)
         except TimeoutError:
             error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
@@ -133,18 +134,20 @@ async def _answer(
 
 def ask_provider(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
     """One request, to a provider of any age."""
-    if _takes_delivery(type(provider)):
+    ask_it: Any = provider.ask
+    is_method = hasattr(ask_it, "__func__")
+    if _max_arguments(ask_it.__func__ if is_method else ask_it) - is_method > 1:
         return provider.ask(attempt, delivery)
-    older: Any = provider  # a plug-in from before deliveries
-    return cast("Awaitable[Answer]", older.ask(attempt))
+    return cast("Awaitable[Answer]", ask_it(attempt))  # a plug-in from before deliveries
 
 
 @cache
-def _takes_delivery(kind: type[Provider]) -> bool:
-    """Whether a provider's `ask` takes a second argument, the delivery."""
-    kinds = [parameter.kind for parameter in inspect.signature(kind.ask).parameters.values()]
-    positional = [kind for kind in kinds if kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)]
-    return len(positional) > 2 or Parameter.VAR_POSITIONAL in kinds
+def _max_arguments(function: Callable[..., Any]) -> float:
+    """How many positional arguments a function takes."""
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    if Parameter.VAR_POSITIONAL in kinds:
+        return math.inf
+    return sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
 
 
 async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
@@ -162,12 +165,10 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
     """The verdict on one reply, or the reason why it is missing."""
     try:
         with wrap_exceptions(VerifierError):
-            found = await verifier.verify(case, reply.answer)
+            found = _round_tripped(await verifier.verify(case, reply.answer), Finding)
             if case.expectations.custom_check:
-                found = _with_custom_check(
-                    found, await verify_with_function(case.expectations.custom_check, case, reply.answer.text)
-                )
-            found = _round_tripped(found)
+                checked = await verify_with_function(case.expectations.custom_check, case, reply.answer.text)
+                found = _with_custom_check(found, _round_tripped(checked, Finding))
     except StepError as error:
         return failure(reply, error)
     return Verdict(
@@ -197,9 +198,11 @@ async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier
     return msgspec.structs.replace(verdict, found=found)
 
 
-def _round_tripped(made: PluginOutput) -> PluginOutput:
-    """What a plug-in made, as it will be read back; what cannot be stored, such as half a character, raises here."""
-    return msgspec.json.decode(msgspec.json.encode(made), type=type(made))
+def _round_tripped(returned: PluginOutput, kind: type[PluginOutput]) -> PluginOutput:
+    """What a plug-in returned, as it will be read back; what cannot be stored, such as half a character, raises here."""
+    if not isinstance(returned, kind):
+        raise TypeError(f"it returned {type(returned).__name__}, not {kind.__name__}")
+    return msgspec.json.decode(msgspec.json.encode(returned), type=kind)
 
 
 def _with_custom_check(found: Finding, checked: Finding) -> Finding:

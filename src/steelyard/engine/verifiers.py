@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from steelyard.engine.steps import verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
-from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
+from steelyard.plugins import explain_plugin_errors, guarded_plugin, is_plugin, load_plugin, plugin_names
+from steelyard.protocols import Verifier
 from steelyard.records import JUDGE_ONLY_KIND
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.engine.options import RunOptions
-    from steelyard.protocols import Verifier
+    from steelyard.protocols import Sandbox
     from steelyard.records import Case, Failure, Reply, Verdict
 
 
@@ -34,7 +35,7 @@ class VerifierSet:
         kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
         self._verifies_here = getattr(load_plugin("pools", means.backend), "verifies_here", True)
-        runs_code = self._verifies_here and any(load_plugin("verifiers", kind).runs_code for kind in kinds)
+        runs_code = self._verifies_here and any(_verifier_factory(kind).runs_code for kind in kinds)
         enclosure = (
             strongest_isolation(means.require_isolation, allow_weak=means.allow_weak_sandbox)
             if runs_code
@@ -45,7 +46,7 @@ class VerifierSet:
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._verifiers: dict[str, Verifier] = {kind: load_plugin("verifiers", kind)(self._sandbox) for kind in kinds}
+        self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that cannot be verified, before anything is paid for."""
@@ -129,6 +130,17 @@ class VerifierSet:
         for verifier in self._verifiers.values():
             await verifier.close()
         await self._sandbox.close()
+
+
+def _verifier_factory(kind: str) -> Any:
+    return guarded_plugin("verifiers", kind, load_plugin("verifiers", kind), Verifier)
+
+
+def _verifier(kind: str, sandbox: Sandbox) -> Any:
+    """The verifier of a kind; what it says about a case is explained with the case, or stored as a failure."""
+    with explain_plugin_errors("verifiers", kind):
+        made = load_plugin("verifiers", kind)(sandbox)
+    return guarded_plugin("verifiers", kind, made, Verifier, unguarded=("check", "verify"))
 
 
 def problems_by_reason(reasons: Mapping[str, VerifierError]) -> list[Problem]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError
-from steelyard.plugins import explain_plugin_errors, load_plugin
+from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
+from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Provider
 
 
 def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
@@ -35,7 +32,7 @@ def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, ask
                 raise InputError(
                     f'model "{full}" was named twice; more attempts of one model are asked for with --samples'
                 )
-            providers[full] = provider
+            providers[full] = guarded_plugin("providers", reached.type, provider, Provider, unguarded=("ask",))
     if not providers:
         raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
     return providers

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.pool import run_coroutine
 from steelyard.errors import InputError, ProviderError, StepError, wrap_exceptions
-from steelyard.plugins import load_plugin
+from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
+from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
 
@@ -57,7 +58,10 @@ async def _list_endpoint_models(name: str, means: RunOptions, base_url: str) -> 
     prices = Prices(means.settings.prices)
     try:
         _, model, reached = resolve_provider(f"{name}/*", means.settings, means.environment, base_url)
-        (asked,) = load_plugin("providers", reached.type)(model, reached).values()
+        connect_models = load_plugin("providers", reached.type)
+        with explain_plugin_errors("providers", reached.type):
+            (connected,) = connect_models(model, reached).values()
+        asked: Provider = guarded_plugin("providers", reached.type, connected, Provider, unguarded=("offers",))
         try:
             async with asyncio.timeout(LIST_MODELS_TIMEOUT_SECONDS):
                 with wrap_exceptions(ProviderError):
