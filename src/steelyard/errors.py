@@ -2,6 +2,7 @@
 
 SteelyardError
   InputError            a file, argument or setting of the user's: all its problems at once, exit code 2
+  NotComparableError    two sides that were judged in different ways: exit code 3
   StoreError            a run folder that cannot be read, written or locked
   StepError             a step of the road that broke: ends as a Failure beside the verdicts
     ProviderError       the question got no answer
@@ -83,6 +84,12 @@ class InputError(SteelyardError):
             problems = [Problem("", 0, problems)]
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class NotComparableError(SteelyardError):
+    """Two sides were judged in ways too different for a difference between them to mean anything."""
+
+    exit_code = ExitCode.CANNOT_TELL
 
 
 def check_format(where: str, number: int, newest: int) -> None:

@@ -60,6 +60,8 @@ class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=Tru
     isolation: str
     node: str
     levels: tuple[tuple[str, bool], ...]
+    rules: str
+    """The verifier with the version of its rules, such as `python 3`; its toolchain is left out."""
 
 
 class AttemptRow(NamedTuple):
@@ -500,6 +502,8 @@ def _verdict_digest(case: Case, verdict: Verdict) -> VerdictDigest:
         finding.isolation,
         verdict.node,
         tuple(finding.levels.items()),
+        # what follows the comma is the toolchain
+        verdict.verifier.partition(",")[0],
     )
 
 

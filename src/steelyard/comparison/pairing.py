@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import InputError
+from steelyard.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
     from steelyard.analysis.counts import Tally
     from steelyard.comparison.sides import Side, Trials
+
+
+UNNAMED_RULES = frozenset({"command 1", "function 1", "python 2", "response 2", "rust 1", "terraform 1"})
+"""The rules by which our verifiers judged what is in baselines that do not name them."""
 
 
 class PairedModel(NamedTuple):
@@ -32,6 +37,8 @@ class Pairing(NamedTuple):
     removed_cases: tuple[str, ...]
     tests_changed: tuple[str, ...]
     """Cases that are judged by other tests now."""
+    rules_changed: tuple[str, ...]
+    """Cases that our verifiers judge by other rules now, so that a difference may be theirs and not the model's."""
     new_models: tuple[str, ...]
     removed_models: tuple[str, ...]
 
@@ -48,6 +55,7 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
     new: list[str] = []
     removed: list[str] = []
     changed: list[str] = []
+    rejudged: list[str] = []
     models = []
     for name, before, after in names:
         cases = []
@@ -57,6 +65,8 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
                 (new if old is None else removed).append(label)
             elif old.tests and fresh.tests and old.tests != fresh.tests:
                 changed.append(label)
+            elif _have_rules_changed(old, fresh, is_baseline=bool(baseline.runs)):
+                rejudged.append(label)
             else:
                 cases.append((old, fresh))
         models.append(PairedModel(name, cases))
@@ -65,6 +75,7 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
         new_cases=tuple(new),
         removed_cases=tuple(removed),
         tests_changed=tuple(changed),
+        rules_changed=tuple(rejudged),
         new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
         removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
     )
@@ -117,8 +128,35 @@ def pair_tallies(baseline: TallySide, current: TallySide) -> tuple[list[PairedMo
         new_cases=tuple(new),
         removed_cases=tuple(removed),
         tests_changed=(),
+        rules_changed=(),
         new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
         removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
+    )
+
+
+def _have_rules_changed(old: Trials, fresh: Trials, *, is_baseline: bool) -> bool:
+    """Whether the verifiers of a case judged by other rules then than now."""
+    if not fresh.judged_by:
+        return False
+    if old.judged_by:
+        return old.judged_by != fresh.judged_by
+    return (
+        is_baseline
+        and old.attempts > 0
+        and any(
+            rules not in UNNAMED_RULES and rules.partition(" ")[0] in {each.partition(" ")[0] for each in UNNAMED_RULES}
+            for rules in fresh.judged_by
+        )
+    )
+
+
+def rules_changed_sentence(baseline: str, cases: Sequence[str]) -> str:
+    """What to do about cases that are judged by other rules now."""
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    return (
+        f"{counted(len(cases), 'case')} of {baseline} judged by older rules of steelyard, not compared: "
+        f"{', '.join(cases[:5])}{more}; judge the older run again with steelyard verify RUN, "
+        "and make a baseline of it again with steelyard bless"
     )
 
 

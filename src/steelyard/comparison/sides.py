@@ -24,6 +24,8 @@ class Trials(Record, frozen=True, kw_only=True):
     case: str
     tests: str = ""
     """The digest of the tests that judged them; empty where it is not known."""
+    judged_by: tuple[str, ...] = ()
+    """The verifiers that judged them, with the versions of their rules; empty where that is not known."""
     attempts: int
     passes: int
     scores: tuple[tuple[float, int], ...] = ()
@@ -82,6 +84,7 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
             _trials(
                 attempts,
                 further.get((indexes[column], order), []),
+                judged_by=tuple(sorted({table.digests[row.digest].rules for row in attempts.judged})),
                 is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0) > samples,
             )
             for order, attempts in asked.items()
@@ -90,11 +93,14 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
     return Side(name=name, rule=rule, models=models, runs=runs)
 
 
-def _trials(attempts: CaseAttempts, further: Sequence[AttemptRow], *, is_planned: bool) -> Trials:
+def _trials(
+    attempts: CaseAttempts, further: Sequence[AttemptRow], *, judged_by: tuple[str, ...], is_planned: bool
+) -> Trials:
     case = attempts.case
     return Trials(
         case=case.id,
         tests=case.tests_digest,
+        judged_by=judged_by,
         attempts=len(attempts.judged),
         passes=attempts.correct,
         scores=score_counts(row.score for row in attempts.judged),

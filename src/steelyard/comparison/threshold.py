@@ -7,8 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.comparison.pairing import pair_sides
-from steelyard.errors import InputError
+from steelyard.comparison.pairing import pair_sides, rules_changed_sentence
+from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
 from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
 from steelyard.stats.paired import PairedCaseScores
@@ -83,6 +83,8 @@ class ThresholdComparison(Record, frozen=True, kw_only=True, omit_defaults=False
     removed_cases: tuple[str, ...]
     tests_changed: tuple[str, ...]
     """Cases that are judged by other tests now: they are not compared."""
+    rules_changed: tuple[str, ...]
+    """Cases that our verifiers judge by other rules now: they are not compared."""
     unscored: tuple[str, ...]
     """Cases that one of the sides has no score for."""
     new_models: tuple[str, ...]
@@ -114,6 +116,8 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
                 unscored.append(pairing.label(new.case, model.name))
             else:
                 pairs.append((model.name, old, new))
+    if not pairs and pairing.rules_changed:
+        raise NotComparableError(rules_changed_sentence(baseline.name, pairing.rules_changed))
     changes = [_change(name, old, new) for name, old, new in pairs]
     suites = [(model.name, _suites(model)) for model in pairing.models]
     return ThresholdComparison(
@@ -131,6 +135,7 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
         new_cases=pairing.new_cases,
         removed_cases=pairing.removed_cases,
         tests_changed=pairing.tests_changed,
+        rules_changed=pairing.rules_changed,
         unscored=tuple(unscored),
         new_models=pairing.new_models,
         removed_models=pairing.removed_models,

@@ -95,6 +95,12 @@ class VerifierSet:
         """The verifier of a case that can be verified."""
         return self._verifiers[case.kind]
 
+    def rules(self, case: Case) -> tuple[str, ...]:
+        """The verifier of a case with the version of its rules, as sides of a comparison name it; empty for judges."""
+        if case.kind not in self._verifiers:
+            return ()
+        return (self.of(case).version.partition(",")[0],)
+
     @property
     def level(self) -> str:
         """How strong the sandbox is that code runs in."""

@@ -168,6 +168,10 @@ def headline(comparison: ThresholdComparison) -> list[str]:
 def uncompared_names(comparison: ThresholdComparison) -> Iterator[tuple[str, tuple[str, ...]]]:
     """What was not compared, under its reason."""
     for title, names in (
+        (
+            "Judged by older rules of steelyard, so not compared (judge the older run again: steelyard verify RUN)",
+            comparison.rules_changed,
+        ),
         ("New cases", comparison.new_cases),
         ("Removed cases", comparison.removed_cases),
         ("Judged by other tests now, so not compared", comparison.tests_changed),

@@ -331,6 +331,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> Response:
             new_cases=pairing.new_cases,
             removed_cases=pairing.removed_cases,
             tests_changed=pairing.tests_changed,
+            rules_changed=pairing.rules_changed,
             items=tuple(
                 api_records.CaseChange(
                     case_id=change.case,

@@ -254,6 +254,7 @@ class ComparisonPage(ApiRecord, frozen=True, kw_only=True):
     new_cases: tuple[str, ...]
     removed_cases: tuple[str, ...]
     tests_changed: tuple[str, ...]
+    rules_changed: tuple[str, ...]
     items: tuple[CaseChange, ...]
     next_cursor: str | None
     total: int

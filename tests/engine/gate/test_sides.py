@@ -17,6 +17,7 @@ from steelyard.errors import InputError
 from steelyard.records import Case, Rule, RunInfo, Verify
 from steelyard.reports import render
 from steelyard.store.journal import StoredRun, create_run
+from steelyard.verifiers.python.verifier import PythonVerifier
 from support.suite_facts import attempt, case
 
 MODELS = """
@@ -70,12 +71,13 @@ def reported(**result: Any) -> dict[str, Any]:
 def test_a_run_tells_of_every_model_and_case(place: Path) -> None:
     found = side(str(made("runs/a")))
     digest = StoredRun(Path("runs/a")).cases[0].tests_digest
+    rules = (PythonVerifier.version.partition(",")[0],)
     assert found.models == {
         "python/models.py:right": (
-            Trials(case="one", tests=digest, attempts=2, passes=2, scores=((1.0, 2),), critical=True),
+            Trials(case="one", tests=digest, judged_by=rules, attempts=2, passes=2, scores=((1.0, 2),), critical=True),
         ),
         "python/models.py:wrong": (
-            Trials(case="one", tests=digest, attempts=2, passes=0, scores=((0.5, 2),), critical=True),
+            Trials(case="one", tests=digest, judged_by=rules, attempts=2, passes=0, scores=((0.5, 2),), critical=True),
         ),
     }
     assert (found.name, found.rule) == ("runs/a", "code")
@@ -197,7 +199,7 @@ def test_runs_with_other_tests_than_the_last_are_left_out_of_the_pool(place: Pat
     made("runs/b", "right", tests="assert one() == 1\nassert one() == 1")
     blessed = bless(["runs/a", "runs/b"], "main")
     assert [str(problem) for problem in blessed.problems] == [
-        'python/models.py:right: case "one": 1 of 2 runs had other tests and are left out'
+        'python/models.py:right: case "one": 1 of 2 runs had other tests or rules and are left out'
     ]
     assert blessed.side.models["python/models.py:right"][0].attempts == 2
 

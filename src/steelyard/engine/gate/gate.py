@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from steelyard.analysis.counts import Tally
 from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, PairedCounts
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
-from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies
+from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies, rules_changed_sentence
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
-from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.errors import InputError, NotComparableError, Problem, did_you_mean
 from steelyard.records import GateLook, digest
 from steelyard.stats.power import unlucky_alarms
 from steelyard.stats.sequential import FINAL_TEST_SHARE
@@ -118,7 +118,7 @@ def gate_sides(
         attempt_cost={
             model.name: cost for model in pairing.models if (cost := _mean_attempt_cost(model.cases)) is not None
         },
-        thing=(baseline.models, current.models),
+        thing=(_looked_at(baseline), _looked_at(current)),
     )
     names = baseline.name, current.name
     return _decide_and_record(
@@ -152,6 +152,11 @@ def gate_tallies(
     )
 
 
+def _looked_at(side: Side) -> dict[str, list[Trials]]:
+    """What a look is at: the attempts, whoever judged them."""
+    return {name: [replace(trials, judged_by=()) for trials in cases] for name, cases in side.models.items()}
+
+
 def _tally_contents(side: TallySide) -> list[object]:
     """All that the counts of a side say."""
     return [
@@ -174,6 +179,8 @@ def _decide_and_record(
     if not (0 < alpha < 1 and 0 < margin < 1):
         raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
     judged = {name: len(_names(cases)) for name, cases in compared.cases.items()}
+    if not any(judged.values()) and compared.pairing.rules_changed:
+        raise NotComparableError(rules_changed_sentence(names[0], compared.pairing.rules_changed))
     if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
@@ -352,6 +359,8 @@ def _mean_attempt_cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
 
 def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, level: float) -> Sequence[str]:
     warnings = []
+    if compared.pairing.rules_changed:
+        warnings.append(rules_changed_sentence(baseline, compared.pairing.rules_changed))
     if look > 1:
         warnings.append(f"look {look} at this run: of the error rate {alpha:g} this one may spend {level:.4g}")
     fewest = min((before for before, _ in compared.sizes), default=0)

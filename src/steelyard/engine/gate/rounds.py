@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
-from steelyard.comparison.pairing import Pairing, pair_sides
+from steelyard.comparison.pairing import Pairing, pair_sides, rules_changed_sentence
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
@@ -18,7 +18,8 @@ from steelyard.engine.preflight.connect import close_providers, connect
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive
 from steelyard.engine.resume import resume
 from steelyard.engine.run import Run, run
-from steelyard.errors import InputError
+from steelyard.engine.verifiers import VerifierSet
+from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Case, StoppingRule
 from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
@@ -126,7 +127,7 @@ def run_until_decided(
     baseline = side(until.baseline, root=root)
     providers = connect(models, means, base_url)
     try:
-        _check_comparable(baseline, providers, cases)
+        _check_comparable(baseline, providers, cases, means)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
     finally:
         run_coroutine(close_providers(providers))
@@ -176,11 +177,23 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
     return _sequential_run_result(done, found, until)
 
 
-def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case]) -> None:
+def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case], means: RunOptions) -> None:
     """Refuse what has no case and model in common with its baseline."""
-    planned = tuple(Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0) for case in cases)
+    verifying = VerifierSet(cases, means)
+    planned = tuple(
+        Trials(
+            case=case.id,
+            tests=case.tests_digest,
+            judged_by=verifying.rules(case),
+            attempts=0,
+            passes=0,
+        )
+        for case in cases
+    )
     pairing = pair_sides(baseline, Side(name="this run", rule=baseline.rule, models=dict.fromkeys(models, planned)))
     if not any(model.cases for model in pairing.models):
+        if pairing.rules_changed:
+            raise NotComparableError(rules_changed_sentence(baseline.name, pairing.rules_changed))
         raise InputError(f"{baseline.name} has none of these cases with these tests, so nothing could be decided")
 
 

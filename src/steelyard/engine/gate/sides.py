@@ -107,9 +107,14 @@ def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]]
     for model, by_case in sorted(found.items()):
         pooled = []
         for case, every in sorted(by_case.items()):
-            same = [trials for trials in every if trials.tests == every[-1].tests]
+            same = [
+                trials
+                for trials in every
+                if trials.tests == every[-1].tests
+                and (trials.judged_by == every[-1].judged_by or not trials.judged_by or not every[-1].judged_by)
+            ]
             if len(same) < len(every):
-                left_out = f"{len(every) - len(same)} of {len(every)} runs had other tests and are left out"
+                left_out = f"{len(every) - len(same)} of {len(every)} runs had other tests or rules and are left out"
                 problems.append(Problem(model, 0, f'case "{case}": {left_out}', fatal=False))
             pooled.append(_pooled_trials(same))
         models[model] = tuple(pooled)
@@ -125,6 +130,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         classes.update(dict(each.classes))
     return msgspec.structs.replace(
         trials[-1],
+        judged_by=tuple(sorted({rules for each in trials for rules in each.judged_by})),
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
         scores=tuple(sorted(scores.items())),

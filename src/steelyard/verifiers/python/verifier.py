@@ -59,7 +59,7 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    version = f"python 2, CPython {platform.python_version()}"
+    version = f"python 3, CPython {platform.python_version()}"
     at_once = os.cpu_count() or 2
     runs_code = True
 
