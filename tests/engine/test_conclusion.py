@@ -5,13 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard import Case, Verify, gate, run
+from steelyard.analysis.counts import Tally, standings
 from steelyard.engine.gate.rounds import stopping_rule
 from steelyard.engine.preflight.forecast import Forecast, forecast_text
+from steelyard.engine.preflight.list_models import ListedModel, models_exit_code
+from steelyard.engine.preflight.references import check_references
+from steelyard.engine.results import tier_runs
+from steelyard.engine.results.conclusion import standings_conclusion
 from steelyard.engine.results.report_files import write_reports
 from steelyard.errors import ExitCode, InputError
 from steelyard.records import Expectations
+from steelyard.reports.health import MachineHealth
 from steelyard.store.journal import StoredRun
 from support.command_line import steelyard
 
@@ -50,6 +57,40 @@ def test_a_run_tells_its_exit_code_its_messages_and_what_to_type_next(place: Pat
     gated = gate("good", "bad")
     assert gated.conclusion("fail").exit_code is ExitCode.CANNOT_TELL
     assert gated.conclusion("pass").exit_code is ExitCode.OK
+
+
+def test_a_count_of_outcomes_and_an_experiment_tell_their_exit_codes_and_messages(place: Path) -> None:
+    counted = standings([Tally("m", ["a", "b"], [2, 0], [1, 0])], [1])
+    thin = standings_conclusion(counted)
+    assert thin.exit_code is ExitCode.CANNOT_TELL
+    assert thin.messages == tuple(f"note: {note}" for note in counted.notes)
+    assert standings_conclusion(standings([Tally("m", ["a"], [2], [1])], [1])) == (ExitCode.OK, ())
+    done = run("cases.jsonl", models="python:model.py:paris", output="good")
+    experiment = tier_runs.tier_experiment(StoredRun(done.folder))
+    assert tier_runs.tier_result(experiment).conclusion() == (ExitCode.OK, ())
+    stopped = tier_runs.tier_result(experiment, stopped=("the disk is full",))
+    assert stopped.conclusion("steelyard resume good") == (
+        ExitCode.CANNOT_TELL,
+        ("steelyard: the disk is full; continue with: steelyard resume good",),
+    )
+    nothing = tier_runs.tier_result(experiment._replace(runs=()), stopped=("no key",))
+    assert nothing.analysis is None
+    assert nothing.conclusion() == (
+        ExitCode.CANNOT_TELL,
+        ("steelyard: no key; continue with the same command",),
+    )
+
+
+def test_models_a_machine_and_references_tell_their_exit_codes(place: Path) -> None:
+    offered, silent = ListedModel("openai", "gpt", "", None), ListedModel("ollama", "", "connection refused", None)
+    assert models_exit_code([silent, offered]) is ExitCode.OK
+    assert models_exit_code([silent]) is ExitCode.CANNOT_TELL
+    health = MachineHealth(system="", root=False, level="", levels=(), limits=(), tools=(), advice=())
+    assert health.exit_code is ExitCode.CANNOT_TELL
+    assert replace(health, level="full").exit_code is ExitCode.OK
+    case = Case(id="a", prompt="?", target="yes", reference="no")
+    checked = check_references([case, replace(case, id="b", reference="yes")])
+    assert (checked.proved, checked.wrong, checked.exit_code) == (1, 1, ExitCode.BAD_INPUT)
 
 
 def test_a_notebook_writes_the_reports_that_the_command_writes(place: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.errors import ExitCode
 from steelyard.records import Record
 
 
@@ -65,3 +66,8 @@ class MachineHealth(Record, frozen=True, kw_only=True):
     """What is worth knowing or doing about this machine."""
     plugins: tuple[RegisteredPlugin, ...] = ()
     """Other people's parts, by kind and name."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How a command ends that shows this: whether generated code can be contained here."""
+        return ExitCode.OK if self.level else ExitCode.CANNOT_TELL

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
-from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, warn
+from steelyard.cli.console import (
+    conclude,
+    is_color_wanted,
+    print_to_stderr,
+    print_written,
+    settings_and_run_options,
+    warn,
+)
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -129,17 +136,11 @@ def repairs(options: argparse.Namespace) -> int:
     warn(evaluation.problems)
     if evaluation.levels:
         print("plausible")
-    _print_standings(evaluation.standings, "table")
+    print(terminal.standings_text(evaluation.standings, color=is_color_wanted()), end="")
     for level, standings in evaluation.levels.items():
         print(f"\n{level}\n{terminal.standings_text(standings, color=is_color_wanted())}", end="")
-        for note in standings.notes:
-            if note not in evaluation.standings.notes:
-                print_to_stderr(f"note: {level}: {note}")
-    for line in evaluation.excuses():
-        print_to_stderr(f"steelyard: {line}")
-    for path in evaluation.written:
-        print_to_stderr(f"wrote {path}")
-    return ExitCode.OK if evaluation.conclusive else ExitCode.CANNOT_TELL
+    print_written(evaluation.written)
+    return conclude(evaluation.conclusion())
 
 
 def _repairs_options(sub: argparse.ArgumentParser) -> None:
@@ -222,7 +223,8 @@ def _count_attempts(options: argparse.Namespace, root: Path) -> int:
 
 
 def _print_standings(standings: Standings, form: str) -> int:
-    """Print where models stand, say what to know about it, and give the exit code."""
+    """Print where models stand, and what to know about it."""
+    from steelyard.engine.results.conclusion import standings_conclusion
     from steelyard.reports import terminal
     from steelyard.reports.standings import STANDINGS_FORMATS
 
@@ -232,9 +234,7 @@ def _print_standings(standings: Standings, form: str) -> int:
         else terminal.standings_text(standings, color=is_color_wanted())
     )
     print(text, end="")
-    for note in standings.notes:
-        print_to_stderr(f"note: {note}")
-    return ExitCode.OK if standings.conclusive else ExitCode.CANNOT_TELL
+    return conclude(standings_conclusion(standings))
 
 
 def _k_values(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:

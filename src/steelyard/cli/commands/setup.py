@@ -25,13 +25,12 @@ def validate(options: argparse.Namespace) -> int:
         print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
-    proved, problems = check_references(loaded.cases, means)
-    for problem in (*loaded.problems, *problems):
+    checked = check_references(loaded.cases, means)
+    for problem in (*loaded.problems, *checked.problems):
         print(problem if problem.fatal else f"warning: {problem}")
-    wrong = sum(problem.fatal for problem in problems)
     read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"
-    print(f"{read}; {counted(proved, 'answer')} proved; {counted(wrong, 'problem')}")
-    return ExitCode.BAD_INPUT if wrong else ExitCode.OK
+    print(f"{read}; {counted(checked.proved, 'answer')} proved; {counted(checked.wrong, 'problem')}")
+    return checked.exit_code
 
 
 def _validate_options(sub: argparse.ArgumentParser) -> None:
@@ -81,13 +80,13 @@ that."""
 
 def models(options: argparse.Namespace) -> int:
     """List what the configured endpoints offer, with prices per million tokens."""
-    from steelyard.engine.preflight.list_models import list_models
+    from steelyard.engine.preflight.list_models import list_models, models_exit_code
     from steelyard.reports import terminal
 
     _, means = settings_and_run_options(options)
     found = list_models(means, options.base_url or "")
     print(terminal.available_models_text(found, width=terminal_width(), color=is_color_wanted()), end="")
-    return ExitCode.OK if any(offer.model for offer in found) else ExitCode.CANNOT_TELL
+    return models_exit_code(found)
 
 
 def _models_options(sub: argparse.ArgumentParser) -> None:
@@ -137,7 +136,7 @@ def doctor(options: argparse.Namespace) -> int:
         print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
     else:
         print(terminal.health_text(health, width=terminal_width(), color=is_color_wanted()), end="")
-    return ExitCode.OK if health.level else ExitCode.CANNOT_TELL
+    return health.exit_code
 
 
 def _doctor_options(sub: argparse.ArgumentParser) -> None:

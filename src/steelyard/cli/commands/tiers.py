@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
 from steelyard.cli.console import (
+    conclude,
     find_named_run,
     is_color_wanted,
     print_to_stderr,
@@ -37,6 +38,7 @@ def tiers(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
+    folder = Path()
     stopped: tuple[str, ...] = ()
     if bool(options.experiment) == bool(options.runs_csv):
         raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
@@ -74,13 +76,10 @@ def tiers(options: argparse.Namespace) -> int:
         else:
             folder = find_named_run(options.experiment, settings)
         experiment = tier_runs.tier_experiment(StoredRun(folder))
-    for reason in stopped:
-        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {folder}")
-    if stopped and not experiment.is_comparable:
-        return ExitCode.CANNOT_TELL
-    analysis = tier_runs.analysis(experiment, baseline=options.baseline, pair_by=options.pair_by)
-    _print_tiers(analysis, options)
-    return ExitCode.CANNOT_TELL if stopped or not analysis.conclusive else ExitCode.OK
+    found = tier_runs.tier_result(experiment, stopped=stopped, baseline=options.baseline, pair_by=options.pair_by)
+    if found.analysis is not None:
+        _print_tiers(found.analysis, options)
+    return conclude(found.conclusion(f"steelyard resume {folder}"))
 
 
 def _tiers_options(sub: argparse.ArgumentParser) -> None:
@@ -149,9 +148,7 @@ def judge(options: argparse.Namespace) -> int:
     done = resume.judge(find_named_run(options.run, settings), panel, means=means)
     analysis = tier_runs.analysis(tier_runs.tier_experiment(StoredRun(done.folder)))
     _print_tiers(analysis, options)
-    for reason in done.stopped:
-        print_to_stderr(f"steelyard: {reason}; continue with the same command")
-    return ExitCode.CANNOT_TELL if done.stopped or not analysis.conclusive else ExitCode.OK
+    return conclude(tier_runs.TierResult(analysis, done.stopped).conclusion())
 
 
 def _judge_options(sub: argparse.ArgumentParser) -> None:

@@ -6,13 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.pool import run_coroutine
-from steelyard.errors import InputError, ProviderError, StepError, wrap_exceptions
+from steelyard.errors import ExitCode, InputError, ProviderError, StepError, wrap_exceptions
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
 from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.engine.options import RunOptions
     from steelyard.records import Price
 
@@ -37,6 +39,11 @@ def list_models(means: RunOptions, base_url: str = "") -> list[ListedModel]:
             "no provider is configured; set a key such as OPENAI_API_KEY, or write one into steelyard.toml"
         )
     return run_coroutine(_list_all_models(names, means, base_url))
+
+
+def models_exit_code(listed: Sequence[ListedModel]) -> ExitCode:
+    """How a command ends that lists models: whether any endpoint named one."""
+    return ExitCode.OK if any(offer.model for offer in listed) else ExitCode.CANNOT_TELL
 
 
 def _configured(means: RunOptions) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
-from steelyard.errors import Problem
+from steelyard.errors import ExitCode, Problem
 from steelyard.plugins import is_plugin
 from steelyard.records import Answer
 
@@ -20,12 +20,30 @@ if TYPE_CHECKING:
     from steelyard.records import Case
 
 
-def check_references(cases: Sequence[Case], means: RunOptions = RunOptions()) -> tuple[int, list[Problem]]:
+class ReferenceCheck(NamedTuple):
+    """What became of the answers that an eval set brings."""
+
+    proved: int
+    """How many came out as they must."""
+    problems: list[Problem]
+
+    @property
+    def wrong(self) -> int:
+        """How many problems are more than a warning."""
+        return sum(problem.fatal for problem in self.problems)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How a command ends that checked them."""
+        return ExitCode.BAD_INPUT if self.wrong else ExitCode.OK
+
+
+def check_references(cases: Sequence[Case], means: RunOptions = RunOptions()) -> ReferenceCheck:
     """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
     return run_coroutine(_check_references(with_python_env(cases, means.python_env), means))
 
 
-async def _check_references(cases: Sequence[Case], means: RunOptions) -> tuple[int, list[Problem]]:
+async def _check_references(cases: Sequence[Case], means: RunOptions) -> ReferenceCheck:
     verifying = VerifierSet(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
     foreign = Counter(
@@ -59,7 +77,7 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> tuple[i
         await run_concurrently(iter(claims), try_out, verifying.at_once)
     finally:
         await verifying.close()
-    return proved, sorted(problems)
+    return ReferenceCheck(proved, sorted(problems))
 
 
 async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, must_pass: bool) -> str:

@@ -22,6 +22,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.outcome_tables import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
 from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
+from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.synthetic import (
     DEFAULT_SYNTHETIC_RATES,
     SYNTHETIC_PROBLEMS_FILE,
@@ -29,7 +30,7 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
-from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.errors import ExitCode, InputError, Problem, did_you_mean
 from steelyard.records import Record
 from steelyard.reports.standings import levels_csv, table_csv
 from steelyard.store.files import AtomicFiles, explain_write_errors
@@ -109,6 +110,14 @@ class RepairEvaluation(NamedTuple):
         return self.standings.conclusive and not any(
             model.missing > MOST_UNJUDGED * (model.attempts + model.missing) for model in self.standings.models
         )
+
+    def conclusion(self) -> Conclusion:
+        """The exit code, and what to say beside the standings."""
+        notes = [f"note: {note}" for note in self.standings.notes]
+        for level, found in self.levels.items():
+            notes += [f"note: {level}: {note}" for note in found.notes if note not in self.standings.notes]
+        notes += [f"steelyard: {line}" for line in self.excuses()]
+        return Conclusion(ExitCode.OK if self.conclusive else ExitCode.CANNOT_TELL, tuple(notes))
 
     def excuses(self) -> list[str]:
         """Why attempts could not be judged, each reason once with the first attempts that it concerns."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from steelyard.analysis.counts import Standings
     from steelyard.analysis.summary import Summary
     from steelyard.comparison.gate import Decision
     from steelyard.comparison.threshold import ThresholdComparison
@@ -64,6 +65,12 @@ def gate_conclusion(decision: Decision, on_inconclusive: OnInconclusive = "pass"
 def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression: bool) -> ExitCode:
     """How a comparison ends."""
     return ExitCode.GATE_FAILED if fail_on_regression and comparison.regressions else ExitCode.OK
+
+
+def standings_conclusion(standings: Standings) -> Conclusion:
+    """How a count of outcomes ends: too many cases without an outcome leave open where models stand."""
+    code = ExitCode.OK if standings.conclusive else ExitCode.CANNOT_TELL
+    return Conclusion(code, tuple(f"note: {note}" for note in standings.notes))
 
 
 def next_commands(folder: Path, info: RunInfo, summary: Summary) -> list[str]:

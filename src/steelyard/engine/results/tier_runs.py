@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.analysis.attempts import attempt_texts
-from steelyard.errors import InputError
+from steelyard.engine.results.conclusion import Conclusion
+from steelyard.errors import ExitCode, InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.records import Judgment, digest
@@ -78,6 +79,35 @@ def analysis(found: TierExperiment, *, baseline: str | None = None, pair_by: Pai
         warnings=(*found.notes, *analysis.warnings),
         conclusive=analysis.conclusive and found.conclusive,
     )
+
+
+class TierResult(NamedTuple):
+    """What the runs of an experiment come to, and how the command ends that analysed them."""
+
+    analysis: ExperimentAnalysis | None
+    """None where runs that are still owed leave nothing to compare with."""
+    stopped: tuple[str, ...] = ()
+    """Why runs or judgments are still owed."""
+
+    def conclusion(self, continue_with: str = "") -> Conclusion:
+        """The exit code, and what to say beside the analysis; the command that goes on is `continue_with`, or the same."""
+        command = f": {continue_with}" if continue_with else " the same command"
+        is_conclusive = self.analysis is not None and self.analysis.conclusive and not self.stopped
+        messages = tuple(f"steelyard: {reason}; continue with{command}" for reason in self.stopped)
+        return Conclusion(ExitCode.OK if is_conclusive else ExitCode.CANNOT_TELL, messages)
+
+
+def tier_result(
+    found: TierExperiment,
+    *,
+    stopped: tuple[str, ...] = (),
+    baseline: str | None = None,
+    pair_by: PairBy = "case",
+) -> TierResult:
+    """The analysis of an experiment that may have been stopped before all its runs were there."""
+    if stopped and not found.is_comparable:
+        return TierResult(None, stopped)
+    return TierResult(analysis(found, baseline=baseline, pair_by=pair_by), stopped)
 
 
 def from_files(
