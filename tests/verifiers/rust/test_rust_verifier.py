@@ -21,6 +21,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.rust import case_tests, crate, libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.linker import Linker
+from steelyard.verifiers.rust.refusal import rust_refusal
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
@@ -321,6 +322,11 @@ def test_after_a_test_that_ends_the_process_the_next_one_runs() -> None:
         ("#[tokio::test] async fn adds_up() {}", "#[tokio::test]"),
         ("macro_rules! made { ($n:ident) => { #[test] fn $n() {} } }", "no tests"),
         ("macro_rules! made { () => {} } #[test] fn $n() {}", "made by a macro"),
+        ("#[rstest::test] fn adds_up() {}", "#[rstest::test]"),
+        ('#[test]\nfn a() { f("x", "name\n"hello world""); }', "not Rust: line 3: "),
+        ("#[test]\nfn a() {\n    assert_eq!(add(1 2), 3);\n}", "not Rust: line 3: "),
+        ("#[test]\nfn a() { assert_eq!(add(1, 2), 3);", "not Rust: line 2: "),
+        ("#[test]\ndef a() { assert add(1, 2) == 3 }\n#[test] fn b() {}", "not Rust: line 2: "),
     ],
 )
 def test_tests_that_cannot_be_counted_are_refused_before_answers_are_paid_for(tests: str, said: str) -> None:
@@ -341,7 +347,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 def test_the_version_names_compiler_and_linter() -> None:
     version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
-    assert version.startswith("rust 1, rustc 1.")
+    assert version.startswith("rust 2, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
 
@@ -364,6 +370,74 @@ def test_dependencies_are_built_once_and_lent_to_every_attempt(tmp_path: Path, m
     assert second.label == "wrong answer"
     assert third.label == "does not compile"
     assert len(list(tmp_path.glob("steelyard/rust/*/libitoa-*.rlib"))) == 1
+
+
+RUNTIME_CRATE = """
+pub mod NAME {
+    PARTS
+}
+fn run<F: std::future::Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) { return value; }
+    }
+}
+"""
+"""The part of an async runtime that the attributes of its tests need."""
+TOKIO_PARTS = """
+pub struct Builder;
+impl Builder {
+    pub fn new_current_thread() -> Self { Builder }
+    pub fn new_multi_thread() -> Self { Builder }
+    pub fn worker_threads(&mut self, _: usize) -> &mut Self { self }
+    pub fn enable_all(&mut self) -> &mut Self { self }
+    pub fn build(&mut self) -> std::io::Result<Runtime> { Ok(Runtime) }
+}
+pub struct Runtime;
+impl Runtime { pub fn block_on<F: std::future::Future>(&self, future: F) -> F::Output { crate::run(future) } }
+"""
+ASYNC_STD_PARTS = "pub fn block_on<F: std::future::Future>(future: F) -> F::Output { crate::run(future) }"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "parts", "attribute"),
+    [
+        ("tokio", "runtime", TOKIO_PARTS, "#[tokio::test]"),
+        ("tokio", "runtime", TOKIO_PARTS, '#[tokio::test(flavor = "multi_thread", worker_threads = 2)]'),
+        ("async-std", "task", ASYNC_STD_PARTS, "#[async_std::test]"),
+    ],
+)
+def test_async_tests_are_run_by_their_runtime(
+    name: str, module: str, parts: str, attribute: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, folder in (("STEELYARD_CARGO_VENDOR", "vendor"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    libraries.compiled_harness.cache_clear()
+    package = tmp_path / "vendor" / name
+    (package / "src").mkdir(parents=True)
+    (package / "Cargo.toml").write_text(f'[package]\nname = "{name}"\nversion = "1.0.0"\nedition = "2021"\n')
+    (package / "src" / "lib.rs").write_text(RUNTIME_CRATE.replace("NAME", module).replace("PARTS", parts))
+    (package / ".cargo-checksum.json").write_text('{"files": {}}')
+    tests = f"""
+    mod tests {{
+        use super::*;
+        {attribute}
+        async fn adds_up() {{ assert_eq!(add(1, 2).await, 3); }}
+        {attribute}
+        async fn gives_a_result() -> Result<(), String> {{ if add(1, 1).await == 2 {{ Ok(()) }} else {{ Err("no".into()) }} }}
+        {attribute}
+        #[should_panic(expected = "overflow")]
+        async fn panics() {{ add(i32::MAX, 1).await; }}
+    }}"""
+    of = case(tests, dependencies=(Dependency(name=name, version="1"),))
+    right, wrong = judge_all([(of, f"pub async {RIGHT[4:]}"), (of, f"pub async {RIGHT[4:]}".replace("a + b", "a * b"))])
+    libraries.compiled_harness.cache_clear()
+    assert is_correct(of, right), right
+    assert not is_correct(of, wrong)
+    assert wrong.compiled
+    with pytest.raises(VerifierError, match=f"add {name.replace('-', '_')} to its dependencies"):
+        judge(RIGHT, case(tests))
 
 
 def test_dependencies_that_are_not_here_are_named_with_the_way_to_get_them(
@@ -391,7 +465,7 @@ def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     source = pattern * (60_000 // len(pattern))
     started = time.process_time()
     code = rust_source.rust_tokens(source)
-    rust_source.rust_refusal(code, "", ADD)
+    rust_refusal(code, "", ADD)
     rust_source.affects_whole_crate(code)
     rust_source.silenced_lints(code)
     crate.crate_module(source, code, case_tests.parse_rust_tests(ADD, ()))

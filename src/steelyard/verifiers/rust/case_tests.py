@@ -26,6 +26,8 @@ class RustTest(NamedTuple):
     panics: str | None = None
     """The text that its panic must hold, if it must panic."""
     ignored: bool = False
+    runtime: str = ""
+    """For an async test: what runs it to its end, with CALL_PLACEHOLDER for the call."""
 
 
 class RustTests(NamedTuple):
@@ -35,18 +37,29 @@ class RustTests(NamedTuple):
     unsupported: str
     """A test that cannot be counted beforehand, if there is one."""
     called: frozenset[str]
-    """The macros they call."""
+    """The macros that they call and do not define."""
     source: str
     """Without what would make them part of another harness."""
+    runtimes: tuple[str, ...] = ()
+    """The attributes of async tests, such as `tokio::test`, whose crates the case must depend on."""
 
     def within(self, module: str, macros_module: str) -> str:
         """The file for an answer in this module, whose macros are in another one, if there are any."""
-        macros = f"use super::{macros_module}::*;" if macros_module else ""
-        return self.source.replace(MACROS_PLACEHOLDER, macros).replace(MODULE_PLACEHOLDER, module)
+        macros = f"crate::{module}::{macros_module}" if macros_module else ""
+        text = self.source.replace(MACROS_PLACEHOLDER, f"#[allow(unused_imports)] use {macros}::*;" if macros else "")
+        text = text.replace(MACRO_PATH_PLACEHOLDER, f"{module}::{macros_module}" if macros_module else module)
+        return text.replace(MODULE_PLACEHOLDER, module)
 
 
+CALL_PLACEHOLDER = "__the_call__"
+ASYNC_TEST_RUNTIMES = {
+    "tokio::test": f"::tokio::runtime::Builder::__flavor__.enable_all().build().unwrap().block_on({CALL_PLACEHOLDER})",
+    "async_std::test": f"::async_std::task::block_on({CALL_PLACEHOLDER})",
+}
+"""What these attributes make of a test."""
 MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
 MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
+MACRO_PATH_PLACEHOLDER = "__the_path_of_a_macro_of_the_answer__"
 STANDARD_MACRO_NAMES = (
     "assert assert_eq assert_ne debug_assert debug_assert_eq debug_assert_ne panic todo unimplemented unreachable "
     "vec format format_args matches print println eprint eprintln dbg write writeln concat stringify line column file "
@@ -71,13 +84,14 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     code = rust_tokens(source)
     texts = [token.text for token in code]
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
-    meant = _standard_imports(set(texts), called, _names_bound_by_tests(code) | set(expected))
-    insertions: list[tuple[int, str]] = [
-        (after_inner_attributes(source, code, 0), f"use super::*; {MACROS_PLACEHOLDER} {meant} ")
-    ]
+    bound = _names_bound_by_tests(code)
+    # macros reach modules that import nothing
+    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(set(texts), called, bound | set(expected))}"
+    insertions: list[tuple[int, str]] = [(after_inner_attributes(source, code, 0), f"use super::*; {meant} ")]
     blanks: list[tuple[int, int]] = []
     found: list[RustTest] = []
     unsupported = ""
+    runtimes: set[str] = set()
     modules: list[tuple[str, int]] = []
     attributes: list[tuple[int, int]] = []
     number = 0
@@ -105,25 +119,48 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
             if number == item:
                 insertions.append((code[number].start, "pub(crate) "))
             insertions.append((after_inner_attributes(source, code, item + 3), f" {meant} "))
-            modules.append((name[0], closing_token(code, item + 2)))
+            modules.append((_written(source, code[item + 1]), closing_token(code, item + 2)))
             number = item + 3
             continue
         if keyword == ["fn"] and name:
             other = next((mark for mark in marked if mark != "test" and mark.rpartition("::")[2] == "test"), "")
-            if other or ("test" in marked and name == ["$"]):
+            runtime = _async_runtime(texts[slice(*marked[other])], other) if other in ASYNC_TEST_RUNTIMES else ""
+            runtimes |= {other} if runtime else set()
+            if (other and not runtime) or (("test" in marked or other) and name == ["$"]):
                 unsupported = unsupported or (f"#[{other}]" if other else "a test made by a macro")
-            elif "test" in marked:
+            elif "test" in marked or other:
                 if texts[number] != "pub":
                     insertions.append((code[number].start, "pub(crate) "))
-                path = "::".join([*(module for module, _ in modules), name[0]])
-                found.append(RustTest(path, _expected_panic(code, marked.get("should_panic")), "ignore" in marked))
+                path = "::".join([*(module for module, _ in modules), _written(source, code[item + 1])])
+                panics = _expected_panic(code, marked.get("should_panic"))
+                found.append(RustTest(path, panics, "ignore" in marked, runtime))
         number = _after_item(code, item)
     insertions += [
-        (word.end, f"::{MODULE_PLACEHOLDER}")
-        for word, mark in pairwise(code)
+        (word.end, f"::{MACRO_PATH_PLACEHOLDER if texts[number + 3 : number + 4] == ['!'] else MODULE_PLACEHOLDER}")
+        for number, (word, mark) in enumerate(pairwise(code))
         if word.text == "crate" and word.kind == "word" and mark.text == "::"
     ]
-    return RustTests(tuple(found), unsupported, called, edited_source(source, insertions, blanks).text)
+    edited = edited_source(source, insertions, blanks).text
+    called -= _macros_of_tests(texts)
+    return RustTests(tuple(found), unsupported, called, edited, tuple(sorted(runtimes)))
+
+
+def _async_runtime(attribute: Sequence[str], path: str) -> str:
+    """What runs an async test with this attribute to its end."""
+    flavor = "new_multi_thread()" if '"multi_thread"' in attribute else "new_current_thread()"
+    for option in ("worker_threads", "start_paused"):
+        if option in attribute:
+            flavor += f".{option}({attribute[attribute.index(option) + 2]})"
+    return ASYNC_TEST_RUNTIMES[path].replace("__flavor__", flavor)
+
+
+def _macros_of_tests(texts: Sequence[str]) -> set[str]:
+    return {name for word, _, name in zip(texts, texts[1:], texts[2:], strict=False) if word == "macro_rules"}
+
+
+def _written(source: str, token: RustToken) -> str:
+    """A name as it is written, which for a keyword is another one than it is compared by: `r#match`."""
+    return source[token.start : token.end]
 
 
 def _item_keyword_index(texts: Sequence[str], number: int) -> int:
@@ -164,7 +201,11 @@ def _attribute(texts: Sequence[str], start: int) -> str:
 def _is_harness_attribute(texts: Sequence[str], start: int, end: int) -> bool:
     """Whether an attribute speaks to the harness, not to the compiler."""
     first = texts[start + 2]
-    return first in ("test", "should_panic", "ignore") or (first == "cfg" and "test" in texts[start:end])
+    return (
+        _attribute(texts, start) in ASYNC_TEST_RUNTIMES
+        or first in ("test", "should_panic", "ignore")
+        or (first == "cfg" and "test" in texts[start:end])
+    )
 
 
 def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None) -> str | None:

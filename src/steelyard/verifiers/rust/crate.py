@@ -83,8 +83,11 @@ def crate_module(code: str, read: Sequence[source.RustToken], tests: case_tests.
     """An answer, with its tokens, made ready for a crate."""
     module, tests_module, macros_module = (f"{kind}_{secrets.token_hex(4)}" for kind in "mtn")
     # the tests see no macro of the answer but those they ask for by a name that means nothing else
-    macros = source.defined_names(read).macros & tests.called - set(case_tests.STD_MACROS)
-    lent = "".join(f"pub(crate) use {name}; " for name in sorted(macros))
+    names = source.defined_names(read)
+    macros = names.macros & tests.called - set(case_tests.STD_MACROS)
+    lent = "".join(
+        f"pub(crate) use {'crate::' if name in names.exported_macros else ''}{name}; " for name in sorted(macros)
+    )
     return CrateModule(
         module=module,
         tests_module=tests_module,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.protocols import ProcessResult
-from steelyard.verifiers.rust.case_tests import RustTest
+from steelyard.verifiers.rust.case_tests import CALL_PLACEHOLDER, RustTest
 
 HARNESS_CRATE = "steelyard_harness"
 HARNESS_SOURCE_PATH = Path(__file__).with_name("harness.rs")
@@ -43,9 +43,11 @@ def harness_program(judged: Iterable[HarnessModule]) -> str:
 def _entry(judged: HarnessModule, test: RustTest) -> str:
     if test.ignored:
         return ""
-    call = f"|| ::{HARNESS_CRATE}::Told::told(crate::{judged.module}::{judged.tests_module}::{test.name}())"
+    call = f"crate::{judged.module}::{judged.tests_module}::{test.name}()"
+    call = test.runtime.replace(CALL_PLACEHOLDER, call) or call
+    run = f"|| ::{HARNESS_CRATE}::Told::told({call})"
     panics = "None" if test.panics is None else f"Some({test.panics})"
-    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {call}, panics: {panics} }},\n'
+    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {run}, panics: {panics} }},\n'
 
 
 class HarnessOutcome(StrEnum):

@@ -1,4 +1,4 @@
-"""Rust source seen as tokens: what an answer defines, and what it may not say.
+"""Rust source seen as tokens: what an answer defines, and the file that it becomes.
 
 Nothing here parses Rust. A reply is hostile and may not even be Rust, so everything is decided on tokens, in one pass
 that respects strings, raw strings, characters, lifetimes and nested comments. Where this reading and the compiler's
@@ -11,7 +11,6 @@ import bisect
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -124,80 +123,7 @@ def edited_source(
     return EditedSource("".join([*pieces, source[since:]]), source, columns)
 
 
-# ---- the answer
-
-
-class RustRefusal(NamedTuple):
-    """Why an answer is not even compiled."""
-
-    tampered: bool
-    """It can serve nothing but a forged result."""
-    reason: str
-
-
-FORBIDDEN_WORDS = {
-    "no_mangle": "could replace a function that the tests' harness calls",
-    "link_name": "could call any function of the system under another name",
-    "global_allocator": "would run code of the answer inside the tests' harness",
-    "panic_handler": "belongs to programs without a standard library",
-    "no_main": "belongs to programs without an entry point",
-    "include_str": "reads files while it is compiled",
-    "include_bytes": "reads files while it is compiled",
-    "asm": "is machine code",
-    "global_asm": "is machine code",
-    "naked_asm": "is machine code",
-    "proc_macro": "runs while it is compiled",
-    "proc_macro_derive": "runs while it is compiled",
-    "proc_macro_attribute": "runs while it is compiled",
-}
-"""Words that no answer to a task with tests needs, and what they are for."""
-TAMPERING_ATTRIBUTES = {
-    "link_section": "puts code where it runs before any test",
-    "export_name": "replaces functions of the system",
-}
-OPERATOR_TRAITS = {"PartialEq", "PartialOrd", "Not", "Neg", "Add", "Sub", "Mul", "Div", "Rem", "Deref", "Index"}
-"""Traits that decide what an expression of the tests means."""
-MACRO_ONLY_WORDS = {"asm", "global_asm", "naked_asm", "include"}
-"""Words that mean something only when they are called as a macro, brought in or renamed."""
-ESCAPE_FUNCTION_NAMES = (
-    "mprotect mmap mmap64 mremap munmap pkey_mprotect ptrace syscall dlsym dlopen dlvsym fork vfork clone clone3 "
-    "longjmp siglongjmp _longjmp setcontext swapcontext makecontext sigaction signal process_vm_readv "
-    "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
-)
-"""Functions of the system with which a process could reach around the harness that shares it."""
-ESCAPE_FUNCTIONS = frozenset(ESCAPE_FUNCTION_NAMES.split())
-
-
-def rust_refusal(code: Sequence[RustToken], asked: str, tested: str) -> RustRefusal | None:
-    """Why this answer is refused, if it is; the case's author wrote what was asked and how it is tested."""
-    foreign = None
-    reaching = None
-    for number, token in enumerate(code):
-        if token.kind != "word":
-            continue
-        before = code[number - 1].text if number else ""
-        after = code[number + 1].text if number + 1 < len(code) else ""
-        is_macro = after == "!" or before == "::" or after == "as"
-        if token.text in TAMPERING_ATTRIBUTES:
-            return RustRefusal(True, f"{token.text} {TAMPERING_ATTRIBUTES[token.text]}")
-        if token.text in FORBIDDEN_WORDS and (token.text not in MACRO_ONLY_WORDS or is_macro):
-            return RustRefusal(False, f"{token.text} is not allowed: it {FORBIDDEN_WORDS[token.text]}")
-        if token.text == "include" and is_macro:
-            return RustRefusal(False, "include is not allowed: it reads files while it is compiled")
-        if token.text in ("path", "link") and before in ("[", "(", ",") and after in ("=", "("):
-            if _in_attribute(code, number):
-                return RustRefusal(False, f"#[{token.text}] is not allowed: it reaches for files outside the answer")
-        elif token.text == "extern" and (after == "{" or (number + 2 < len(code) and code[number + 2].text == "{")):
-            foreign = token
-        elif token.text in ESCAPE_FUNCTIONS:
-            reaching = token.text
-    if foreign and reaching:
-        return RustRefusal(False, f"{reaching} is not allowed: with it a process could reach around the tests' harness")
-    lie = _deceptive_implementation(code, asked, tested)
-    return RustRefusal(True, lie) if lie else None
-
-
-def _in_attribute(code: Sequence[RustToken], number: int) -> bool:
+def in_attribute(code: Sequence[RustToken], number: int) -> bool:
     """Whether a token stands between `#[` and its `]`, as far as the hundred tokens before it tell."""
     depth = 0
     for place in range(number - 1, max(-1, number - 100), -1):
@@ -228,7 +154,7 @@ def impl_heads(code: Sequence[RustToken]) -> Iterator[ImplHead]:
         before = code[number - 1].text if number else ""
         if token.text != "impl" or token.kind != "word" or before not in ("", "}", ";", "]", "{", "unsafe", "default"):
             continue
-        begin = _after_generics(code, number + 1)
+        begin = after_generics(code, number + 1)
         trait: tuple[str, ...] = ()
         words: list[str] = []
         # no honest head has more than a few hundred tokens
@@ -243,7 +169,8 @@ def impl_heads(code: Sequence[RustToken]) -> Iterator[ImplHead]:
         yield ImplHead(trait, tuple(words))
 
 
-def _after_generics(code: Sequence[RustToken], place: int) -> int:
+def after_generics(code: Sequence[RustToken], place: int) -> int:
+    """The number of the token behind the generics that begin at `place`, if any do."""
     if place >= len(code) or code[place].text != "<":
         return place
     depth = 0
@@ -270,96 +197,20 @@ def type_head_name(words: Sequence[str]) -> str:
     return name
 
 
-def _deceptive_implementation(code: Sequence[RustToken], asked: str, tested: str) -> str:
-    """How the answer gives what the tests do another meaning, if it does.
-
-    Tests compare results with values of their own. An answer that returns a type of its own, or lends methods to foreign
-    types that the tests `use super::*`, decides what such a comparison says. Whatever the author has named is honest.
-    """
-    own = defined_names(code).types
-    asked_for, named, called = _author_names(asked, tested)
-    returned, methods = _returned_types(code), _trait_methods(code)
-    for found in impl_heads(code):
-        trait, type_name = type_head_name(found.trait), type_head_name(found.type)
-        if trait == "PartialEq" and "<" in found.trait and "PartialEq<" not in f"{asked}{tested}".replace(" ", ""):
-            other = found.trait[found.trait.index("<") + 1 : -1]
-            if other not in (found.type, ("Self",)) and not (type_head_name(other) in own and type_name in own):
-                return f"compares {''.join(found.type)} with {''.join(other)} as it likes"
-        if trait in OPERATOR_TRAITS and type_name in own - named and returned.get(type_name, "") in named:
-            return f"{returned[type_name]} returns a type of its own, {type_name}, whose {trait} is whatever it likes"
-        if trait in own and type_name not in own:
-            lent = sorted(methods.get(trait, set()) & called - asked_for)
-            if lent:
-                return f"gives {''.join(found.type)} another {lent[0]}, which the tests call"
-    for name, renamed in pairwise(code):
-        if name.text in OPERATOR_TRAITS and name.kind == "word" and renamed.text == "as":
-            return f"{name.text} is given another name"
-    return ""
-
-
-@lru_cache(maxsize=1000)
-def _author_names(asked: str, tested: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The words that were asked for, those that the author names at all, and the methods that the tests call."""
-    asked_for = frozenset(token.text for token in rust_tokens(asked))
-    tests = rust_tokens(tested)
-    called = frozenset(token.text for dot, token in pairwise(tests) if dot.text == ".")
-    return asked_for, asked_for | {token.text for token in tests}, called
-
-
-def _returned_types(code: Sequence[RustToken]) -> dict[str, str]:
-    """The types that functions return, by their heads, each with one of its functions."""
-    returned: dict[str, str] = {}
-    ends = _closing_tokens(code)
-    for number, (word, name) in enumerate(pairwise(code)):
-        if word.text != "fn" or word.kind != "word":
-            continue
-        place = ends.get(_after_generics(code, number + 2), len(code)) + 1
-        if place < len(code) and code[place].text == "->":
-            returned[type_head_name([token.text for token in code[place + 1 : place + 60]])] = name.text
-    return returned
-
-
-def _closing_tokens(code: Sequence[RustToken]) -> dict[int, int]:
-    """For each token that opens something the number of the one that closes it."""
-    ends: dict[int, int] = {}
-    opened: list[int] = []
-    for number, token in enumerate(code):
-        if token.text in BRACKET_PAIRS:
-            opened.append(number)
-        elif token.text in BRACKET_PAIRS.values() and opened:
-            ends[opened.pop()] = number
-    return ends
-
-
-def _trait_methods(code: Sequence[RustToken]) -> dict[str, set[str]]:
-    """The names of the functions in each trait's block."""
-    methods: dict[str, set[str]] = {}
-    around = [""]
-    coming = ""
-    for word, name in pairwise(code):
-        if word.text == "trait":
-            coming = name.text
-        elif word.text == "{":
-            around.append(coming or around[-1])
-            coming = ""
-        elif word.text == "}" and len(around) > 1:
-            around.pop()
-        elif word.text == "fn":
-            methods.setdefault(around[-1], set()).add(name.text)
-    return methods
-
-
 class DefinedNames(NamedTuple):
     """The names an answer gives to things."""
 
     functions: frozenset[str]
     types: frozenset[str]
     macros: frozenset[str]
+    exported_macros: frozenset[str]
+    """Those that belong to the root of the crate, wherever they are written."""
 
 
 def defined_names(code: Sequence[RustToken]) -> DefinedNames:
     """What the answer defines, wherever in it."""
-    functions, types, macros = set(), set(), set()
+    functions, types, macros, exported = set(), set(), set(), set()
+    is_exported = False
     for word, name in pairwise(code):
         if name.kind == "word" and word.kind == "word":
             if word.text == "fn":
@@ -369,7 +220,11 @@ def defined_names(code: Sequence[RustToken]) -> DefinedNames:
     for word, mark, name in zip(code, code[1:], code[2:], strict=False):
         if word.text == "macro_rules" and mark.text == "!" and name.kind == "word":
             macros.add(name.text)
-    return DefinedNames(frozenset(functions), frozenset(types), frozenset(macros))
+            exported |= {name.text} if is_exported else set()
+            is_exported = False
+        elif word.text == "macro_export":
+            is_exported = True
+    return DefinedNames(frozenset(functions), frozenset(types), frozenset(macros), frozenset(exported))
 
 
 CRATE_WIDE_WORDS = {
@@ -398,7 +253,7 @@ def silenced_lints(code: Sequence[RustToken]) -> str:
     names: list[str] = []
     for number, token in enumerate(code):
         if token.text in ("allow", "expect") and number + 1 < len(code) and code[number + 1].text == "(":
-            if not _in_attribute(code, number):
+            if not in_attribute(code, number):
                 continue
             listed = []
             for place in range(number + 2, min(len(code), number + 60)):
@@ -415,11 +270,14 @@ def module_source(source: str, code: Sequence[RustToken], module: str, head_text
     A module that is declared before the answer's first item sees none of the macros that the answer defines.
     """
     insertions = [(after_inner_attributes(source, code, 0), head_text)] if head_text else []
-    insertions += [
-        (word.end, f"::{module}")
-        for word, mark in pairwise(code)
-        if word.text == "crate" and word.kind == "word" and mark.text == "::" and source[word.start] != "r"
-    ]
+    names = defined_names(code)
+    for number, (word, mark) in enumerate(pairwise(code)):
+        if word.text != "crate" or word.kind != "word" or mark.text != "::" or source[word.start] == "r":
+            continue
+        name, after = (token.text for token in (*code[number + 2 : number + 4], mark, mark)[:2])
+        # an exported macro is in the root, not in our module
+        if name not in names.exported_macros or (after != "!" and name in names.functions):
+            insertions.append((word.end, f"::{module}"))
     answer = edited_source(source, insertions)
     return answer._replace(text=f"{answer.text}\n{tail}\n" if tail else answer.text)
 

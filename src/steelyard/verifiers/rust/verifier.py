@@ -29,6 +29,8 @@ from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
+from steelyard.verifiers.rust.refusal import rust_refusal
+from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.witnesses import rust_witness
 
@@ -74,7 +76,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 1, {toolchain().version}"
+        return f"rust 2, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -97,7 +99,7 @@ class RustVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
         asked = "\n".join([*(message.content for message in case.messages), case.reference, *expected])
-        refused = rust_source.rust_refusal(read, asked, case.tests)
+        refused = rust_refusal(read, asked, case.tests)
         if refused:
             finding = Finding(
                 compiled=False,
@@ -317,6 +319,12 @@ def _tests(case: Case) -> case_tests.RustTests:
         raise VerifierError(f"its tests hold {found.unsupported}; write them out as functions with #[test]")
     if not found.found:
         raise VerifierError("no tests; write functions with #[test]")
+    crates = {dependency.name.replace("-", "_") for dependency in case.dependencies}
+    for runtime in found.runtimes:
+        if (crate_name := runtime.partition("::")[0]) not in crates:
+            raise VerifierError(f"its tests hold #[{runtime}]; add {crate_name} to its dependencies")
+    if problem := rust_syntax_problem(case.tests):
+        raise VerifierError(f"its tests are not Rust: {problem}")
     return found
 
 
@@ -330,7 +338,7 @@ def _missing(case: Case, defined: rust_source.DefinedNames) -> tuple[str, ...]:
 
 def _last_path_segment(name: str) -> str:
     """A method is looked for by its own name: `push` for `Stack::push`."""
-    return name.rpartition("::")[2]
+    return name.rpartition("::")[2].removeprefix("r#")
 
 
 def _lint_finding(checked: CompilationResult, messages: CompilerMessages) -> Finding:
