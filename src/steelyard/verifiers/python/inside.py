@@ -1,453 +1,351 @@
-"""Tests that need the answer's own objects, run beside it: unittest and pytest files, with checks against tampering.
+"""Tests that need the answer's own objects, run beside it, and heard by a process that runs no line of the answer.
 
-Code that shares a process with its tests can reach what judges it, so it is watched: the tests and the machinery are
-compared with what they were whenever the answer hands control back, looking for frames, traces and garbage ends the
-attempt, results carry a secret that is nowhere to be found, and every test must be accounted for. Runs in a contained
-child of a zygote.
+The process that is called here holds the tests and the results. It forks a session, which loads the answer and runs the
+tests, each in a fork of its own; what comes back carries a secret that only the frames of the session hold, and no answer
+sees those. Tests are compiled from memory before the answer is loaded and lie in no file. Runs in a contained child of
+a zygote.
 """
 
 from __future__ import annotations
 
-import ast
 import builtins
-import functools
+import contextlib
+import importlib.util
 import io
-import operator
+import math
 import os
 import random
+import resource
+import select
+import shutil
+import signal
+import struct
 import sys
 import time
 import types
-import unittest
-import unittest.mock  # loaded before the answer is, so that it is watched as well
 
-from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text, short_repr
+from steelyard.verifiers.python.fairness import ComparisonJudge, fair_code
+from steelyard.verifiers.python.introspection import IntrospectionGuard
+from steelyard.verifiers.python.runners import (
+    HAS_PYTEST,
+    StepRunner,
+    StyleRunner,
+    TestResultLine,
+    death_description,
+    empty_tests_module,
+    run_pytest,
+    run_unittest,
+)
+from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from typing import Any
 
-try:
-    import pytest
-
-    HAS_PYTEST = True
-except ImportError:  # only files in pytest's style need it
-    HAS_PYTEST = False
-
-ANSWER_FILE, TESTS_FILE, GUARD_MODULE = "answer.py", "test_answer.py", "steelyard_guard"
-PLAIN_TYPES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, type(None))
-DATA_MODULES = (
-    "test_answer",
-    "builtins",
-    "collections",
-    "datetime",
-    "decimal",
-    "fractions",
-    "pathlib",
-    "uuid",
-    "array",
-    "numpy",
-)
-"""Modules whose objects may be compared with plain data: they decide nothing by themselves."""
-COMPARISON_METHODS = (
-    "__eq__",
-    "__ne__",
-    "__bool__",
-    "__len__",
-    "__hash__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__contains__",
-)
-"""Methods by which an object decides for itself how a comparison comes out."""
-FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
-INTROSPECTION_EVENTS = (
-    "sys._getframe",
-    "sys._current_frames",
-    "sys._current_exceptions",
-    "sys.settrace",
-    "sys.setprofile",
-)
-FORBIDDEN_EVENT_PREFIXES = (
-    *INTROSPECTION_EVENTS,
-    "sys.monitoring",
-    "gc.get_",
-    "ctypes.",
-    "object.__setattr__",
-    "object.__delattr__",
-    "code.__new__",
-)
-FORBIDDEN_MODULES = (
-    "ctypes",
-    "_ctypes",
-    "_testcapi",
-    "_testinternalcapi",
-    "_xxsubinterpreters",
-    "_interpreters",
-    "cffi",
-)
-"""Modules whose only use here is to look where no answer has to look."""
-
-
-class Tampering(BaseException):
-    """The answer laid hands on what judges it."""
+ANSWER_FILE = "answer.py"
+ANSWER_NAMES = ("answer", "solution", "candidate", "main")
+"""The names by which tests import an answer."""
+SESSION_FD = 3
+"""Where a session tells its results."""
+FIELD_SEPARATOR = "\x1f"
+MAX_RESULT_BYTES = 64 << 10
+FORGED_RESULT = "wrote to the channel of its results"
+WATCHED_PACKAGES = ("unittest", "pytest", "_pytest", "pluggy")
+SESSION_EXIT_SECONDS = 0.005
 
 
 def main(fds: list[int]) -> None:
     """Take an answer with its tests from a socket, run them, and tell how each test went."""
-    random.seed(0)
     engine = MessageSocket(fds[0], lenient=True)
-    nonce, style, code, tests, names = engine.receive()
+    job = engine.receive()[0]
+    if job["style"] == "pytest" and not HAS_PYTEST:
+        engine.send(["unable", "pytest is not installed in the environment that the case names"])
+        os._exit(0)
     began = time.perf_counter()
-
-    def tell(*fact: Any) -> None:
-        engine.send([nonce, *fact])
-
-    if style == "pytest" and not HAS_PYTEST:
-        tell("unable", "pytest is not installed in the environment that the case names")
-        os._exit(0)
-    try:
-        compile(code, ANSWER_FILE, "exec")
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        tell("not compiled", exception_text(error), getattr(error, "lineno", None))
-        os._exit(0)
-    tell("compiled", time.perf_counter() - began)
-    for name, text in ((ANSWER_FILE, code), (TESTS_FILE, guarded_tests(tests))):
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(text)
-    sys.path.insert(0, os.getcwd())
-    # what the answer prints is data too
-    sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True)
-    watch = TamperingMonitor(tell)
-    sys.modules[GUARD_MODULE] = watch.guard
-    outcomes: dict[str, tuple[str, float]] = {}
-
-    def record(name: str, wrong: str, seconds: float) -> None:
-        watch.check()
-        if name in outcomes:
-            watch.caught(f"{name} was run twice")
-        outcomes[name] = (wrong, seconds)
-        tell("test", name, wrong[:MAX_EXCEPTION_CHARS], seconds)
-
-    try:
-        run_pytest(watch, record) if style == "pytest" else run_unittest(watch, names, record)
-        watch.check()
-    except Tampering as caught:
-        tell("tampered", str(caught))
-        os._exit(0)
-    except BaseException as error:
-        tell("raised", exception_text(error))
-        os._exit(0)
-    tell("finished")
+    answer = None
+    if job["code"] is not None:
+        try:
+            answer = compile(job["code"], os.path.join(os.getcwd(), ANSWER_FILE), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
+            os._exit(0)
+    engine.send(["compiled", time.perf_counter() - began])
+    session = SessionHost(engine, job, answer)
+    is_file = job["style"] in ("unittest", "pytest")
+    session.run(is_apart=is_file)
+    if is_file and session.has_failures and not session.is_over:
+        # tests that build on each other, and threads that do not survive a fork, are judged as every runner does it
+        session.run(is_apart=False)
+    engine.send(["finished"])
     os._exit(0)
 
 
-class TamperingMonitor:
-    """Keeps an eye on the answer."""
+class SessionHost:
+    """The process that hears how the tests go; it never runs a line of the answer."""
 
-    def __init__(self, tell: Callable[..., None]) -> None:
-        self._tell = tell
-        self._home = os.getcwd() + os.sep
-        self._busy = False
-        self.guard = types.ModuleType(GUARD_MODULE)
-        self.guard.__dict__.update(compare=compare, truth=truth)
-        self._watched: list[tuple[str, Any, dict[str, Any]]] = []
-        for name in [name for name in vars(unittest.TestCase) if name.startswith("assert")]:
-            setattr(unittest.TestCase, name, guarded_assertion(getattr(unittest.TestCase, name)))
-        self._remember(GUARD_MODULE, self.guard)
+    def __init__(self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None) -> None:
+        self._engine = engine
+        self._job = job
+        self._answer = answer
+        self._seconds = float(job["seconds"])
+        self.has_failures = False
+        self.is_over = False
+        """Whether nothing more is to be found out: a limit was hit, or the answer was caught."""
 
-    def begin(self) -> None:
-        """From now on the machinery is what it is; no line of the answer has run yet."""
-        for name, module in sorted(sys.modules.items()):
-            if name.partition(".")[0] in ("builtins", "unittest", "pytest", "_pytest", "pluggy", "json"):
-                self._remember(name, module)
-        sys.addaudithook(self._hear)
+    def run(self, *, is_apart: bool) -> None:
+        """Run the tests in a session of their own and pass on what it tells."""
+        folder = os.path.join(os.getcwd(), os.urandom(4).hex())
+        os.mkdir(folder)
+        reader, writer = os.pipe()
+        secret = os.urandom(16).hex()
+        began = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setpgid(0, 0)
+                os.close(reader)
+                os.dup2(writer, SESSION_FD)
+                os.close(writer)
+                os.chdir(folder)
+                limit_cpu(self._seconds)
+                AnswerSession(self._job, self._answer, secret).run(is_apart=is_apart)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        self._hear(reader, child, secret)
+        _, status, used = os.wait4(child, 0)
+        os.close(reader)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+        self._seconds -= used.ru_utime + used.ru_stime
+        if status:
+            self.is_over = True
+            self._engine.send(["died", death_description(status, used)])
+        if self._seconds <= 0:
+            self.is_over = True
+        self._engine.send(["session", time.monotonic() - began])
 
-    def _remember(self, name: str, thing: Any) -> None:
-        self._watched.append(
-            (name, thing, {key: value for key, value in vars(thing).items() if is_callable_like(value)})
+    def _hear(self, reader: int, child: int, secret: str) -> None:
+        os.set_blocking(reader, False)
+        waiting = select.poll()
+        waiting.register(reader, select.POLLIN)
+        ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+        if ended is not None:
+            waiting.register(ended, select.POLLIN)
+        rest = b""
+        is_alive = True
+        while is_alive and not self.is_over:
+            waiting.poll(None if ended is not None else SESSION_EXIT_SECONDS * 1000)
+            # looked at first: what it has written before its end is read after it
+            is_alive = not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            rest += _available(reader)
+            rest = self._take(rest, secret)
+            if rest and not is_alive:
+                self._forged()
+        if self.is_over:
+            os.killpg(child, signal.SIGKILL)
+        if ended is not None:
+            os.close(ended)
+
+    def _take(self, received: bytes, secret: str) -> bytes:
+        """Pass on whole results; what is left is the beginning of another."""
+        while len(received) >= 4:
+            (length,) = struct.unpack("I", received[:4])
+            if length > MAX_RESULT_BYTES:
+                self._forged()
+                return b""
+            if len(received) < 4 + length:
+                break
+            fields = received[4 : 4 + length].decode("utf-8", "replace").split(FIELD_SEPARATOR)
+            received = received[4 + length :]
+            if fields[0] != secret or len(fields) < 2:
+                self._forged()
+                return b""
+            if fields[1] == "tampered":
+                self.is_over = True
+            self.has_failures |= fields[1] == "raised" or (fields[1] == "test" and fields[4] == "failed")
+            self._engine.send(fields[1:])
+        return received
+
+    def _forged(self) -> None:
+        self.is_over = True
+        self._engine.send(["tampered", FORGED_RESULT])
+
+
+def _available(reader: int) -> bytes:
+    pieces = b""
+    while len(pieces) < MAX_RESULT_BYTES * 16:
+        try:
+            piece = os.read(reader, MAX_RESULT_BYTES)
+        except BlockingIOError:
+            break
+        if not piece:
+            break
+        pieces += piece
+    return pieces
+
+
+def limit_cpu(seconds: float) -> None:
+    """Give this process so much CPU time and no more."""
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    whole = max(1, math.ceil(seconds))
+    if most == resource.RLIM_INFINITY or whole < most:
+        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 1))
+
+
+class AnswerSession:
+    """The process that runs an answer and its tests; what it holds is in frames and closures that no answer sees."""
+
+    def __init__(self, job: dict[str, Any], answer: types.CodeType | None, secret: str) -> None:
+        self._job = job
+        self._answer = answer
+        self._secret = secret
+        self._write = os.write
+        self._machinery = Machinery()
+
+    def run(self, *, is_apart: bool) -> None:
+        """Load the answer, run its tests, and end."""
+        job, end = self._job, os._exit
+        # what a process prints is data too
+        sys.stdout = sys.stderr = io.TextIOWrapper(
+            io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True
         )
-        for inner in list(vars(thing).values()):
-            if isinstance(inner, type) and inner.__module__ == thing.__name__:
-                held = {key: value for key, value in vars(inner).items() if is_callable_like(value)}
-                self._watched.append((f"{name}.{inner.__name__}", inner, held))
+        random.seed(0)
+        source = job["tests"]
+        self._judge = ComparisonJudge(source, is_own_word_allowed=job["allows_own_word"])
+        steps = StepRunner(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
+        tests = fair_code(source, self._judge.functions()) if not steps else None
+        self._guard = IntrospectionGuard(source)
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        self._guard.begin()
+        try:
+            if steps is None:
+                self._run_file(tests, is_apart=is_apart)
+            elif wrong := steps.run(self._load(), self._tell_step):
+                self.tell("raised", wrong)
+            self.check()
+        except BaseException as error:
+            self.tell("raised", exception_text(error))
+            self.check()
+        self._judge.stay()
+        self.tell("complete")
+        end(0)
 
-    def remember_tests(self, module: types.ModuleType) -> None:
-        """From now on the tests are what they are."""
-        self._remember("the tests", module)
+    def _load(self) -> types.ModuleType:
+        """The answer, or what stands for one, under every name that tests use for it."""
+        if self._answer is None:
+            module: types.ModuleType = StandIn("answer")
+            for name in ANSWER_NAMES:
+                sys.modules[name] = module
+            return module
+        path = os.path.join(os.getcwd(), ANSWER_FILE)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._job["code"])
+        sys.path.insert(0, os.getcwd())
+        spec = importlib.util.spec_from_file_location("answer", path)
+        if spec is None:
+            raise ImportError("answer")
+        module = importlib.util.module_from_spec(spec)
+        for name in ANSWER_NAMES:
+            sys.modules[name] = module
+        exec(self._answer, module.__dict__)
+        return module
+
+    def _run_file(self, code: Any, *, is_apart: bool) -> None:
+        runner = StyleRunner(self._judge, self._tell_test, is_apart=is_apart)
+        module = empty_tests_module(self._job["tests"])
+
+        def loaded() -> types.ModuleType:
+            self._load()
+            self.check()
+            exec(code, module.__dict__)
+            return module
+
+        if self._job["style"] == "pytest":
+            run_pytest(runner, loaded)
+        else:
+            run_unittest(runner, loaded())
+
+    def _tell_test(self, line: TestResultLine) -> None:
+        self.check()
+        own = "own" if self._judge.own_word else ""
+        self.tell("test", line.name, str(line.seconds), line.outcome, own, line.message[:MAX_EXCEPTION_CHARS])
+
+    def _tell_step(self, number: int, line: TestResultLine) -> None:
+        self._tell_test(line._replace(name=str(number)))
 
     def check(self) -> None:
-        """End the attempt when something that judges is not what it was."""
+        """End where the answer laid hands on what judges it."""
+        evidence = next(iter(self._guard.refused), "") or next(self._machinery.changes(), "")
+        if evidence:
+            self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
+            os._exit(0)
+
+    def tell(self, *fields: str) -> None:
+        """Tell the host something, with the secret."""
+        clean = [field.replace(FIELD_SEPARATOR, " ") for field in fields]
+        body = FIELD_SEPARATOR.join([self._secret, *clean]).encode("utf-8", "replace")
+        frame = struct.pack("I", len(body)) + body
+        while frame:
+            frame = frame[self._write(SESSION_FD, frame) :]
+
+
+class Machinery:
+    """What runs tests, as it was before an answer was loaded."""
+
+    def __init__(self) -> None:
+        self._watched: list[tuple[str, Any, dict[str, Any]]] = []
+        for name, module in sorted(sys.modules.items()):
+            if name.partition(".")[0] in WATCHED_PACKAGES and module is not None:
+                self._remember(name, module)
+        kept = {key: value for key, value in vars(builtins).items() if isinstance(value, type)}
+        self._watched.append(("builtins", builtins, kept))
+
+    def _remember(self, name: str, thing: Any) -> None:
+        self._watched.append((name, thing, _callables(thing)))
+        for inner in list(vars(thing).values()):
+            if isinstance(inner, type) and inner.__module__ == thing.__name__:
+                self._watched.append((f"{name}.{inner.__name__}", inner, _callables(inner)))
+
+    def changes(self) -> Iterator[str]:
+        """What is not as it was."""
         for name, thing, before in self._watched:
             now = vars(thing)
             for key, value in before.items():
                 if now.get(key) is not value:
-                    self.caught(f"changed {name}.{key}")
-            if len(now) > len(before):
-                fresh = [key for key in now if key not in before and is_callable_like(now[key])]
-                # a module may gain a part of itself, and pytest completes its own classes while it runs; but nothing may
-                # come to stand in front of what a test case inherits or of what everyone knows
-                grown = isinstance(thing, type) and not name.startswith(("_pytest", "pluggy"))
-                if fresh and (grown or any(hasattr(builtins, key) for key in fresh)):
-                    self.caught(f"added {name}.{fresh[0]}")
-
-    def caught(self, evidence: str) -> None:
-        """Tell, and end: what was tampered with cannot be trusted for one more step."""
-        self._tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
-        os._exit(0)
-
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Every call that looks into the interpreter passes here."""
-        if self._busy:
-            return
-        frames = event == "object.__getattr__" and arguments[1] in FRAME_ATTRIBUTES
-        forbidden = event == "import" and str(arguments[0]).partition(".")[0] in FORBIDDEN_MODULES
-        memory = event == "open" and str(arguments[0]).startswith("/proc")
-        if not (frames or forbidden or memory or event.startswith(FORBIDDEN_EVENT_PREFIXES)):
-            return
-        self._busy = True
-        try:
-            frame = sys._getframe(1)
-            # these act for the code that calls them
-            while frame.f_back and frame.f_code.co_filename.endswith(("inspect.py", "importlib._bootstrap>")):
-                frame = frame.f_back
-            if frame.f_code.co_filename.endswith("traceback.py") and not frames and frame.f_back:
-                frame = frame.f_back
-            if self._is_answer(frame.f_code.co_filename):
-                what = arguments[1] if frames else arguments[0] if forbidden or memory else ""
-                self.caught(f"{event} {what}".strip())
-        finally:
-            self._busy = False
-
-    def _is_answer(self, file: str) -> bool:
-        """Whether code came with the answer: its file, or text that it compiled itself."""
-        if file.endswith(TESTS_FILE):
-            return False
-        return file.startswith(("<string>", "<unknown>", self._home)) or not os.path.isabs(file)
-
-    def loaded(self, module: types.ModuleType) -> None:
-        """Look again each time a function of the answer's hands control back."""
-        for name, thing in list(vars(module).items()):
-            if isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__:
-                setattr(module, name, self._returning(thing))
-            elif isinstance(thing, type) and thing.__module__ == module.__name__:
-                for key, method in list(vars(thing).items()):
-                    if isinstance(method, types.FunctionType):
-                        with_check = self._returning(method)
-                        try:
-                            setattr(thing, key, with_check)
-                        except (AttributeError, TypeError):
-                            break  # a class that refuses is left as it is
-        self.check()
-
-    def _returning(self, function: types.FunctionType) -> Any:
-        @functools.wraps(function)
-        def call(*positional: Any, **named: Any) -> Any:
-            try:
-                return function(*positional, **named)
-            finally:
-                self.check()
-
-        return call
+                    yield f"changed {name}.{key}"
+            # nothing may come to stand in front of what a test case inherits; pytest completes its own classes as it runs
+            if isinstance(thing, type) and name.startswith("unittest") and len(now) > len(before):
+                yield from (
+                    f"added {name}.{key}" for key, value in list(now.items()) if key not in before and callable(value)
+                )
 
 
-def is_callable_like(value: Any) -> bool:
-    """Whether something can be called, or stands for something that can."""
-    return callable(value) or isinstance(value, (property, classmethod, staticmethod))
+def _callables(thing: Any) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in vars(thing).items()
+        if callable(value) or isinstance(value, (property, classmethod, staticmethod))
+    }
 
 
-def has_custom_comparison(value: Any, depth: int = 0) -> bool:
-    """Whether a value is, or holds, an object that decides about comparisons itself."""
-    kind = type(value)
-    if kind in PLAIN_TYPES:
-        if depth < 5 and kind in (list, tuple, set, frozenset):
-            return any(has_custom_comparison(item, depth + 1) for item in value)
-        if depth < 5 and kind is dict:
-            return any(has_custom_comparison(item, depth + 1) for pair in value.items() for item in pair)
-        return False
-    return not is_known(kind) and any(name in vars(above) for above in kind.__mro__[:-1] for name in COMPARISON_METHODS)
+class StandIn(types.ModuleType):
+    """A module in the place of an answer: it has every name, and nothing in it can be called."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = StandInClass(name, (), {})
+        setattr(self, name, made)
+        return made
 
 
-def is_known(kind: type) -> bool:
-    """Whether a class is of the tests' own or of a module whose objects are data, and not one that only says so."""
-    module = kind.__module__.partition(".")[0]
-    return module in DATA_MODULES and getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+class StandInClass(type):
+    """A class, so that tests may inherit from it; what happens when it is called is not known."""
 
-
-def is_plain_data(value: Any) -> bool:
-    """Whether a value is data, through and through."""
-    return type(value) in PLAIN_TYPES and not has_custom_comparison(value)
-
-
-def is_unfair_comparison(*values: Any) -> bool:
-    """Whether an object that is its own judge is held against plain data."""
-    return any(map(has_custom_comparison, values)) and (len(values) == 1 or any(map(is_plain_data, values)))
-
-
-COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
-COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
-COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    **{name: getattr(operator, name.lower()) for name in ("Eq", "Lt", "Gt")},
-    "NotEq": operator.ne,
-    "LtE": operator.le,
-    "GtE": operator.ge,
-    "Is": operator.is_,
-    "IsNot": operator.is_not,
-    "In": lambda item, container: item in container,
-    "NotIn": lambda item, container: item not in container,
-}
-
-
-def compare(how: str, left: Any, right: Any) -> Any:
-    """A comparison in a test; one that the answer would decide itself does not hold."""
-    if is_unfair_comparison(left, right):
-        raise AssertionError("an object of the answer's own class stands where plain data should")
-    result = COMPARISON_OPERATORS[how](left, right)
-    if not result:
-        wanted = short_repr(right) if how == "Eq" else f"{COMPARISON_WORDS[how]} {short_repr(right)}"
-        raise AssertionError(f"got {short_repr(left)}, expected {wanted}")
-    return result
-
-
-def truth(value: Any) -> Any:
-    """What a test takes for true."""
-    if is_unfair_comparison(value):
-        raise AssertionError("an object of the answer's own class stands where plain data should")
-    return value
-
-
-def guarded_assertion(method: Any) -> Any:
-    """An assertion of unittest that looks at what it is given first."""
-
-    @functools.wraps(method)
-    def call(self: Any, *positional: Any, **named: Any) -> Any:
-        if positional and is_unfair_comparison(*positional[:2]):
-            raise AssertionError("an object of the answer's own class stands where plain data should")
-        return method(self, *positional, **named)
-
-    return call
-
-
-class _AssertRewriter(ast.NodeTransformer):
-    """Lets every assert of a test file look before it believes."""
-
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        test = node.test
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and node.msg is None:
-            how = ast.Constant(type(test.ops[0]).__name__)
-            call = ast.Call(_name("compare"), [how, test.left, test.comparators[0]], [])
-            return ast.copy_location(ast.Expr(call), node)
-        node.test = ast.Call(_name("truth"), [test], [])
-        return node
-
-
-def _name(function: str) -> ast.expr:
-    return ast.Attribute(ast.Name(GUARD_MODULE, ast.Load()), function, ast.Load())
-
-
-def guarded_tests(tests: str) -> str:
-    """The tests, with asserts that an answer cannot deceive."""
-    tree = ast.fix_missing_locations(_AssertRewriter().visit(ast.parse(tests)))
-    place = 0
-    while place < len(tree.body) and _must_be_first(tree.body[place]):
-        place += 1
-    tree.body.insert(place, ast.Import([ast.alias(GUARD_MODULE)]))
-    return ast.unparse(ast.fix_missing_locations(tree))
-
-
-def _must_be_first(node: ast.stmt) -> bool:
-    docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
-
-
-def load_answer_and_tests(watch: TamperingMonitor) -> types.ModuleType:
-    """The answer, imported under every name that tests use for it, and then the tests."""
-    watch.begin()
-    answer = __import__("answer")
-    for name in ("solution", "candidate", "main"):
-        sys.modules.setdefault(name, answer)
-    watch.loaded(answer)
-    tests = __import__("test_answer")
-    watch.remember_tests(tests)
-    watch.check()
-    return tests
-
-
-def run_unittest(watch: TamperingMonitor, names: list[str], record: Callable[[str, str, float], None]) -> None:
-    """Run the tests by the names that were known before anything was loaded."""
-    module = load_answer_and_tests(watch)
-    for name in names:
-        owner, _, method = name.rpartition(".")
-        began = time.perf_counter()
-        wrong = _run_test_case(getattr(module, owner), method) if owner else _run_test_function(getattr(module, name))
-        record(name, wrong, time.perf_counter() - began)
-
-
-def _run_test_case(kind: Any, method: str) -> str:
-    result = unittest.TestResult()
-    suite = unittest.TestSuite([kind(method)])
-    suite.run(result)
-    for _, trace in (*result.failures, *result.errors):
-        return trace.strip().splitlines()[-1]
-    if result.skipped:
-        return f"skipped: {result.skipped[0][1]}"
-    if result.testsRun != 1 or result.expectedFailures or result.unexpectedSuccesses:
-        return "did not run as a test"
-    return ""
-
-
-def _run_test_function(function: Any) -> str:
-    try:
-        function()
-    except Exception as error:
-        return exception_text(error)
-    return ""
-
-
-def run_pytest(watch: TamperingMonitor, record: Callable[[str, str, float], None]) -> None:
-    """Run the file with pytest, and nothing else that lies around."""
-
-    class Plugin:
-        """Hears how each test went."""
-
-        def __init__(self) -> None:
-            self._wrong: dict[str, str] = {}
-
-        def pytest_sessionstart(self) -> None:
-            # not before: pytest completes its own classes while it gets ready
-            load_answer_and_tests(watch)
-
-        def pytest_runtest_logreport(self, report: Any) -> None:
-            name = report.nodeid.partition("::")[2].replace("::", ".")
-            if report.outcome != "passed" or hasattr(report, "wasxfail"):
-                said_so = _last_line(report)
-                self._wrong.setdefault(name, said_so if report.outcome == "failed" else f"skipped: {said_so}")
-            if report.when == "teardown":
-                record(name, self._wrong.get(name, ""), report.duration)
-
-    options = [
-        "-q",
-        "--noconftest",
-        "-c",
-        os.devnull,
-        "--rootdir",
-        os.getcwd(),
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:legacypath",
-        # ours is for tests of models; here its package cannot be read
-        "-p",
-        "no:steelyard",
-    ]
-    status = pytest.main([*options, "--assert=plain", TESTS_FILE], plugins=[Plugin()])
-    if status not in (0, 1):
-        raise RuntimeError(f"pytest ended with {status!r}")
-
-
-def _last_line(report: Any) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message if crash else report.longrepr)[-MAX_EXCEPTION_CHARS:]
+    def __call__(cls, *positional: object, **named: object) -> Any:
+        if cls.__module__ == __name__ or "__init__" not in vars(cls):
+            raise NotImplementedError(f"{cls.__name__} of the answer is not there yet")
+        return super().__call__(*positional, **named)

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import platform
 import re
-import secrets
 import signal
 import socket
 from contextlib import asynccontextmanager
@@ -19,8 +18,9 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Diagnostic, Finding, Span, Test, TestOutcome
+from steelyard.records import Answer, Case, Finding, Test, TestOutcome
 from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import (
     GuestChannel,
     RefereeProcess,
@@ -30,6 +30,7 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
+from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
 from steelyard.verifiers.witnesses import python_witness
 
@@ -42,8 +43,6 @@ PYTHON_BINDING_PATTERN = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
-MAX_ANSWER_OUTPUT_CHARS = 64 << 10
-"""Characters of what an answer printed that are kept."""
 MAX_CACHED_TEST_PLANS = 1000
 """Cases whose tests are kept taken apart."""
 
@@ -67,6 +66,7 @@ class PythonVerifier:
         self._sandbox = sandbox
         self._plans: dict[str, PythonTestPlan] = {}
         self._referees: list[RefereeProcess] = []
+        self._in_process = InProcessJudge(sandbox)
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
@@ -173,7 +173,7 @@ class PythonVerifier:
             compiled, ran, outcome = await self._run_once(case, code, given)
             if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
                 line = compiled[2] if isinstance(compiled[2], int) else None
-                return _compile_failure(str(compiled[1]), line, outcome.seconds)
+                return compile_failure(str(compiled[1]), line, outcome.seconds)
             if ran is None:
                 died = died or outcome.limit or FailureLabel.DIED
             wrong = exit_description(outcome) if ran is None else ran
@@ -183,7 +183,7 @@ class PythonVerifier:
             word: TestOutcome = "failed" if wrong else "passed"
             results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
         first = next((f"{test.name}: {test.message}" for test in results if test.outcome == "failed"), "")
-        label, reason = _why(results, "", died, first)
+        label, reason = failure_label(results, "", died, first)
         seconds = sum(test.seconds for test in results)
         return Finding(compiled=True, tests=tuple(results), label=label, reason=reason, test_seconds=seconds)
 
@@ -206,30 +206,8 @@ class PythonVerifier:
         return compiled, str(ran[1]) if ran is not None and is_ours else None, outcome
 
     async def _inside(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
-        """Run the tests beside the answer; what it tells without the secret of this attempt is forged."""
-        nonce = secrets.token_hex(16)
-        ours, theirs = socket.socketpair()
-        facts: list[list[Any]] = []
-        tampered = ""
-        with ours:
-            async with self._sandbox.host(python_guest("inside", case.verify.python_env, tests.style)) as host:
-                running = asyncio.ensure_future(host.call([theirs], _limits(case)))
-                try:
-                    guest = GuestChannel(ours)
-                    await guest.send([nonce, tests.style, code, case.tests, tests.names])
-                    while (report := await guest.receive()) is not None and not tampered:
-                        if report[:1] != [nonce] or len(report) < 2:
-                            tampered = "wrote to the channel of its results"
-                        elif report[1] == "tampered":
-                            tampered = str(report[2])
-                        else:
-                            facts.append(report[1:])
-                    if guest.garbled:
-                        tampered = "wrote to the channel of its results"
-                    outcome = await finish_call(host, running)
-                finally:
-                    running.cancel()
-        return _in_process_finding(facts, tests, outcome, tampered)
+        """Run the tests of any style beside the answer: one test per planned name, with trust in-process."""
+        return await self._in_process.judge(case, tests, code)
 
 
 def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
@@ -242,7 +220,7 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
     if "unable" in report:
         raise VerifierError(str(report["unable"]))
     if report.get("compiled") is False:
-        return RefereedFinding(_compile_failure(report["error"], report["line"], answered.seconds))
+        return RefereedFinding(compile_failure(report["error"], report["line"], answered.seconds))
     output = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
     if "compiled" not in report:
         # no answer has run yet; only compiling something monstrous ends here
@@ -269,7 +247,7 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
         own_word |= had_word and not wrong
         if wrong and not crossed:
             uncrossed.append(name)
-    label, reason = _why(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
+    label, reason = failure_label(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
     if raised and results:
         reason = f"raised between two tests: {raised}"
     finding = Finding(
@@ -286,52 +264,6 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
     return RefereedFinding(finding, tuple(uncrossed))
 
 
-def _in_process_finding(
-    facts: list[list[Any]], tests: PythonTestPlan, outcome: ProcessResult, tampered: str
-) -> Finding:
-    """What came from beside the answer, as a finding; what is not accounted for has failed."""
-    report = {kind: values for kind, *values in facts if kind != "test"}
-    if "unable" in report:
-        raise VerifierError(str(report["unable"][0]))
-    if "not compiled" in report:
-        return _compile_failure(str(report["not compiled"][0]), report["not compiled"][1], outcome.seconds)
-    output = outcome.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
-    if not facts and not tampered:
-        return Finding(
-            compiled=False, label=outcome.limit or FailureLabel.DIED, reason=exit_description(outcome), output=output
-        )
-    raised = str(report["raised"][0]) if "raised" in report else ""
-    finished = "finished" in report
-    otherwise = raised or ("not run" if finished else exit_description(outcome))
-    results = {
-        str(name): (str(wrong), float(seconds)) for kind, name, wrong, seconds in _tests(facts) if kind == "test"
-    }
-    judged = []
-    for name in tests.names:
-        # one test of a file may be run with many arguments
-        own = [known for known in results if known == name or known.startswith(f"{name}[")]
-        for known in own or [name]:
-            wrong, seconds = results.get(known, (otherwise, 0.0))
-            wrong = tampered or wrong or ("" if finished else otherwise if known not in results else "")
-            judged.append(Test(name=known, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
-    label, reason = _why(judged, raised, "" if finished or raised else (outcome.limit or FailureLabel.DIED), otherwise)
-    if tampered:
-        label, reason = FailureLabel.TAMPERED, f"tried to forge its result: {tampered}"
-    return Finding(
-        compiled=True,
-        tests=tuple(judged),
-        label=label,
-        reason=reason,
-        output=output,
-        test_seconds=outcome.seconds,
-        tampered=tampered,
-    )
-
-
-def _tests(facts: list[list[Any]]) -> list[list[Any]]:
-    return [fact for fact in facts if fact[0] == "test" and len(fact) == 4]
-
-
 def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:
     """The referee of an answer came to no end: what the answer returned was more than its tests could bear."""
     if exit_code >= 0 or exit_code == -signal.SIGKILL:
@@ -342,38 +274,6 @@ def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:
     reason = f"the tests did not survive what the answer returned: {how}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
     return RefereedFinding(Finding(compiled=True, tests=failed, label=limit, reason=reason), tests.names)
-
-
-def _compile_failure(error: str, line: int | None, seconds: float) -> Finding:
-    place = line or 1
-    span = Span(file="answer.py", line_start=place, line_end=place, column_start=1, column_end=1)
-    return Finding(
-        compiled=False,
-        diagnostics=(Diagnostic(level="error", message=error, spans=(span,)),),
-        label=FailureLabel.DOES_NOT_COMPILE,
-        reason=error,
-        compile_seconds=seconds,
-    )
-
-
-def _why(tests: list[Test], broken: str, ended: str, otherwise: str) -> tuple[str, str]:
-    """The kind of failure, and the failure in one line."""
-    if broken:
-        return FailureLabel.EXCEPTION, f"raised before any test: {broken}"
-    if ended:
-        return ended, otherwise
-    wrong = next((test for test in tests if test.outcome == "failed"), None)
-    if wrong is None:
-        return "", ""
-    return _failed_test_label(wrong.message), f"{wrong.name}: {wrong.message}"
-
-
-def _failed_test_label(message: str) -> FailureLabel:
-    """The kind of a failed test: guests report what was compared, or the name of the exception and its text."""
-    if message.startswith("MemoryError"):
-        return FailureLabel.MEMORY_LIMIT
-    is_comparison = message.startswith(("got ", "printed ", "AssertionError"))
-    return FailureLabel.WRONG_ANSWER if is_comparison else FailureLabel.EXCEPTION
 
 
 def _stripped_lines(text: str) -> list[str]:

@@ -1,0 +1,301 @@
+"""Comparisons in tests that run beside an answer, where the answer's own word must not decide what is right.
+
+An object of the answer's may say that it equals another object of the answer's. It may not say that it equals plain data:
+then it would be its own judge. Comparisons that it inherits from tuple, dict, str, Enum and the like are plain.
+"""
+
+from __future__ import annotations
+
+import array
+import ast
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import operator
+import os
+import pathlib
+import sys
+import types
+import uuid
+import warnings
+
+from steelyard.verifiers.python.wire import short_repr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+PLAIN_SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None))
+PLAIN_CONTAINER_TYPES = (list, tuple, set, frozenset, collections.deque, bytearray, range, array.array)
+PLAIN_LIBRARY_TYPES = (
+    *(decimal.Decimal, fractions.Fraction, uuid.UUID, enum.Enum, pathlib.PurePath),
+    *(datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo),
+)
+MAX_PLAIN_DEPTH = 6
+"""How deep we look for objects of the answer's in lists of lists."""
+MAX_PLAIN_ITEMS = 1000
+"""How many items of a list we look at."""
+EQUALITY_ASSERTIONS = {
+    *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
+    *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
+}
+"""Methods of unittest that pass when their first two arguments are equal."""
+OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
+COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
+COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
+COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+    "In": lambda item, container: item in container,
+    "NotIn": lambda item, container: item not in container,
+}
+LIBRARY_FOLDERS = tuple(
+    {os.path.realpath(os.path.dirname(os.__file__)) + os.sep, *(os.path.realpath(p) + os.sep for p in sys.path if p)}
+)
+"""Where code lies that no answer has written."""
+TESTS_FILE = "test_answer.py"
+"""The file name in the code of tests; there is no such file."""
+COMPARE, HOLDS, SAME, TRUTH = "\0compare", "\0holds", "\0same", "\0truth"
+"""Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
+
+
+def all_types() -> frozenset[int]:
+    """The identities of all classes that there are now."""
+    found: dict[int, type] = {id(object): object}
+    waiting: list[type] = [object]
+    while waiting:
+        below: list[type] = type.__subclasses__(waiting.pop())
+        for kind in below:
+            if id(kind) not in found:
+                found[id(kind)] = kind
+                waiting.append(kind)
+    return frozenset(found)
+
+
+class ComparisonJudge:
+    """Compares for the tests, and knows whether the answer's own word decided."""
+
+    def __init__(self, tests: str, *, is_own_word_allowed: bool) -> None:
+        self._is_allowed = is_own_word_allowed
+        self._known_types = all_types()
+        self._foreign = tuple(
+            name
+            for name, word in (("unittest.mock", "mock"), ("_pytest.python_api", "approx"), ("pytest", "approx"))
+            if word not in tests
+        )
+        """Modules with objects that equal anything; in tests that do not use them they can only come from the answer."""
+        self.own_word = False
+        """Whether an object of the answer's said that it equals plain data."""
+        self.process = os.getpid()
+        """The process that runs the tests; a copy of it that the answer made must not learn how they go."""
+        self._getpid, self._exit = os.getpid, os._exit
+        self._getprofile, self._setprofile = sys.getprofile, sys.setprofile
+
+    def functions(self) -> dict[str, Any]:
+        """Our functions by the constants that stand for them."""
+        return {
+            COMPARE: bare(_compare, self),
+            HOLDS: bare(_holds, self),
+            SAME: bare(_same, self),
+            TRUTH: bare(_truth, self),
+        }
+
+    def stay(self) -> None:
+        """End a copy of the process that the answer has made."""
+        if self._getpid() != self.process:
+            self._exit(0)
+
+    def compare(self, how: str, left: Any, right: Any) -> Any:
+        """The result of a comparison; AssertionError where the answer's own word made it."""
+        self.stay()
+        compared = COMPARISON_OPERATORS[how]
+        if how in ("Is", "IsNot") or (type(left) in PLAIN_SCALAR_TYPES and type(right) in PLAIN_SCALAR_TYPES):
+            return compared(left, right)
+        ran: list[Any] = []
+
+        def note(frame: Any, event: str, argument: object) -> None:  # noqa: ARG001  the interpreter gives it
+            if event == "call":
+                ran.append(frame.f_code)
+
+        before = self._getprofile()
+        self._setprofile(note)
+        try:
+            result = compared(left, right)
+        finally:
+            self._setprofile(before)
+        if self._claims_equality(how, result) and self._is_own_word(how, left, right, ran):
+            self.own_word = True
+            if not self._is_allowed:
+                raise AssertionError(OWN_WORD_MESSAGE)
+        return result
+
+    @staticmethod
+    def _claims_equality(how: str, result: Any) -> bool:
+        return (how in ("Eq", "In") and result is not False) or (how in ("NotEq", "NotIn") and result is not True)
+
+    def _is_own_word(self, how: str, left: Any, right: Any, ran: Iterable[Any]) -> bool:
+        if how in ("In", "NotIn"):
+            # what a container of the answer's holds is a fact of its own; what equals an item of the tests' is not
+            if not self.is_plain(right):
+                return False
+        elif self.is_plain(left) == self.is_plain(right):
+            return self.is_plain(left) and any(self._is_answers_code(code) for code in ran)
+        other = left if how in ("In", "NotIn") or self.is_plain(right) else right
+        return self._decides(other) or any(self._is_answers_code(code) for code in ran)
+
+    def _decides(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value is, or holds, an object whose class was written for this answer and has an `__eq__` of its own."""
+        kind = type(value)
+        if kind in PLAIN_SCALAR_TYPES or depth > MAX_PLAIN_DEPTH:
+            return False
+        if kind is dict:
+            return any(self._decides(item, depth + 1) for pair in _some(value.items()) for item in pair)
+        if kind in PLAIN_CONTAINER_TYPES:
+            return any(self._decides(item, depth + 1) for item in _some(value))
+        owner = next((above for above in type.mro(kind) if "__eq__" in vars(above)), object)
+        return owner is not object and not self._is_known(owner)
+
+    def _is_known(self, kind: type) -> bool:
+        module = str(vars(kind).get("__module__", "builtins"))
+        if module.startswith(self._foreign) and self._foreign:
+            return False
+        if id(kind) in self._known_types:
+            return True
+        home = sys.modules.get(module)
+        file = getattr(home, "__file__", None)
+        # a class that only says so is not found there
+        is_there = getattr(home, kind.__qualname__, None) is kind
+        return is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
+
+    def _is_answers_code(self, code: Any) -> bool:
+        file: str = code.co_filename
+        if file == TESTS_FILE or file.startswith(("steelyard.", "<frozen ")):
+            return False
+        if file.startswith(LIBRARY_FOLDERS) or os.path.realpath(file).startswith(LIBRARY_FOLDERS):
+            return any(os.sep + name.replace(".", os.sep) + ".py" in file for name in self._foreign)
+        return True
+
+    def is_plain(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value is data through and through."""
+        kind = type(value)
+        if kind in PLAIN_SCALAR_TYPES:
+            return True
+        if depth > MAX_PLAIN_DEPTH:
+            return False
+        if kind is dict:
+            return all(self.is_plain(item, depth + 1) for pair in _some(value.items()) for item in pair)
+        if kind in PLAIN_CONTAINER_TYPES:
+            return all(self.is_plain(item, depth + 1) for item in _some(value))
+        return id(kind) in self._known_types and issubclass(kind, PLAIN_LIBRARY_TYPES)
+
+    def check_pair(self, name: str, left: Any, right: Any) -> tuple[Any, Any]:
+        """The two arguments of an assertion of unittest, once it is known that the answer does not decide about them."""
+        self.stay()
+        if name == "assertCountEqual":
+            pairs = [(one, other) for one in _some(left) for other in _some(right)][:MAX_PLAIN_ITEMS]
+        else:
+            pairs = [(left, right)]
+        for one, other in pairs:
+            if not (self.is_plain(one) and self.is_plain(other)):
+                self.compare("Eq", one, other)
+        return left, right
+
+
+def _some(values: Iterable[Any]) -> list[Any]:
+    found = []
+    for value in values:
+        found.append(value)
+        if len(found) == MAX_PLAIN_ITEMS:
+            break
+    return found
+
+
+def bare(function: Any, judge: ComparisonJudge) -> Any:
+    """The function without a way from it to our modules: what it needs is a default, which no answer can read."""
+    made = types.FunctionType(function.__code__, {"__builtins__": {"AssertionError": AssertionError}}, "assertion")
+    made.__defaults__ = (judge, short_repr, COMPARISON_WORDS)[: len(function.__defaults__)]
+    return made
+
+
+def _compare(how: str, left: Any, right: Any, judge: Any = None) -> Any:
+    return judge.compare(how, left, right)
+
+
+def _holds(how: str, left: Any, right: Any, judge: Any = None, text: Any = None, words: Any = None) -> None:
+    """An assert of a comparison."""
+    if not judge.compare(how, left, right):
+        wanted = text(right) if how == "Eq" else f"{words[how]} {text(right)}"
+        raise AssertionError(f"got {text(left)}, expected {wanted}")
+
+
+def _same(name: str, left: Any, right: Any, judge: Any = None) -> Any:
+    return judge.check_pair(name, left, right)
+
+
+def _truth(value: Any, judge: Any = None) -> Any:
+    judge.stay()
+    return value
+
+
+class _AssertionRewriter(ast.NodeTransformer):
+    """Lets every comparison of a test file go through our functions."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        test = node.test
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and node.msg is None:
+            left, right = self.visit(test.left), self.visit(test.comparators[0])
+            return ast.copy_location(
+                ast.Expr(_call(HOLDS, ast.Constant(type(test.ops[0]).__name__), left, right)), node
+            )
+        node.test = _call(TRUTH, self.visit(test))
+        if node.msg is not None:
+            node.msg = self.visit(node.msg)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.ops) > 1:
+            return node
+        how = ast.Constant(type(node.ops[0]).__name__)
+        return ast.copy_location(_call(COMPARE, how, node.left, node.comparators[0]), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        called = node.func
+        is_assertion = isinstance(called, ast.Attribute) and called.attr in EQUALITY_ASSERTIONS
+        if is_assertion and len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2]):
+            name = ast.Constant(called.attr)  # type: ignore[attr-defined]
+            node.args[:2] = [ast.Starred(_call(SAME, name, *node.args[:2]), ast.Load())]
+        return node
+
+
+def _call(function: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Constant(function), list(arguments), [])
+
+
+def fair_code(source: str, functions: dict[str, Any], mode: str = "exec") -> Any:
+    """The compiled tests, in which comparisons are made by these functions."""
+    parsed = ast.parse(source, TESTS_FILE, mode)
+    tree = ast.fix_missing_locations(_AssertionRewriter().visit(parsed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
+        return _with_functions(compile(tree, TESTS_FILE, mode, dont_inherit=True), functions)
+
+
+def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
+    constants = []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            constants.append(_with_functions(constant, functions))
+        else:
+            constants.append(functions.get(constant, constant) if isinstance(constant, str) else constant)
+    return code.replace(co_consts=tuple(constants))

@@ -1,0 +1,234 @@
+"""Answers judged with their tests beside them, seen from outside: what is asked of the guest, and what its report means."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from steelyard.errors import VerifierError
+from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
+from steelyard.records import Case, Finding, Test, TestOutcome
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
+from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
+from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan
+
+if TYPE_CHECKING:
+    from steelyard.protocols import Sandbox
+
+EQUALITY_METHOD_PATTERN = re.compile(r"__(?:eq|ne)__")
+EQUALITY_PHRASE_PATTERN = re.compile(r"\bclass(?:es)?\b(?s:.*)\b(?:compar\w+|equals?|equality)\b", re.IGNORECASE)
+"""A prompt that speaks of a class and of comparing it."""
+OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
+MAX_CACHED_REHEARSALS = 1000
+"""Cases whose tests are known by having been run once."""
+
+
+class TestFact(NamedTuple):
+    """How a test went beside an answer."""
+
+    outcome: str
+    message: str
+    seconds: float
+    had_word: bool
+    """Whether an object of the answer's said that it equals plain data."""
+
+
+class InProcessReport(NamedTuple):
+    """What the guest told of one answer."""
+
+    tests: dict[str, TestFact]
+    """By name; for steps, the number of the step."""
+    raised: str
+    died: str
+    tampered: str
+    is_finished: bool
+    compile_error: tuple[str, int | None] | None
+    result: ProcessResult
+
+
+class Rehearsal(NamedTuple):
+    """What a file of tests is like, known from running it without the answer that is judged."""
+
+    names: tuple[str, ...]
+    skipped: frozenset[str]
+    """Tests that skip themselves, or expect to fail, whatever the answer is."""
+    is_whole: bool
+    """Whether the file could be run: else the names are those of its functions."""
+
+
+class InProcessJudge:
+    """Runs tests beside an answer; what they are is known before."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._rehearsals: dict[str, Rehearsal] = {}
+        self._allowing: dict[str, bool] = {}
+
+    async def judge(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
+        """The verdict of tests that run beside the answer."""
+        rehearsal = await self._rehearsal(case, tests)
+        allows = asks_for_own_equality(case)
+        report = await self._run(case, tests, code, allows_own_word=allows)
+        is_own_word = any(OWN_WORD_MESSAGE in fact.message for fact in report.tests.values())
+        if is_own_word and not allows and await self._reference_has_own_equality(case, tests):
+            report = await self._run(case, tests, code, allows_own_word=True)
+        return _finding(report, tests, rehearsal)
+
+    async def _rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
+        """The tests of a file by the names that its runner finds, once for all answers."""
+        if tests.style not in IN_PROCESS_STYLES or not tests.names:
+            return Rehearsal(tests.names, frozenset(), is_whole=True)
+        key = f"{case.tests_digest} {case.verify.python_env} {hash(case.reference)}"
+        if key not in self._rehearsals:
+            if len(self._rehearsals) >= MAX_CACHED_REHEARSALS:
+                self._rehearsals.pop(next(iter(self._rehearsals)))
+            reference = _reference_code(case)
+            report = await self._run(case, tests, reference, allows_own_word=True)
+            if report.raised and not report.tests and reference is not None:
+                report = await self._run(case, tests, None, allows_own_word=True)
+            skipped = {name for name, fact in report.tests.items() if fact.outcome in ("skipped", "expected")}
+            if report.tests and skipped == set(report.tests):
+                raise VerifierError("every test of the case skips itself here, so no answer can be judged")
+            is_whole = bool(report.tests) and not report.raised and report.is_finished
+            names = tuple(report.tests) if is_whole else tests.names
+            self._rehearsals[key] = Rehearsal(names, frozenset(skipped), is_whole)
+        return self._rehearsals[key]
+
+    async def _reference_has_own_equality(self, case: Case, tests: PythonTestPlan) -> bool:
+        """Whether the reference, too, has an object that says that it equals plain data."""
+        reference = _reference_code(case)
+        if reference is None:
+            return False
+        key = f"{case.tests_digest} {hash(reference)}"
+        if key not in self._allowing:
+            report = await self._run(case, tests, reference, allows_own_word=True)
+            self._allowing[key] = any(fact.had_word for fact in report.tests.values())
+        return self._allowing[key]
+
+    async def _run(
+        self, case: Case, tests: PythonTestPlan, code: str | None, *, allows_own_word: bool
+    ) -> InProcessReport:
+        ours, theirs = socket.socketpair()
+        facts: list[list[Any]] = []
+        # CPU time decides, wall time is a backstop
+        limits = ResourceLimits(cpu_seconds=case.timeout_secs, wall_seconds=2 * case.timeout_secs + 10)
+        job = {
+            "style": tests.style,
+            "code": code,
+            "tests": case.tests,
+            "steps": tests.steps,
+            "entry_point": case.verify.entry_point,
+            "allows_own_word": allows_own_word,
+            "seconds": limits.cpu_seconds,
+        }
+        with ours:
+            async with self._sandbox.host(python_guest("inside", case.verify.python_env, tests.style)) as host:
+                running = asyncio.ensure_future(host.call([theirs], limits))
+                try:
+                    guest = GuestChannel(ours)
+                    await guest.send([job])
+                    while (fact := await guest.receive()) is not None:
+                        facts.append(fact)
+                    result = await finish_call(host, running)
+                finally:
+                    running.cancel()
+        return _report(facts, result)
+
+
+def asks_for_own_equality(case: Case) -> bool:
+    """Whether a case without a reference asks for objects that compare themselves; a reference says it better."""
+    asked = f"{case.prompt}\n{case.verify.stub or ''}"
+    return not case.reference and any(
+        pattern.search(asked) for pattern in (EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN)
+    )
+
+
+def _reference_code(case: Case) -> str | None:
+    if not case.reference:
+        return None
+    text = case.reference if "```" in case.reference else verbatim_reply(case.reference, case.language)
+    return code_from_reply(case, text).code
+
+
+def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
+    by_kind = {str(kind): values for kind, *values in facts if kind != "test"}
+    if "unable" in by_kind:
+        raise VerifierError(str(by_kind["unable"][0]))
+    tests: dict[str, TestFact] = {}
+    for _, name, seconds, outcome, own, message in (fact for fact in facts if fact[0] == "test"):
+        # a second session is held only for tests that failed in the first
+        if name not in tests or tests[name].outcome == "failed":
+            tests[name] = TestFact(outcome, message, float(seconds), own == "own")
+    error = by_kind.get("not compiled")
+    return InProcessReport(
+        tests=tests,
+        raised=str(by_kind.get("raised", [""])[0]),
+        died=str(by_kind.get("died", [""])[0]),
+        tampered=str(by_kind.get("tampered", [""])[0]),
+        is_finished="finished" in by_kind,
+        compile_error=(str(error[0]), error[1]) if error else None,
+        result=result,
+    )
+
+
+def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsal) -> Finding:
+    """What came from beside the answer, as a finding; what is not accounted for has failed."""
+    result = report.result
+    if report.compile_error is not None:
+        return compile_failure(*report.compile_error, result.seconds)
+    output = result.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
+    ended = report.died or ("" if report.is_finished else exit_description(result))
+    otherwise = report.raised or ended or "not run"
+    judged = [
+        _judged(name, fact, rehearsal, report.tampered, otherwise)
+        for name, fact in _accounted(report, tests, rehearsal)
+    ]
+    limit = result.limit or ("cpu limit" if "cpu limit" in report.died else FailureLabel.DIED if ended else "")
+    label, reason = failure_label(judged, "" if report.tests else report.raised, limit if ended else "", otherwise)
+    if report.tampered:
+        label, reason = FailureLabel.TAMPERED, f"tried to forge its result: {report.tampered}"
+    return Finding(
+        compiled=True,
+        tests=tuple(judged),
+        label=label,
+        reason=reason,
+        output=output,
+        trust="in-process",
+        test_seconds=result.seconds,
+        tampered=report.tampered,
+    )
+
+
+def _accounted(
+    report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsal
+) -> list[tuple[str, TestFact | None]]:
+    """Every test that must have run, with how it went, and those that ran besides."""
+    if tests.steps:
+        places = [str(place) for place, step in enumerate(tests.steps) if step["test"]]
+        return [(name, report.tests.get(place)) for name, place in zip(tests.names, places, strict=True)]
+    missing: list[tuple[str, TestFact | None]] = []
+    for name in rehearsal.names:
+        # one test of a file may be run with other arguments
+        stem = name.partition("[")[0] if rehearsal.is_whole else name.rpartition(".")[2]
+        ran = (known.partition("[")[0] for known in report.tests)
+        if not any((known if rehearsal.is_whole else known.rpartition(".")[2]) == stem for known in ran):
+            missing.append((name, None))
+    return [*report.tests.items(), *missing]
+
+
+def _judged(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered: str, otherwise: str) -> Test:
+    outcome: TestOutcome = "failed"
+    if tampered or fact is None:
+        return Test(name=name, outcome=outcome, message=tampered or otherwise)
+    message = fact.message
+    if fact.outcome == "passed":
+        outcome = "passed"
+    elif fact.outcome in ("skipped", "expected"):
+        if name in rehearsal.skipped:
+            outcome = "ignored"
+        message = f"skipped: {message}"
+    return Test(name=name, outcome=outcome, message=message, seconds=fact.seconds)

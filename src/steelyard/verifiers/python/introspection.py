@@ -1,0 +1,288 @@
+"""What an answer can see of the interpreter that it shares with its tests: itself and the library, no test and nothing of ours.
+
+Real frames lead from a function to whoever called it, so an answer gets views of them that end where the tests begin. What
+leads to every object there is, or to the memory itself, is refused. The way back cannot be patched: refusals are made by
+an audit hook, which the interpreter never removes, and what we hand out holds nothing but the handle of a generator.
+"""
+
+from __future__ import annotations
+
+import _imp
+import _thread
+import asyncio.coroutines
+import builtins
+import importlib
+import inspect
+import sys
+import traceback
+import types
+
+from steelyard.verifiers.python.fairness import LIBRARY_FOLDERS, TESTS_FILE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from typing import Any
+
+FORBIDDEN_EVENTS = {
+    *("sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
+    *("sys.monitoring.register_callback", "gc.get_objects", "gc.get_referrers", "gc.get_referents", "code.__new__"),
+}
+"""What shows an answer other code than its own; none of it has a use in an answer."""
+FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+CODE_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__")
+MEMORY_MODULES = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "_interpreters", "cffi")
+"""Modules that read memory as it is."""
+GUARDED_MODULES = ("_imp", "_signal", "gc", "sys")
+"""Modules of which there must be no second copy: some of their functions are replaced here."""
+HARNESS_FOLDERS = ("unittest", "_pytest", "pluggy", "pytest")
+_LEAVES = (
+    traceback.TracebackException.__init__,
+    getattr(traceback, "_compute_suggestion_error", inspect.getgeneratorstate),
+    inspect.getgeneratorstate,
+    inspect.getcoroutinestate,
+    asyncio.coroutines.__dict__["_format_coroutine"],
+    types.coroutine,
+)
+LEAF_CODES = frozenset(id(function.__code__) for function in _LEAVES)
+"""Functions of the library that look at a frame or a code and hand none out."""
+
+
+_signal = importlib.import_module("_signal")
+
+
+class FrameView:
+    """What an answer sees of a frame."""
+
+    __class__ = types.FrameType  # type: ignore[assignment]
+
+
+class IntrospectionGuard:
+    """Refuses what leads from an answer to its tests, and remembers what it refused."""
+
+    def __init__(self, tests: str) -> None:
+        self.refused: list[str] = []
+        """What the answer tried that has no honest use."""
+        self._getframe = sys._getframe
+        self._thread = _thread.get_ident
+        self._busy: set[int] = set()
+        self._allows_memory = "ctypes" in tests
+        self._ours = {id(IntrospectionGuard._hear.__code__), id(_frame_source.__code__)}
+
+    def begin(self) -> None:
+        """From now on answers may run."""
+        see = _started(_frame_source(self._getframe))
+        sys._getframe = _handed_out(_getframe, see)
+        at = _handed_out(_walk_traceback, see)
+        traceback.walk_tb = at
+        if hasattr(traceback, "_walk_tb_with_full_positions"):
+            traceback._walk_tb_with_full_positions = _handed_out(_walk_positions, see)
+        setting = _started(_calls(vars(_signal)["signal"]))
+        vars(_signal)["signal"] = _handed_out(_set_handler, setting, see)
+        _imp.create_builtin = _handed_out(_create_builtin, _started(_calls(_imp.create_builtin)))
+        for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
+            if not self._allows_memory:
+                del sys.modules[name]
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Every call that looks into the interpreter passes here."""
+        if event not in _WATCHED_EVENTS:
+            return
+        thread = self._thread()
+        if thread in self._busy:
+            return
+        self._busy.add(thread)
+        try:
+            problem = self._problem(event, arguments)
+        finally:
+            self._busy.discard(thread)
+        if problem:
+            raise (ImportError if event == "import" else RuntimeError)(problem)
+
+    def _problem(self, event: str, arguments: tuple[Any, ...]) -> str:
+        caller = self._getframe(2)
+        if event == "sys._getframe":
+            return "" if id(caller.f_code) in self._ours else "frames are not available here"
+        if event == "import":
+            name = str(arguments[0]).partition(".")[0]
+            refused = (name in MEMORY_MODULES and not self._allows_memory) or name in GUARDED_MODULES
+            return f"{name} is not available to code that is judged beside its tests" if refused else ""
+        if event == "open":
+            return "/proc is not available here" if str(arguments[0]).startswith("/proc") else ""
+        if event == "compile":
+            file = str(arguments[1])
+            is_ours = file == TESTS_FILE or file.startswith(("steelyard.", *LIBRARY_FOLDERS, "<frozen "))
+            if not is_ours or caller.f_code.co_filename.startswith("<frozen importlib"):
+                return ""
+        elif event.startswith("object."):
+            if arguments[1] in FRAME_ATTRIBUTES:
+                is_leaf = id(caller.f_code) in LEAF_CODES
+                return "" if is_leaf or self._is_trusted(caller) else "frames are not available here"
+            if not self._is_guarded(event, arguments):
+                return ""
+        if event == "code.__new__" and id(caller.f_code) in LEAF_CODES:
+            return ""
+        if self._is_trusted(caller):
+            return ""
+        what = f" {arguments[1]}" if event.startswith("object.") else ""
+        self.refused.append(f"{event}{what}")
+        return f"{event}{what} is not available to code that is judged beside its tests"
+
+    @staticmethod
+    def _is_guarded(event: str, arguments: tuple[Any, ...]) -> bool:
+        """Whether this is the code of a test or of what runs it."""
+        function = arguments[0]
+        if arguments[1] not in CODE_ATTRIBUTES or not isinstance(function, types.FunctionType):
+            return False
+        file = function.__code__.co_filename
+        if file == TESTS_FILE:
+            return event == "object.__setattr__" or function.__name__.startswith("test")
+        return file.startswith("steelyard.") or (event == "object.__setattr__" and file.startswith(LIBRARY_FOLDERS))
+
+    def _is_trusted(self, frame: Any) -> bool:
+        """Whether tests, or what runs them, ask, through the library or not."""
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file == TESTS_FILE or file.startswith("steelyard."):
+                return True
+            if not file.startswith((*LIBRARY_FOLDERS, "<frozen ")):
+                return False
+            frame = frame.f_back
+        return False
+
+
+_WATCHED_EVENTS = frozenset(
+    {*FORBIDDEN_EVENTS, "sys._getframe", "import", "open", "compile", "object.__getattr__", "object.__setattr__"}
+)
+
+
+def _started(generator: Generator[Any, Any, None]) -> Callable[[Any], Any]:
+    """The way to ask a generator: whoever holds it reaches nothing in it, because its frame is not available."""
+    next(generator)
+    return generator.send
+
+
+def _frame_source(getframe: Callable[[int], Any]) -> Generator[Any, Any, None]:
+    """Views of frames: by depth below whoever asks, or of a frame or traceback."""
+    asked = yield
+    while True:
+        try:
+            if type(asked) is int:
+                result = _view(getframe(asked + 2))
+            elif type(asked) is types.TracebackType:
+                result = _view(asked.tb_frame)
+            else:
+                result = _view(asked)
+        except BaseException as error:
+            result = error.with_traceback(None)
+        asked = None
+        asked = yield result
+
+
+def _calls(function: Callable[..., Any]) -> Generator[Any, Any, None]:
+    given = yield
+    while True:
+        try:
+            result = function(*given)
+        except BaseException as error:
+            result = error.with_traceback(None)
+        given = None
+        given = yield result
+
+
+def _view(frame: Any) -> Any:
+    """A frame with those behind it, as far as the first one that is not the answer's; of that only the name is seen."""
+    first = FrameView()
+    view = first
+    while True:
+        code = frame.f_code
+        is_hidden = _is_hidden(code.co_filename)
+        view.__dict__.update(
+            f_lineno=frame.f_lineno, f_lasti=frame.f_lasti, f_trace=None, f_back=None, f_builtins=vars(builtins)
+        )
+        if is_hidden or frame.f_back is None:
+            names = {
+                key: getattr(code, key)
+                for key in ("co_name", "co_filename", "co_firstlineno", "co_flags", "co_varnames")
+            }
+            shown = types.SimpleNamespace(**names, co_qualname=code.co_name) if is_hidden else code
+            scope = {"__name__": "tests"} if is_hidden else frame.f_globals
+            view.__dict__.update(f_code=shown, f_globals=scope, f_locals={} if is_hidden else frame.f_locals)
+            return first
+        behind = FrameView()
+        view.__dict__.update(f_code=code, f_globals=frame.f_globals, f_locals=frame.f_locals, f_back=behind)
+        view, frame = behind, frame.f_back
+
+
+def _is_hidden(file: str) -> bool:
+    if file == TESTS_FILE or file.startswith("steelyard."):
+        return True
+    return file.startswith(LIBRARY_FOLDERS) and any(f"/{folder}/" in file for folder in HARNESS_FOLDERS)
+
+
+def _handed_out(function: Any, *asking: Any) -> Any:
+    """A function for the answer's hands: from it nothing of ours can be reached."""
+    inner = function(*asking)
+    scope = {"__name__": "sys", "__builtins__": vars(builtins)}
+    code = _renamed(inner.__code__)
+    return types.FunctionType(code, scope, inner.__name__, inner.__defaults__, inner.__closure__)
+
+
+def _renamed(code: types.CodeType) -> types.CodeType:
+    inner = [_renamed(one) if isinstance(one, types.CodeType) else one for one in code.co_consts]
+    return code.replace(co_filename="<frozen sys>", co_consts=tuple(inner))
+
+
+def _getframe(see: Any) -> Any:
+    def _getframe(depth: int = 0) -> Any:
+        found = see(depth)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    return _getframe
+
+
+def _walk_traceback(see: Any) -> Any:
+    def walk_tb(tb: Any) -> Any:
+        while tb is not None:
+            yield see(tb), tb.tb_lineno
+            tb = tb.tb_next
+
+    return walk_tb
+
+
+def _walk_positions(see: Any) -> Any:
+    def _walk_tb_with_full_positions(tb: Any) -> Any:
+        while tb is not None:
+            yield see(tb), (tb.tb_lineno, None, None, None)
+            tb = tb.tb_next
+
+    return _walk_tb_with_full_positions
+
+
+def _set_handler(set_handler: Any, see: Any) -> Any:
+    def signal(signalnum: Any, handler: Any) -> Any:
+        # a handler is given the frame that it interrupts
+        if callable(handler):
+            result = set_handler((signalnum, lambda number, frame: handler(number, see(frame))))
+        else:
+            result = set_handler((signalnum, handler))
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return signal
+
+
+def _create_builtin(create: Any) -> Any:
+    def create_builtin(spec: Any) -> Any:
+        if str(spec.name) in ("_imp", "_signal", "gc", "sys", "_ctypes"):
+            raise ImportError(f"{spec.name} is loaded")
+        result = create((spec,))
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return create_builtin

@@ -1,0 +1,340 @@
+"""How the tests of each style are run beside an answer, in the process that has loaded it."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import copy
+import io
+import os
+import re
+import sys
+import time
+import types
+import unittest
+import unittest.mock  # loaded before the answer is, so that its classes are known
+from typing import NamedTuple
+
+from steelyard.verifiers.python.fairness import TESTS_FILE, ComparisonJudge, fair_code
+from steelyard.verifiers.python.wire import exception_text, short_repr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+try:
+    import pytest
+    from _pytest.runner import runtestprotocol
+
+    HAS_PYTEST = True
+except ImportError:  # only files in pytest's style need it
+    HAS_PYTEST = False
+
+TESTS_MODULE = "test_answer"
+NEEDS_TESTS_MODULE_PATTERN = re.compile(
+    r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
+)
+"""Tests that must be found by the name of their module; others are found by nobody."""
+PYTEST_OPTIONS = (
+    *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
+    *("-p", "no:cacheprovider", "-p", "no:legacypath", "-p", "no:junitxml", "-p", "no:faulthandler"),
+    # ours is for tests of models; here its package cannot be read
+    *("-p", "no:steelyard"),
+)
+
+
+class TestResultLine(NamedTuple):
+    """How one test went."""
+
+    name: str
+    outcome: str
+    """`passed`, `failed`, `skipped`, or `expected`: it failed, as its file says that it will."""
+    message: str
+    seconds: float
+
+
+class StyleRunner:
+    """Runs tests, each in a process of its own or all in this one."""
+
+    def __init__(self, judge: ComparisonJudge, tell: Callable[[TestResultLine], None], *, is_apart: bool) -> None:
+        self.judge = judge
+        self._tell = tell
+        self._is_apart = is_apart
+        self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
+        self._clock = time.perf_counter
+
+    def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
+        """Run one test and tell how it went."""
+        if not self._is_apart:
+            self._run_here(name, test)
+            return
+        child = self._fork()
+        if child == 0:
+            try:
+                self.judge.process = self._getpid()
+                self._run_here(name, test)
+            finally:
+                self._exit(0)
+        _, status, used = self._wait(child, 0)
+        if status:
+            self._tell(TestResultLine(name, "failed", death_description(status, used), 0.0))
+
+    def _run_here(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
+        began = self._clock()
+        try:
+            outcome, message = test()
+        except BaseException as error:
+            outcome, message = "failed", exception_text(error)
+        self.judge.stay()
+        self._tell(TestResultLine(name, outcome, message, self._clock() - began))
+
+
+def death_description(status: int, used: Any) -> str:
+    """How the process of a test ended."""
+    code = os.waitstatus_to_exitcode(status)
+    seconds = used.ru_utime + used.ru_stime
+    if code == -24 or (code == -9 and seconds >= 1):  # SIGXCPU, and what follows it where it is ignored
+        return f"stopped at the cpu limit after {seconds:.1f} s"
+    return (
+        f"died before the verdict, by signal {-code}" if code < 0 else f"died before the verdict, with exit code {code}"
+    )
+
+
+def empty_tests_module(source: str) -> types.ModuleType:
+    """The tests as a module that no answer finds, with builtins that no answer changes."""
+    module = types.ModuleType(TESTS_MODULE)
+    module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
+    module.__dict__["__builtins__"] = dict(vars(builtins))
+    if NEEDS_TESTS_MODULE_PATTERN.search(source):
+        sys.modules[TESTS_MODULE] = module
+    return module
+
+
+def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
+    """Run what unittest finds in a module, and functions test_* besides."""
+    for test in _cases_in(unittest.TestLoader().loadTestsFromModule(module)):
+        runner.run(_case_name(test), _unittest_call(test, module))
+    for name, function in list(vars(module).items()):
+        if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount:
+            runner.run(name, _function_call(function))
+
+
+def _cases_in(suite: Any) -> Iterator[Any]:
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from _cases_in(test)
+        else:
+            yield test
+
+
+def _case_name(test: Any) -> str:
+    method = getattr(test, "_testMethodName", "")
+    return f"{type(test).__qualname__}.{method}" if method else str(test.id())
+
+
+def _unittest_call(test: Any, module: types.ModuleType) -> Callable[[], tuple[str, str]]:
+    def call() -> tuple[str, str]:
+        result = unittest.TestResult()
+        # unittest itself looks for them in the module's name, which nobody finds
+        set_up, tear_down = (
+            None if TESTS_MODULE in sys.modules else getattr(module, name, None)
+            for name in ("setUpModule", "tearDownModule")
+        )
+        if set_up is not None:
+            try:
+                set_up()
+            except unittest.SkipTest as skipped:
+                return "skipped", str(skipped)
+        suite = unittest.TestSuite([test])
+        suite.run(result)
+        if tear_down is not None:
+            tear_down()
+        return _unittest_outcome(result)
+
+    return call
+
+
+def _unittest_outcome(result: unittest.TestResult) -> tuple[str, str]:
+    for _, trace in (*result.failures, *result.errors):
+        return "failed", trace.strip().splitlines()[-1]
+    if result.unexpectedSuccesses:
+        return "failed", "passed, although it is expected to fail"
+    if result.skipped:
+        return "skipped", str(result.skipped[0][1])
+    if result.expectedFailures:
+        return "expected", "failed, as expected"
+    return ("passed", "") if result.testsRun == 1 else ("failed", "did not run as a test")
+
+
+def _function_call(function: Any) -> Callable[[], tuple[str, str]]:
+    def call() -> tuple[str, str]:
+        try:
+            function()
+        except unittest.SkipTest as skipped:
+            return "skipped", str(skipped)
+        return "passed", ""
+
+    return call
+
+
+def run_pytest(runner: StyleRunner, load: Callable[[], types.ModuleType]) -> None:
+    """Run what pytest finds in a module, and nothing else that lies around."""
+
+    class MemoryModule(pytest.Module):
+        """A module of tests that is in no file."""
+
+        def _getobj(self) -> Any:
+            return load()
+
+    class Plugin:
+        """Collects from memory, and hears how each test went."""
+
+        def pytest_collection(self, session: Any) -> bool:
+            os.unlink("pytest.ini")
+            session.config.option.tbstyle = "line"
+            from_memory = MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
+            session.items = list(session.genitems(from_memory))
+            session.config.hook.pytest_collection_modifyitems(
+                session=session, config=session.config, items=session.items
+            )
+            session.testscollected = len(session.items)
+            return True
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.outcome == "failed":
+                raise RuntimeError(_last_line(report))
+            if report.outcome == "skipped":
+                runner.run("the file", lambda: ("skipped", _last_line(report)))
+
+        def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+            name = item.nodeid.partition("::")[2].replace("::", ".")
+            runner.run(name, lambda: _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem)))
+            return True
+
+    with open("pytest.ini", "w", encoding="utf-8") as settings:
+        settings.write("[pytest]\n")  # read before the answer is loaded; without it pytest would look around for one
+    status = pytest.main([*PYTEST_OPTIONS, "--rootdir", os.getcwd()], plugins=[Plugin()])
+    if status not in (0, 1, 5):
+        raise RuntimeError(f"pytest ended with {status!r}")
+
+
+def _pytest_outcome(reports: Any) -> tuple[str, str]:
+    outcome, message = "passed", ""
+    for report in reports:
+        if report.outcome == "failed":
+            return "failed", _last_line(report)
+        if report.outcome == "skipped":
+            outcome = "expected" if hasattr(report, "wasxfail") else "skipped"
+            message = _last_line(report)
+    return outcome, message
+
+
+def _last_line(report: Any) -> str:
+    shown = report.longrepr
+    crash = getattr(shown, "reprcrash", None)
+    text = str(crash.message if crash else shown[2] if isinstance(shown, tuple) else shown)
+    return text.strip()
+
+
+class StepRunner:
+    """Runs the steps of a plan one after the other: what prepares, and what tests."""
+
+    def __init__(self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge) -> None:
+        self._entry_point = entry_point
+        self._judge = judge
+        functions = judge.functions()
+        self._steps = []
+        self._names = {entry_point} if entry_point else set()
+        for step in steps:
+            mode = "eval" if "left" in step else "single" if "want" in step else "exec"
+            sources = [step[key] for key in ("left", "right", "source") if key in step]
+            codes = [fair_code(source, functions, mode) for source in sources]
+            self._steps.append((step, codes))
+            self._names.update(name for code in codes for name in looked_up_names(code) if not hasattr(builtins, name))
+        self._names -= {"__builtins__", "__name__"}
+
+    def run(self, answer: types.ModuleType, tell: Callable[[int, TestResultLine], None]) -> str:
+        """Run all steps; what went wrong in one that only prepares, or nothing."""
+        known: dict[str, Any] = {"__name__": "tests", "__builtins__": dict(vars(builtins))}
+        given: dict[str, Any] = {}
+        if self._entry_point and self._entry_point not in vars(answer):
+            return f"the answer does not define {self._entry_point}"
+        for number, (step, codes) in enumerate(self._steps):
+            for name in self._names & vars(answer).keys():
+                # what the answer changes is seen, unless the tests have given the name to something of theirs
+                if name not in known or known[name] is given.get(name):
+                    known[name] = given[name] = vars(answer)[name]
+            began = time.perf_counter()
+            try:
+                wrong = self._run_step(step, codes, known)
+            except BaseException as error:
+                wrong = exception_text(error)
+            self._judge.stay()
+            if step["test"]:
+                seconds = time.perf_counter() - began
+                tell(number, TestResultLine("", "failed" if wrong else "passed", wrong, seconds))
+            elif wrong:
+                return wrong
+        return ""
+
+    def _run_step(self, step: dict[str, Any], codes: list[Any], known: dict[str, Any]) -> str:
+        if "left" in step:
+            left, right = (eval(side, known) for side in codes)
+            is_equal = self._judge.compare("Eq", left, right)
+            return "" if is_equal else f"got {short_repr(left)}, expected {short_repr(right)}"
+        if "pair" in step:
+            given, wanted = step["pair"]
+            got = known[self._entry_point](*copy.deepcopy(given))
+            return "" if self._is_same(got, wanted) else f"got {short_repr(got)}, expected {short_repr(wanted)}"
+        if "want" in step:
+            return _example_problem(step, codes[0], known)
+        exec(codes[0], known)
+        return ""
+
+    def _is_same(self, got: Any, wanted: Any) -> bool:
+        """Whether a value is the one in a file: files have no tuples."""
+        if isinstance(wanted, list):
+            return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(self._is_same, got, wanted))
+        if isinstance(wanted, dict):
+            return (
+                isinstance(got, dict)
+                and got.keys() == wanted.keys()
+                and all(self._is_same(got[key], wanted[key]) for key in got)
+            )
+        return bool(self._judge.compare("Eq", got, wanted)) and isinstance(got, bool) == isinstance(wanted, bool)
+
+
+def looked_up_names(code: types.CodeType) -> Iterator[str]:
+    """Every name that may be looked up when this is run."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from looked_up_names(constant)
+
+
+def _example_problem(step: dict[str, Any], code: Any, known: dict[str, Any]) -> str:
+    """What is wrong with one example of a doctest, or nothing."""
+    import doctest  # heavy, and rarely needed
+
+    printed = io.StringIO()
+    checker = doctest.OutputChecker()
+    raises, flags = step["raises"], step["flags"]
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(code, known)
+    except Exception as error:
+        if raises is None:
+            return exception_text(error)
+        got = exception_text(error) + "\n"
+        if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+            return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
+        return "" if checker.check_output(raises, got, flags) else f"raised {got}"
+    if raises is not None:
+        return f"raised nothing, expected {raises}"
+    text = printed.getvalue()
+    return (
+        ""
+        if checker.check_output(step["want"], text, flags)
+        else f"got {text[:200]!r}, expected {step['want'][:200]!r}"
+    )
