@@ -19,6 +19,7 @@ from steelyard.records import (
     Reply,
     StructType,
     Verdict,
+    WitnessResult,
     settings_as,
 )
 
@@ -315,8 +316,16 @@ class VerificationService(Protocol):
         """How many replies are worth verifying at the same time on this machine."""
         ...
 
-    async def verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
-        """The verdict on one reply; waits while too many of its kind are being verified."""
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        """What came of the witnesses so far, in order."""
+        ...
+
+    async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
+        """The verdict on one reply; waits while too many of its kind are being verified.
+
+        `alone` says that this machine does nothing else meanwhile.
+        """
         ...
 
     async def close(self) -> None: ...
@@ -353,6 +362,15 @@ class Pool(Protocol):
 
     async def close(self) -> None:
         """Release whatever waits for further replies, the verification service included."""
+        ...
+
+
+class HasWitnessResults(Protocol):
+    """What a pool may tell besides, so that it is stored on what the verdicts rest."""
+
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        """What came of the witnesses so far, in order, each with its node."""
         ...
 
 

@@ -313,7 +313,7 @@ class AttemptTableBuilder:
                 return self._notes.scored(verdict.digest)
             history.add_verdict(fact.ask, None)
         elif isinstance(fact, Failure) and fact.stage != "judge":
-            history.failure = self._notes.failure(fact)
+            history.add_failure(self._notes.failure(fact))
         return None
 
     def counting_places(self) -> Iterator[int]:
@@ -378,6 +378,12 @@ class _AttemptHistory:
         if verdict is not None and (self.verdict is None or ask == self.key or self.ask != self.key):
             self.ask, self.verdict = self.key if ask == self.key else ask, verdict
 
+    def add_failure(self, failure: _FailureNote) -> None:
+        self.failure = failure
+        if self.verdict is not None and self.verdict.key_hash == _key_hash(failure.key):
+            # with the key of the verdict it takes the verdict back: the machine that reached it was broken
+            self.ask, self.verdict = "", None
+
     def parts(self) -> tuple[_ReplyNote | None, _VerdictNote | None, _FailureNote | None]:
         """The reply that counts, its verdict, and what stands between them where there is no verdict."""
         if self.reply is None or self.ask != self.key:
@@ -397,6 +403,8 @@ class _VerdictNote(NamedTuple):
 
     digest: int
     reason: str
+    key_hash: int
+    """A short hash of its key, by which a failure can take it back."""
     place: int
 
 
@@ -449,7 +457,7 @@ class _FactNotes:
             score = digest.measured.score(self._rule)
             self._scored.append(_ScoredDigest("correct" if is_correct else "wrong", score, digest.primary))
         reason = "" if is_correct else one_line(scoring.finding_failure_reason(case, verdict.found))
-        return _VerdictNote(index, reason, self.place)
+        return _VerdictNote(index, reason, _key_hash(verdict.key), self.place)
 
     def failure(self, failure: Failure) -> _FailureNote:
         return _FailureNote(failure.stage, failure.key, one_line(failure.message), failure.at, self.place)
@@ -466,7 +474,7 @@ class _FactNotes:
     ) -> AttemptRow:
         """The row of an attempt from the facts that count."""
         if reply is not None and verdict is not None:
-            digest, index, reason, at = self._scored[verdict.digest], *verdict
+            digest, (index, reason, _, at) = self._scored[verdict.digest], verdict
             # only among responses is every class a label; elsewhere a plain pass or failure needs none
             label = "" if digest.label in ("pass", "fail") and case.kind != "response" else digest.label
             return AttemptRow(
@@ -521,4 +529,8 @@ def row_index(row: AttemptRow) -> tuple[int, int, int]:
 
 
 def _reply_key_hash(key: str) -> bytes:
-    return zlib.crc32(key.encode()).to_bytes(REPLY_KEY_HASH_BYTES, "little")
+    return _key_hash(key).to_bytes(REPLY_KEY_HASH_BYTES, "little")
+
+
+def _key_hash(key: str) -> int:
+    return zlib.crc32(key.encode())

@@ -21,7 +21,7 @@ from steelyard.analysis.case_attempts import (
 )
 from steelyard.analysis.estimates import Estimate, price_of_pass, share
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
-from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule
+from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.passk import pass_at_k, pass_hat_k
@@ -395,6 +395,8 @@ class Summary(Record, frozen=True, kw_only=True):
     rule: str
     warnings: tuple[str, ...] = ()
     """What a reader must know before trusting the numbers."""
+    witnesses: WitnessCounts | None = None
+    """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
     conclusive: bool = True
     """False when more than 5% of the cases of some model are unscored."""
 
@@ -472,6 +474,7 @@ def summarise_attempts(
         models=models,
         cases=tuple(_case_summary(column, attempts, scores, sizes) for _, column, attempts in every),
         rule=weights.name,
+        witnesses=info.witnesses,
         warnings=tuple(run_warnings(info, cases, by_column, models, weights.name, unknown)),
         conclusive=is_judged
         and not any(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from steelyard.protocols import VerdictCallback, VerificationService
+    from steelyard.records import WitnessResult
 
 MAX_QUEUED_REPLIES = 256
 """Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
@@ -70,12 +71,16 @@ class LocalPool:
         self._verifying = verifying
         self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
 
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        return self._verifying.witness_results
+
     @asynccontextmanager
     async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
         at_once = 1 if alone else self._verifying.at_once
         async with asyncio.TaskGroup() as workers:
             for _ in range(at_once):
-                workers.create_task(self._work(told))
+                workers.create_task(self._work(told, alone=alone))
             yield
             for _ in range(at_once):
                 await self._queue.put(None)
@@ -86,7 +91,7 @@ class LocalPool:
     async def close(self) -> None:
         await self._verifying.close()
 
-    async def _work(self, report: VerdictCallback) -> None:
+    async def _work(self, report: VerdictCallback, *, alone: bool) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
-            report(await self._verifying.verdict(reply, case), case)
+            report(await self._verifying.verdict(reply, case, alone=alone), case)

@@ -16,10 +16,11 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
-from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard
+from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
 from steelyard.store.journal import StoredRun, append_facts, create_run_atomically, read_lock
 from steelyard.store.locate import find_run
 from steelyard.store.untrusted import DeliveredRun, run_folder_snapshot
+from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         versions=_combined_versions([info.versions for info in infos]),
         prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
         unrecorded=dict(unrecorded),
+        witnesses=_witness_counts(infos),
         skipped={case: reason for info in infos for case, reason in info.skipped.items()},
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
@@ -253,6 +255,13 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
             for part in parts
         ),
     )
+
+
+def _witness_counts(infos: Sequence[RunInfo]) -> WitnessCounts | None:
+    known = [info.witnesses for info in infos if info.witnesses is not None]
+    if not known:
+        return None
+    return WitnessCounts(tried=sum(counts.tried for counts in known), passed=sum(counts.passed for counts in known))
 
 
 def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
@@ -286,6 +295,7 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
             damages = BoundedProblemList(MAX_LISTED_MERGE_PROBLEMS)
             journal = folder / _journal_name(part.shard)
             append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
+            record_witness_results(folder, witness_results(part.stored))
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:

@@ -175,6 +175,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         prices={},
         unrecorded={},
         skipped={},
+        witnesses=None,
         shard=None,
         merged=(),
     )

@@ -33,6 +33,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
+from steelyard.store.witnesses import witness_counts, witness_results
 
 if TYPE_CHECKING:
     from steelyard.protocols import Provider
@@ -248,7 +249,8 @@ def carry_out(
 
         session, stopped, notes = run_coroutine(carried_out())
         written = journals[0]
-        info = msgspec.structs.replace(written.info, ended_at=now())
+        witnesses = witness_counts(witness_results(written))
+        info = msgspec.structs.replace(written.info, ended_at=now(), witnesses=witnesses)
         written.describe(info)
         summary, odd = summarise_and_cache(written, info, session.cases)
         notes = (*notes, *odd, *write_parquet_copy(written.folder))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from steelyard.analysis.scoring import is_correct
@@ -22,11 +22,12 @@ from steelyard.engine.plan import (
 )
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.progress import SessionProgress
-from steelyard.engine.steps import RetryPolicy, ask, verdict_key
+from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, now, verdict_key
 from steelyard.engine.verifiers import VerifierSet, with_python_env
-from steelyard.protocols import FailureLabel
+from steelyard.errors import VerifierError
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
+from steelyard.store.witnesses import record_witness_results
 
 if TYPE_CHECKING:
     from steelyard.protocols import Pool, Provider
@@ -75,12 +76,16 @@ class Session:
         self._pool = pool
         self._overdue = CompactKeySet()
         """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
+        self._kept_witnesses = 0
+        self._began = now()
         self._survey()
 
     def _survey(self) -> None:
         """What is done already: keys only, the texts stay on disk."""
         self._replied = CompactKeySet()
         self._judged = CompactKeySet()
+        self._withdrawn: set[str] = set()
+        """The keys of verdicts that a failure took back."""
         self._verifiable = 0
         """How many of the replies are for a verifier."""
         spent = 0.0
@@ -91,6 +96,10 @@ class Session:
                 spent += self._spent_on(fact)
             elif isinstance(fact, Verdict):
                 self._judged.add(fact.key)
+                self._withdrawn.discard(fact.key)
+            elif isinstance(fact, Failure):
+                if fact.key in self._judged:
+                    self._withdrawn.add(fact.key)
             elif isinstance(fact, Judgment):
                 spent += fact.answer.cost.usd if fact.answer.cost else 0.0
         self._budget_spent = spent
@@ -148,6 +157,8 @@ class Session:
         finally:
             for provider in (*self._providers.values(), *self._judges.values()):
                 await provider.close()
+        self._keep_witnesses()
+        self._withdraw_unwitnessed()
         self._show()
         return (*self._still_owed(), *given_up)
 
@@ -240,7 +251,8 @@ class Session:
         for fact in self._journal.facts():
             if isinstance(fact, Reply) and fact.key in self._replied and self._is_verified(fact.case):
                 case = self._by_id[fact.case]
-                if self._verifies_all or verdict_key(fact, case, self._verifying.of(case)) not in self._judged:
+                key = verdict_key(fact, case, self._verifying.of(case))
+                if self._verifies_all or key not in self._judged or key in self._withdrawn:
                     yield fact, case
 
     async def _requeue(self) -> None:
@@ -256,7 +268,7 @@ class Session:
                 await self._pool.put(fact, self._by_id[fact.case])
 
     def _verified(self, fact: Verdict | Failure, case: Case) -> None:
-        if isinstance(fact, Verdict) and fact.found.label == FailureLabel.TIME_LIMIT:
+        if isinstance(fact, Verdict) and is_verified_again_alone(fact.found):
             self._overdue.add(fact.ask)
         else:
             self._judge(fact, case)
@@ -269,11 +281,41 @@ class Session:
             self.progress.judged += 1
             self.progress.correct += is_correct(case, fact.found)
 
+    def _keep_witnesses(self) -> None:
+        """Store what came of witnesses since the last time."""
+        results = getattr(self._pool, "witness_results", ())  # a pool of others may know none
+        if len(results) > self._kept_witnesses:
+            record_witness_results(self._journal.folder, results[self._kept_witnesses :])
+            self._kept_witnesses = len(results)
+
+    def _withdraw_unwitnessed(self) -> None:
+        """Make verdicts of this session owed again that were reached where the witness of their case failed, passing ones included."""
+        problems = {
+            (result.case, result.node): result.problem
+            for result in getattr(self._pool, "witness_results", ())
+            if result.problem
+        }
+        if not problems:
+            return
+        for fact in list(self._verdicts_since_start(problems)):
+            withdrawn = failure(fact, VerifierError(problems[fact.case, fact.node]))
+            self._journal.append(withdrawn)
+            self.progress.failed += 1
+            self.progress.judged -= 1
+            self.progress.correct -= is_correct(self._by_id[fact.case], fact.found)
+
+    def _verdicts_since_start(self, places: Collection[tuple[str, str]]) -> Iterator[Verdict]:
+        """The verdicts that this session stored on answers to cases on nodes."""
+        for fact in self._journal.facts():
+            if isinstance(fact, Verdict) and (fact.case, fact.node) in places and fact.at >= self._began:
+                yield fact
+
     async def _tick(self) -> None:
         """Once a second: what was written reaches the disk, and the progress is shown."""
         while True:
             await asyncio.sleep(1)
             await asyncio.to_thread(self._journal.sync)
+            self._keep_witnesses()
             self._show()
 
     def _show(self) -> None:

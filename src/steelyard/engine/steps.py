@@ -25,7 +25,7 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
-from steelyard.protocols import LIMIT_LABELS, Delivery
+from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.verifiers.function import verify_with_function
 
@@ -161,6 +161,11 @@ async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechec
     return fact
 
 
+def is_verified_again_alone(found: Finding) -> bool:
+    """Whether a finding must be reached on a machine that does nothing else before it counts."""
+    return bool(found.trouble) or found.label == FailureLabel.TIME_LIMIT
+
+
 async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
     """The verdict on one reply, or the reason why it is missing."""
     try:
@@ -221,8 +226,8 @@ def verdict_key(reply: Reply, case: Case, verifier: Verifier) -> str:
     return digest(reply.key, case.tests_digest, verifier.version)
 
 
-def failure(of: Attempt | Reply, error: StepError) -> Failure:
-    """A step of ours that broke, as a fact beside the others."""
+def failure(of: Attempt | Reply | Verdict, error: StepError) -> Failure:
+    """A step of ours that broke, as a fact beside the others; with the key of a verdict it takes that back."""
     case = of.case.id if isinstance(of, Attempt) else of.case
     return Failure(
         key=of.key,

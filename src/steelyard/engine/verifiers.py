@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.engine.steps import verify_with_retry
+from steelyard.engine.preflight.witnesses import WitnessSet, could_come_from_machine
+from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Verifier
-from steelyard.records import JUDGE_ONLY_KIND
+from steelyard.records import JUDGE_ONLY_KIND, Failure
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.function import check_unchanged
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from steelyard.engine.options import RunOptions
     from steelyard.protocols import Sandbox
-    from steelyard.records import Case, Failure, Reply, Verdict
+    from steelyard.records import Case, Reply, Verdict, WitnessResult
 
 
 class VerifierSet:
@@ -46,6 +47,7 @@ class VerifierSet:
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._witnesses = WitnessSet(self.of, self._sandbox.level)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:
@@ -120,16 +122,40 @@ class VerifierSet:
         most = max(1, round(verifier.at_once * self._share))
         return min(most, self._parallelism or most)
 
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        """What came of the witnesses so far, in order."""
+        return self._witnesses.results
+
     def turn(self, case: Case) -> asyncio.Semaphore:
         """What to hold while an answer to this case is verified: one kind of case must not crowd out another's."""
         if case.kind not in self._turns:
             self._turns[case.kind] = asyncio.Semaphore(self._most(self.of(case)))
         return self._turns[case.kind]
 
-    async def verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
+    async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
         """The verdict on one reply, in its turn."""
         async with self.turn(case):
-            return await verify_with_retry(reply, case, self.of(case), self._recheck)
+            return await self.witnessed_verdict(reply, case, alone=alone)
+
+    async def witnessed_verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
+        """The verdict on one reply; a failure of ours where this machine does not even pass an answer that is known to be right.
+
+        `alone` says that this machine does nothing else meanwhile. If it does, a verdict that must be reached alone comes
+        back without a witness, and does not count.
+        """
+        witnesses = self._witnesses
+        if problem := witnesses.known_problem(case):
+            return failure(reply, VerifierError(problem))
+        fact = await verify_with_retry(reply, case, self.of(case), self._recheck)
+        if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):
+            return fact
+        if could_come_from_machine(case, fact.found):
+            await witnesses.problem(case, afresh=bool(fact.found.trouble))
+        # a witness that others waited for meanwhile speaks about this answer as well, even if it passed
+        if problem := witnesses.known_problem(case):
+            return failure(reply, VerifierError(problem))
+        return msgspec.structs.replace(fact, found=msgspec.structs.replace(fact.found, trouble=""))
 
     async def close(self) -> None:
         """End whatever waits for further answers."""

@@ -34,6 +34,8 @@ from steelyard.records.facts import (
     TestOutcome,
     Trust,
     Verdict,
+    WitnessResult,
+    WitnessSource,
 )
 from steelyard.records.record import (
     MIN_SECRET_CHARACTERS,
@@ -58,6 +60,7 @@ from steelyard.records.runs import (
     StoppingRule,
     SuiteRule,
     Tier,
+    WitnessCounts,
 )
 
 __all__ = [
@@ -105,6 +108,9 @@ __all__ = [
     "Trust",
     "Verdict",
     "Verify",
+    "WitnessCounts",
+    "WitnessResult",
+    "WitnessSource",
     "digest",
     "is_secret",
     "settings_as",

@@ -9,6 +9,8 @@ from steelyard.records.record import Record
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""
+WitnessSource = Literal["reference", "built-in"]
+"""The case's own reference, or a tiny answer of ours in the same language and style."""
 TestOutcome = Literal["passed", "failed", "ignored"]
 Trust = Literal["", "isolated", "in-process"]
 """Where tests ran: isolated from the code they judge, or in one process with it; empty where no code was run."""
@@ -171,6 +173,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """The sandbox the code ran in."""
     tampered: str = ""
     """How the code tried to forge its result, if it was caught at it; such an attempt has failed."""
+    trouble: str = ""
+    """How its end looks like a machine in trouble, a kill from outside for example; never stored: it is verified again alone."""
     rechecked: int = 0
     """How often the attempt was verified again."""
     disagreed: int = 0
@@ -215,6 +219,24 @@ class Failure(Fact, tag="failure", frozen=True, kw_only=True):
 
     stage: FailureStage
     message: str
+
+
+class WitnessResult(Record, frozen=True, kw_only=True):
+    """Whether something known to be right passed on a machine, so that its verdicts on answers to a case count."""
+
+    at: str
+    case: str
+    """The case whose answers it was tried for."""
+    source: WitnessSource
+    verifier: str
+    """The verifier with its version and that of its toolchain."""
+    isolation: str
+    """The sandbox it ran in."""
+    node: str = ""
+    """The node of a cluster; empty for the machine that asked."""
+    problem: str = ""
+    """Why no answer to the case counts on this machine; empty when the witness passed."""
+    seconds: float = 0
 
 
 class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):

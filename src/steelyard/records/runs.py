@@ -172,6 +172,13 @@ class MergedRun(Record, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
 
 
+class WitnessCounts(Record, frozen=True, kw_only=True):
+    """How often something known to be right was tried before verdicts were stored, and how often it passed."""
+
+    tried: int
+    passed: int
+
+
 class RunInfo(Record, frozen=True, kw_only=True):
     """What a run was asked to do: the content of run.json."""
 
@@ -211,6 +218,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Per model, how many cases a replay had no recording for."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
+    witnesses: WitnessCounts | None = None
+    """Of the cases that needed a witness, if any did; `witnesses.jsonl` has the results."""
     shard: Shard | None = None
     """Where the run has only some of the cases that were asked for: which."""
     merged: tuple[MergedRun, ...] = ()

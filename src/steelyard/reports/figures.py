@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suites import classify_response, ordered_class_counts
-from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary
+from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
 from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
 
 if TYPE_CHECKING:
@@ -327,6 +327,12 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     if rest := entries[MAX_VERIFICATION_WAYS:]:
         texts.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
     return "; ".join(texts)
+
+
+def witness_text(summary: Summary) -> str:
+    """How many witnesses passed, such as `20 of 20 passed`; empty where no verdict needed one."""
+    counts = summary.witnesses
+    return f"{counts.passed:,} of {counts.tried:,} passed" if counts else ""
 
 
 def _levels(models: Sequence[ModelSummary]) -> Iterator[MetricRow]:

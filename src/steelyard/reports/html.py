@@ -167,6 +167,7 @@ def page(material: HtmlReportData) -> str:
         "figures": all_figures,
         "footnotes": figures.footnotes(all_figures),
         "verified": figures.verification_text(models),
+        "witnesses": figures.witness_text(material.summary),
         "suites": figures.suite_tables(models),
         "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
         "tier_warnings": material.tiers.warnings if material.tiers else (),

@@ -12,6 +12,7 @@ from steelyard.reports.figures import (
     model_label,
     suite_tables,
     verification_text,
+    witness_text,
 )
 from steelyard.reports.tables import bullets, code, escaped, markdown_table, warning_parts
 from steelyard.text import counted, line
@@ -43,6 +44,8 @@ def report(results: RunResults) -> str:
     ways = verification_text(summary.models)
     if ways:
         parts.append(f"Verified: {escaped(ways)}")
+    if witnesses := witness_text(summary):
+        parts.append(f"Witnesses: {witnesses}")
     for concern in flagged_attempts(summary.models):
         parts.append(f"#### {concern.title}")
         rows_of = [

@@ -34,6 +34,7 @@ from steelyard.reports.figures import (
     suite_tables,
     tests_passed,
     verification_text,
+    witness_text,
 )
 from steelyard.reports.standings import standings_rows
 from steelyard.text import line, plain
@@ -68,10 +69,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for table in suite_tables(summary.models):
         page.head("Suites" if len(summary.models) == 1 else f"Suites of {line(table.model)}")
         _put_suites(page, table, width)
-    ways = verification_text(summary.models)
-    if ways:
-        page.say()
-        page.say(Text(f"verified: {ways}", style="dim"))
+    _put_verification(page, summary)
     several = len(summary.models) > 1
     for concern in flagged_attempts(summary.models):
         page.head(concern.title)
@@ -97,6 +95,16 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for command in next_commands:
         page.verbatim(command, indent="  ")
     return page.text()
+
+
+def _put_verification(page: _TerminalPage, summary: Summary) -> None:
+    """How the attempts were verified, and what vouches for the machine."""
+    ways = verification_text(summary.models)
+    if ways:
+        page.say()
+        page.say(Text(f"verified: {ways}", style="dim"))
+    if witnesses := witness_text(summary):
+        page.say(Text(f"witnesses: {witnesses}", style="dim"))
 
 
 def _side_by_side_groups(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[ModelSummary]]:

@@ -19,10 +19,13 @@ from steelyard.store.journal import MAX_JOURNAL_LINE_BYTES, StoredRun, is_journa
 
 HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
 """What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
+WITNESS_FILE = "witnesses.jsonl"
+"""What came of the witnesses of a run."""
 
 MAX_RUN_FILE_BYTES = {
     "run.json": 16 << 20,
     "cases.jsonl": 256 << 20,
+    WITNESS_FILE: 256 << 20,
     HEADLINE_FILE: 1 << 20,
     ATTEMPT_INDEX_FILE: 256 << 20,
 }

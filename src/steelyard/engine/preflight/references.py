@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
+from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import ExitCode, Problem
 from steelyard.plugins import is_plugin
@@ -85,7 +85,7 @@ async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, m
     what = "reference" if must_pass else "counterexample"
     try:
         async with verifying.turn(case):
-            finding = await verifying.of(case).verify(case, Answer(text=_fenced(text, case.language)))
+            finding = await verifying.of(case).verify(case, Answer(text=fenced(text, case.language)))
     except Exception as error:  # noqa: BLE001  whatever a verifier raises is listed with the other problems
         return f"its {what} could not be verified: {error}"
     if is_correct(case, finding) == must_pass:
@@ -93,12 +93,3 @@ async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, m
     if must_pass:
         return f"its reference does not pass: {finding.reason}"
     return "its counterexample passes, so the tests miss its fault"
-
-
-def _fenced(text: str, language: str) -> str:
-    """A reference as a reply would bring it: code alone is put between fences, so that it is taken as it is."""
-    if not language or "```" in text:
-        return text
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}\n"

@@ -39,6 +39,7 @@ from steelyard.engine.ray.wire import (
     State,
     StoreBundle,
     Terms,
+    Witnessed,
     WorkItem,
     WorkResult,
     code_version,
@@ -394,6 +395,9 @@ class Gateway:
     def _take_in(self, queued: QueuedItem, result: WorkResult, node_id: str) -> None:
         group, kind = queued.item.group, queued.item.kind
         node = self._nodes.get(node_id)
+        name = node.name if node else node_id[:6]
+        if result.witnesses:
+            send(self._writer, Witnessed(node=name, results=result.witnesses))
         if result.unable:
             if node is not None and group not in node.unable:
                 node.unable[group] = result.unable
@@ -415,9 +419,7 @@ class Gateway:
                         self._note(f"{other.name} takes no more {kind} work: {failed.failure}")
             if node is not None:
                 node.lone_failures.pop(group, None)
-        send(
-            self._writer, Settled(number=queued.item.number, fact=result.fact, node=node.name if node else node_id[:6])
-        )
+        send(self._writer, Settled(number=queued.item.number, fact=result.fact, node=name))
 
     def _wait_for_a_node(self, key: Key) -> None:
         """Settle what no node can verify, unless one that can may still come."""

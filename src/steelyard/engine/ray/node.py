@@ -29,7 +29,7 @@ from steelyard.engine.ray.wire import (
     code_version,
     needs,
 )
-from steelyard.engine.steps import failure, verify_with_retry
+from steelyard.engine.steps import failure
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import is_plugin, load_plugin
@@ -38,6 +38,7 @@ from steelyard.records import Case, Failure, Reply, digest
 
 if TYPE_CHECKING:
     from steelyard.protocols import Verifier
+    from steelyard.records import WitnessResult
 
 MAX_UNPACKED_BUNDLES = 64
 """Bundles that a worker keeps for further answers to their cases."""
@@ -62,8 +63,14 @@ class NodeWorker:
         self._files = NodeFiles(terms.run)
         self._cases, self._surroundings = self._unpacked(terms.groups)
         self._weak = ""
+        self._told_witnesses = 0
+        """How many results of witnesses the driver knows."""
         # Ray runs one such process per processor
-        options = RunOptions(require_isolation=terms.require_isolation, allow_weak_sandbox=terms.allow_weak_sandbox)
+        options = RunOptions(
+            require_isolation=terms.require_isolation,
+            allow_weak_sandbox=terms.allow_weak_sandbox,
+            recheck=terms.recheck,
+        )
         try:
             self._verifiers = VerifierSet(self._cases, options, cpus=1)
         except InputError as error:
@@ -110,7 +117,7 @@ class NodeWorker:
         try:
             async with self._verifiers.turn(case):
                 began = loop.time()
-                fact = await verify_with_retry(reply, case, self._verifiers.of(case), self._terms.recheck)
+                fact = await self._verifiers.witnessed_verdict(reply, case, alone=item.alone)
         except Exception as error:  # noqa: BLE001  the driver must hear of it, whatever it is
             fact = failure(reply, VerifierError(f"{type(error).__name__}: {error}"))
         return WorkResult(
@@ -118,7 +125,13 @@ class NodeWorker:
             fact=msgspec.msgpack.encode(fact),
             failure=fact.message if isinstance(fact, Failure) else "",
             seconds=loop.time() - began,
+            witnesses=self._new_witnesses(),
         )
+
+    def _new_witnesses(self) -> tuple[WitnessResult, ...]:
+        results = self._verifiers.witness_results
+        new, self._told_witnesses = tuple(results[self._told_witnesses :]), len(results)
+        return new
 
     def _unpacked(self, bundle: Bundle) -> UnpackedBundle:
         """The cases, with the places on this node of the files that they name."""

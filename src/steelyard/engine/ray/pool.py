@@ -15,11 +15,22 @@ from msgspec.structs import replace
 from steelyard.engine.ray import counting
 from steelyard.engine.ray.bundles import Bundles
 from steelyard.engine.ray.cluster import GatewayProcess, address
-from steelyard.engine.ray.wire import Needs, NodeReport, Phase, Settled, State, StoreBundle, Terms, WorkItem, needs
+from steelyard.engine.ray.wire import (
+    Needs,
+    NodeReport,
+    Phase,
+    Settled,
+    State,
+    StoreBundle,
+    Terms,
+    Witnessed,
+    WorkItem,
+    needs,
+)
 from steelyard.engine.steps import failure
 from steelyard.engine.verifiers import problems_by_reason
 from steelyard.errors import InputError, SteelyardError, VerifierError
-from steelyard.records import Case, Failure, Reply, Verdict
+from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult
 
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
@@ -96,6 +107,7 @@ class RayPool:
         self._numbers = 0
         self._state = State(nodes=0, in_hand=0)
         self._notes: dict[str, None] = {}
+        self._witness_results: list[WitnessResult] = []
         self._changed = asyncio.Event()
         """Set when something became a fact, or the cluster changed."""
         self._alone = False
@@ -107,6 +119,10 @@ class RayPool:
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self._notes)
+
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        return self._witness_results
 
     async def open(self) -> None:
         """Join the cluster, and find out what its nodes can do."""
@@ -199,6 +215,7 @@ class RayPool:
                     bundle=at.bundle,
                     place=at.place,
                     reply=msgspec.msgpack.encode(pending.reply),
+                    alone=self._alone,
                 )
             )
             await gateway.drain()
@@ -211,6 +228,8 @@ class RayPool:
                 await self._rejoin()
             elif isinstance(message, Settled):
                 self._take_in(message)
+            elif isinstance(message, Witnessed):
+                self._witness_results += (replace(result, node=message.node) for result in message.results)
             elif isinstance(message, State):
                 self._state = message
                 self._notes.update(dict.fromkeys(message.notes))

@@ -15,7 +15,7 @@ import msgspec
 
 import steelyard
 from steelyard.providers.agent.workspaces import GitFile
-from steelyard.records import Case, Record
+from steelyard.records import Case, Record, WitnessResult
 from steelyard.text import printable
 
 LENGTH = struct.Struct("!Q")
@@ -114,6 +114,8 @@ class WorkItem(Record, frozen=True, kw_only=True, tag=True):
     """Where in the bundle its case is."""
     reply: bytes
     """Only the node that verifies it decodes it."""
+    alone: bool = False
+    """Whether the node does nothing else meanwhile."""
 
 
 class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
@@ -128,6 +130,8 @@ class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     """How long that took, from when a verifier had room for it."""
     unable: str = ""
     """Why this node cannot verify it."""
+    witnesses: tuple[WitnessResult, ...] = ()
+    """What came of witnesses that no earlier result told."""
 
 
 class Join(Record, frozen=True, kw_only=True, tag=True):
@@ -181,7 +185,14 @@ class Settled(Record, frozen=True, kw_only=True, tag=True):
     """Why it cannot be verified, in place of a fact."""
 
 
-GatewayMessage = Join | StoreBundle | Phase | WorkItem | Joined | State | Settled
+class Witnessed(Record, frozen=True, kw_only=True, tag=True):
+    """What came of witnesses on a node."""
+
+    node: str
+    results: tuple[WitnessResult, ...]
+
+
+GatewayMessage = Join | StoreBundle | Phase | WorkItem | Joined | State | Settled | Witnessed
 
 
 async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:

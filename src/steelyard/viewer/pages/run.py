@@ -253,6 +253,7 @@ def _headline_context(summary: Summary) -> dict[str, Any]:
         "figures": every,
         "footnotes": reports.footnotes(every),
         "verified": reports.verification_text(summary.models),
+        "witnesses": reports.witness_text(summary),
         "concerns": reports.flagged_attempts(summary.models),
     }
 

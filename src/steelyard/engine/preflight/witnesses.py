@@ -1,0 +1,135 @@
+"""Whether this machine passes an answer that is known to be right, asked before it fails an answer of a model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import TYPE_CHECKING
+
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.steps import now, verify
+from steelyard.protocols import FailureLabel
+from steelyard.records import Answer, Reply, Verdict, WitnessResult, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from steelyard.protocols import Verifier
+    from steelyard.records import Case, Finding
+
+LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)
+"""What a finding is called when the code ran to its end; after a passed test that is the code's own doing."""
+WITNESS_TRIES = 2
+"""How often a witness is tried before the machine or the case is at fault."""
+
+
+def could_come_from_machine(case: Case, finding: Finding) -> bool:
+    """Whether a broken machine could bring about this finding, whatever the answer is.
+
+    What was compared outside the sandbox was computed by the answer; where no code ran, no machine is at fault.
+    """
+    if not finding.isolation or finding.label == FailureLabel.NOT_ALLOWED:
+        return False
+    if finding.compiled is False:
+        return True
+    if is_correct(case, finding) or (finding.label == FailureLabel.WRONG_ANSWER and finding.trust == "isolated"):
+        return False
+    has_passed = any(test.outcome == "passed" for test in finding.tests)
+    return not (has_passed and finding.label in LABELS_OF_RAN_CODE)
+
+
+def reference_answer(case: Case) -> Answer:
+    """The reference of a case as a reply would bring it: code alone is put between fences, so that it is taken as it is."""
+    text = case.reference
+    return Answer(text=fenced(text, case.language))
+
+
+def fenced(text: str, language: str) -> str:
+    """Code between fences; a text that has fences, or is no code, stays as it is."""
+    if not language or "```" in text:
+        return text
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+class WitnessSet:
+    """The witnesses of a run on this machine, each tried once and only when a verdict needs it."""
+
+    def __init__(self, verifier_of: Callable[[Case], Verifier], level: str) -> None:
+        self._verifier_of = verifier_of
+        self._level = level
+        self._problems: dict[Hashable, str] = {}
+        """Why answers to a case, or a built-in witness, cannot pass here; empty where the witness passed."""
+        self._turns: dict[Hashable, asyncio.Lock] = {}
+        self.results: list[WitnessResult] = []
+        """What came of the witnesses of each case, in order."""
+
+    def known_problem(self, case: Case) -> str:
+        """Why no answer to this case counts here, as far as that is known without trying."""
+        return self._problems.get(_case_key(case), "")
+
+    async def problem(self, case: Case, *, afresh: bool = False) -> str:
+        """Why no answer to this case counts here; empty when its witness passed.
+
+        Whoever asks while the witness is being tried waits for it. With `afresh` it is tried again.
+        """
+        key = _case_key(case)
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            if afresh or key not in self._problems:
+                began = time.monotonic()
+                problem = await self._case_problem(case, afresh=afresh)
+                self._problems[key] = problem
+                self.results.append(
+                    WitnessResult(
+                        at=now(),
+                        case=case.id,
+                        source="reference" if case.reference else "built-in",
+                        verifier=self._verifier_of(case).version,
+                        isolation=self._level,
+                        problem=problem,
+                        seconds=round(time.monotonic() - began, 3),
+                    )
+                )
+            return self._problems[key]
+
+    async def _case_problem(self, case: Case, *, afresh: bool) -> str:
+        wrong = await self._fault(case) if case.reference else ""
+        if case.reference and not wrong and case.expectations.should_compile:
+            return ""
+        machine = await self._machine_problem(case, afresh=afresh)
+        return machine or (f"the case's own reference fails: {wrong}" if wrong else "")
+
+    async def _machine_problem(self, case: Case, *, afresh: bool) -> str:
+        """Why the built-in witness of a case does not pass; empty where it does, or where there is none."""
+        own = getattr(self._verifier_of(case), "witness", None)
+        if own is None:
+            return ""
+        witness: Case = own(case)
+        key = _case_key(witness)
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            if afresh or key not in self._problems:
+                fault = await self._fault(witness)
+                what = f"{case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
+                self._problems[key] = f"{what}; steelyard doctor says more" if fault else ""
+            return self._problems[key]
+
+    async def _fault(self, case: Case) -> str:
+        """Why the reference of a case does not pass; empty when it does."""
+        fault = ""
+        reply = Reply(key="", at="", case=case.id, model="", number=0, asked="", answer=reference_answer(case))
+        for _ in range(WITNESS_TRIES):
+            fact = await verify(reply, case, self._verifier_of(case))
+            if isinstance(fact, Verdict):
+                if is_correct(case, fact.found):
+                    return ""
+                fault = fact.found.reason or fact.found.label or "it is not correct"
+            else:
+                fault = fact.message
+        return fault
+
+
+def _case_key(case: Case) -> str:
+    """Equal for cases whose references are the same and are verified alike."""
+    return digest(case.id, case.tests_digest, case.verify.python_env, case.workspace, case.reference)
