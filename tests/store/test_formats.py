@@ -38,6 +38,28 @@ def test_run_json_baselines_and_reports_carry_a_format_number(place: Path) -> No
         assert json.loads((place / file).read_text())["format"] == 1, file
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare --baseline done --current done",
+        "gate --baseline done --current done",
+        "plan cases.jsonl --baseline done",
+        "passk done",
+        "tiers done",
+        "report done",
+        "doctor",
+    ],
+)
+def test_what_a_command_prints_as_json_begins_with_its_format_number(place: Path, command: str) -> None:
+    run("cases.jsonl", models="python:model.py:paris", output="done")
+    if command == "report done":
+        assert steelyard(place, "report", "done", "-o", "report.json").returncode == 0
+        printed = (place / "report.json").read_text()
+    else:
+        printed = steelyard(place, *command.split(), "--format", "json").stdout
+    assert printed.startswith('{\n  "format": 1,\n'), printed
+
+
 def test_fields_of_a_later_version_are_skipped_and_kept_when_the_run_is_resumed(place: Path) -> None:
     folder = run("cases.jsonl", models="python:model.py:paris", output="done").folder
     suites = json.loads((folder / "run.json").read_text())["suites"]
@@ -48,6 +70,35 @@ def test_fields_of_a_later_version_are_skipped_and_kept_when_the_run_is_resumed(
     assert written["invented"] == [1, {"a": 2}]
     assert written["suites"]["mood"] == "bright"
     assert written["samples"] == 2
+
+
+def test_fields_of_a_later_version_in_cases_are_kept_when_verify_rewrites_them(place: Path) -> None:
+    (place / "more.jsonl").write_text(
+        '{"id": "france", "question": "Capital of France?", "target": "Paris"}\n'
+        '{"id": "italy", "question": "Capital of Italy?", "target": "Rome"}\n'
+    )
+    folder = run("more.jsonl", models="python:model.py:paris", output="done").folder
+    first, second = (folder / "cases.jsonl").read_text().splitlines()
+    newer = json.loads(first) | {"invented": {"a": 1}}
+    newer["verify"] = newer.get("verify", {}) | {"mood": "bright"}
+    newer["expectations"] = {"haste": 3}
+    (folder / "cases.jsonl").write_text(f"{json.dumps(newer)}\n{second}\n")
+    (place / "changed.jsonl").write_text((place / "more.jsonl").read_text().replace("Rome", "Roma"))
+    ended = steelyard(place, "verify", "done", "--eval-set", "changed.jsonl")
+    assert ended.returncode == 0, ended.stderr
+    kept, changed_case = (json.loads(line) for line in (folder / "cases.jsonl").read_text().splitlines())
+    assert kept == newer
+    assert changed_case == json.loads(second) | {"target": "Roma"}
+    assert [case.target for case in StoredRun(folder).cases] == ["Paris", "Roma"]
+
+
+def test_a_damaged_line_of_cases_has_nothing_to_keep(tmp_path: Path) -> None:
+    case = Case(id="a", prompt="?", verify=Verify(kind="response"))
+    create_run(tmp_path / "run", INFO, [case]).close()
+    (tmp_path / "run" / "cases.jsonl").write_bytes(b'{"id": "a", "prom\n{"id": 3, "new": 1}\n\xff\n')
+    with Journal(tmp_path / "run") as journal:
+        journal.ask([case])
+    assert StoredRun(tmp_path / "run").cases == (case,)
 
 
 def test_fields_of_a_later_version_in_journals_cases_looks_and_baselines_are_skipped(place: Path) -> None:

@@ -16,7 +16,7 @@ from steelyard.reports.tables import (
     bullets,
     code,
     escaped,
-    json_text,
+    json_report,
     markdown_table,
     warning_lines,
     warning_parts,
@@ -95,7 +95,7 @@ def comparison_json(comparison: ThresholdComparison) -> str:
     whole = msgspec.to_builtins(comparison)
     if not comparison.suites:
         del whole["suites"], whole["overall"]
-    return json_text(whole)
+    return json_report(whole)
 
 
 COMPARISON_FORMATS: dict[str, Callable[[ThresholdComparison], str]] = {
@@ -222,7 +222,7 @@ def decision_markdown(decision: Decision, warnings: Sequence[str]) -> str:
 
 def decision_json(decision: Decision, warnings: Sequence[str]) -> str:
     """The same for a program."""
-    return json_text({"decision": decision, "warnings": list(warnings)})
+    return json_report({"decision": decision, "warnings": list(warnings)})
 
 
 DECISION_FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {
@@ -323,7 +323,7 @@ def plan_markdown(plan: ComparisonPlan) -> str:
 
 PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {
     "text": plan_text,
-    "json": json_text,
+    "json": json_report,
     "markdown": plan_markdown,
 }
 

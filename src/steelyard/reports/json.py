@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.analysis.suites import accuracy
 from steelyard.records import DiagnosticLevel
 from steelyard.reports.figures import missing_reason, model_label, response_class
-from steelyard.reports.tables import json_text
+from steelyard.reports.tables import json_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
     from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
 
-REPORT_FORMAT = 1
-"""It goes up when a reader of earlier reports could not go on, not when a field is added."""
-
 
 def report(results: RunResults) -> str:
     """The whole run as one JSON object; a failure of ours is listed in `failures`, never among the results."""
@@ -29,7 +26,6 @@ def report(results: RunResults) -> str:
     stems = [PurePath(file.path).stem for file in info.eval_sets]
     together = "+".join(dict.fromkeys(stems))
     whole = {
-        "format": REPORT_FORMAT,
         "id": info.id,
         "created_at": info.started_at,
         "eval_set": {"id": together, "name": together, "case_count": len(results.cases)},
@@ -43,7 +39,7 @@ def report(results: RunResults) -> str:
         "duration_ms": _duration(info, results.attempts),
         "summary": summary,
     }
-    return json_text(whole)
+    return json_report(whole)
 
 
 def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:

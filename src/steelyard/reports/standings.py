@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from steelyard.reports.figures import dollars, points
-from steelyard.reports.tables import bullets, code, csv_text, json_text, markdown_table
+from steelyard.reports.tables import bullets, code, csv_text, json_report, markdown_table
 from steelyard.text import line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def levels_csv(levels: Mapping[str, Standings]) -> str:
     return "\n".join([f"level,{head}", *rows, ""])
 
 
-STANDINGS_FORMATS: dict[str, Callable[[Standings], str]] = {"json": json_text, "csv": table_csv, "markdown": markdown}
+STANDINGS_FORMATS: dict[str, Callable[[Standings], str]] = {"json": json_report, "csv": table_csv, "markdown": markdown}
 
 
 def standings_rows(standings: Standings) -> tuple[list[str], list[list[str]]]:

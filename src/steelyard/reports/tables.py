@@ -33,9 +33,15 @@ class ReportTable(NamedTuple):
         return markdown_table(map(escaped, self.head), ([code(row[0]), *row[1:]] for row in self.rows))
 
 
-def json_text(value: Any) -> str:
-    """Anything that a program reads, indented; everything invisible in it is escaped."""
-    return escaped_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n"
+REPORT_FORMAT = 1
+"""The number of the JSON reports: it goes up when a reader of earlier reports could not go on, not when a field is added."""
+
+
+def json_report(report: Any) -> str:
+    """A report that a program reads, with the number of its format: indented, and everything invisible in it is escaped."""
+    fields = report if isinstance(report, dict) else msgspec.to_builtins(report)
+    whole = {"format": REPORT_FORMAT, **fields}
+    return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.figures import dollars, model_label, money, points, rate
-from steelyard.reports.tables import ReportTable, bullets, code, csv_text, escaped, json_text, warning_parts
+from steelyard.reports.tables import ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
 from steelyard.reports.terminal import rows_text
 from steelyard.text import counted, line
 from steelyard.tiers.results import RUN_METRICS
@@ -124,7 +124,7 @@ def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
 
 TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
     "text": text,
-    "json": json_text,
+    "json": json_report,
     "csv": table_csv,
     "markdown": markdown,
 }

@@ -113,6 +113,14 @@ class TolerantDecoder(Generic[Content]):
                 # the first error names the place in the file as it is
                 raise error from None
 
+    def has_unknown_fields(self, content: bytes) -> bool:
+        """Whether a value can be read only because fields of it are skipped."""
+        try:
+            self._strict.decode(content)
+        except msgspec.ValidationError:
+            return True
+        return False
+
     def with_unknown_fields(self, fresh: bytes, earlier: bytes) -> dict[str, Any]:
         """An object that is to replace an earlier one, with the fields of that one which this version does not know."""
         kept: dict[str, Any] = _with_unknown(msgspec.json.decode(fresh), msgspec.json.decode(earlier), self._info)
@@ -160,4 +168,15 @@ def _with_unknown(fresh: Any, earlier: Any, info: inspect.Type) -> Any:
     kept = {
         name: _with_unknown(each, earlier.get(name), types.get(name, inspect.AnyType())) for name, each in fresh.items()
     }
-    return kept | {name: each for name, each in earlier.items() if name not in types and name != struct.tag_field}
+    for name, each in earlier.items():
+        if name not in types and name != struct.tag_field:
+            kept[name] = each
+        elif name not in kept and _is_default_struct(types.get(name)):
+            # what has its default is not written, but what is unknown in it is kept
+            unknown = _with_unknown({}, each, types[name])
+            kept |= {name: unknown} if unknown else {}
+    return kept
+
+
+def _is_default_struct(info: inspect.Type | None) -> bool:
+    return isinstance(info, inspect.StructType) and not any(field.required for field in info.fields)

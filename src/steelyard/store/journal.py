@@ -7,8 +7,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -283,10 +283,15 @@ class Journal(StoredRun):
         write_atomically(path, msgspec.json.format(content, indent=2) + b"\n")
 
     def ask(self, cases: Iterable[Case]) -> None:
-        """Write down the cases as they are asked and verified from now on."""
+        """Write down the cases as they are asked and verified from now on; what a later version wrote about them stays."""
         # what is copied of them may be as long as it was, and yet be something else
         (self.folder / COPY_MANIFEST_FILE).unlink(missing_ok=True)
-        write_atomically(self.folder / "cases.jsonl", b"".join(_encoder.encode(case) + b"\n" for case in cases))
+        path = self.folder / "cases.jsonl"
+        newer = _newer_cases(self.content(path)) if path.exists() else {}
+        lines = [_encoder.encode(case) for case in cases]
+        if newer:
+            lines = [_with_earlier_fields(line, newer) for line in lines]
+        write_atomically(path, b"".join(line + b"\n" for line in lines))
 
     def keep(self, name: str, content: bytes) -> None:
         """Put beside the journal what is worked out from it, and could be again."""
@@ -306,6 +311,23 @@ class Journal(StoredRun):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _newer_cases(content: bytes) -> dict[str, bytes]:
+    """The lines of cases.jsonl with fields that this version does not know, by case."""
+    found = {}
+    for line in content.splitlines():
+        # a damaged line has nothing to keep
+        with suppress(*DECODE_ERRORS):
+            if _cases.has_unknown_fields(line):
+                found[_cases.decode(line).id] = line
+    return found
+
+
+def _with_earlier_fields(line: bytes, earlier: Mapping[str, bytes]) -> bytes:
+    """The line of a case with the unknown fields of its earlier line."""
+    before = earlier.get(_cases.decode(line).id)
+    return line if before is None else _encoder.encode(_cases.with_unknown_fields(line, before))
 
 
 def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:

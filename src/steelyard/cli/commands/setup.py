@@ -128,12 +128,11 @@ def doctor(options: argparse.Namespace) -> int:
     """Show what is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
     from steelyard.engine.preflight.doctor import examine_machine
     from steelyard.reports import terminal
+    from steelyard.reports.tables import json_report
 
     health = examine_machine()
     if options.format == "json":
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(health), indent=2).decode())
+        print(json_report(health), end="")
     else:
         print(terminal.health_text(health, width=terminal_width(), color=is_color_wanted()), end="")
     return health.exit_code
