@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
-GUEST_PARTS = {"inside": ("wire", "fairness", "introspection", "runners", "inside")}
+GUEST_PARTS = {
+    "candidate": ("wire", "values", "objects", "candidate_peer", "candidate"),
+    "inside": ("wire", "fairness", "introspection", "runners", "inside"),
+    "referee": ("wire", "values", "objects", "remote", "referee"),
+}
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its connection is done."""
@@ -35,7 +39,7 @@ def python_guest(name: str, environment: str = "", style: str = "") -> GuestModu
     here = Path(__file__)
     sources = [
         (f"steelyard.verifiers.python.{part}", here.with_name(f"{part}.py").read_text("utf-8"))
-        for part in GUEST_PARTS.get(name, ("wire", name))
+        for part in GUEST_PARTS[name]
     ]
     if not environment and style == "pytest":
         # our own environment is as good as any to run pytest itself

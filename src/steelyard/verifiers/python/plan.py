@@ -133,7 +133,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
             call = (
                 f"{node.name}()" if isinstance(node, ast.FunctionDef) else f"__import__('asyncio').run({node.name}())"
             )
-            steps.append({"test": True, "source": call, "shares_process": _shares_process(node)})
+            steps.append({"test": True, "source": call, **_shared(node)})
             names.append(node.name)
     return PythonTestPlan(style, tuple(names), tuple(steps))
 
@@ -155,9 +155,7 @@ def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
         for node in inner
     ):
         call = f"check({entry_point})"
-        return PythonTestPlan(
-            "check", (call,), (*steps, {"test": True, "source": call, "shares_process": _shares_process(check)})
-        )
+        return PythonTestPlan("check", (call,), (*steps, {"test": True, "source": call, **_shared(check)}))
     steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
     names = []
     for node in check.body:
@@ -200,7 +198,7 @@ def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
-    shares = {"shares_process": True} if _shares_process(node) else {}
+    shares = _shared(node)
     if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
         return {"test": False, "source": ast.unparse(node), **shares}
     compared = node.test
@@ -220,12 +218,21 @@ def _shares_process(tests: ast.AST) -> bool:
             return True
         if isinstance(node, ast.Attribute) and node.attr in SHARED_PROCESS_NAMES:
             return True
-        if isinstance(node, ast.Compare) and any(
-            isinstance(operator, ast.Is | ast.IsNot) and not _is_singleton(left) and not _is_singleton(right)
-            for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
-        ):
-            return True
-    return False
+    return _compares_identity(tests)
+
+
+def _compares_identity(tests: ast.AST) -> bool:
+    return any(
+        isinstance(operator, ast.Is | ast.IsNot) and not _is_singleton(left) and not _is_singleton(right)
+        for node in ast.walk(tests)
+        if isinstance(node, ast.Compare)
+        for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
+    )
+
+
+def _shared(tests: ast.AST) -> dict[str, bool]:
+    """What a step says of the process that it would share with an answer."""
+    return {"shares_process": _shares_process(tests), "compares_identity": _compares_identity(tests)}
 
 
 def _is_singleton(node: ast.expr) -> bool:

@@ -6,8 +6,8 @@ answer over a socket, and decides.
 
 from __future__ import annotations
 
+import ast
 import builtins
-import collections
 import contextlib
 import copy
 import gc
@@ -20,22 +20,16 @@ import signal
 import socket
 import sys
 import time
+import types
 from typing import NamedTuple
 
-from steelyard.verifiers.python.wire import (
-    MAX_EXCEPTION_CHARS,
-    MessageSocket,
-    PeerGone,
-    RpcPeer,
-    decoded_value,
-    encoded_value,
-    exception_text,
-    short_repr,
-)
+from steelyard.verifiers.python.remote import RefereePeer, RemoteObject, put
+from steelyard.verifiers.python.values import ValueDecoder, refill, snapshot
+from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, PeerGone, exception_text, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import CodeType
     from typing import Any, NoReturn
 
@@ -43,294 +37,12 @@ PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", 
 """What tests usually import: loaded once, so that no fork has to."""
 for _module in PRELOADED_TEST_MODULES:
     __import__(_module)
-MAX_REFEREE_OUTPUT_CHARS = 64 << 10
-MAX_STEP_PRINT_CHARS = 16 << 20
-"""Characters of what is printed during one step that tests can look at."""
-MAX_EXCEPTION_LINEAGE = 50
-RESERVED_TEST_NAMES = {"__builtins__", "__name__"}
+COMPARISON_NAME = "__steelyard_is_equal__"
+RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that are the tests' own, whatever an answer gives them to."""
-
-
-class RefereePeer(RpcPeer):
-    """The tests' end of the connection."""
-
-    def __init__(self, fd: int, *, may_stop: bool = False) -> None:
-        super().__init__(fd)
-        self._may_stop = may_stop
-        """Whether the tests speak of StopIteration; to others it would look as if there were nothing more to test."""
-        self._callbacks: list[Any] = []
-        self._exceptions: dict[int, type[BaseException]] = {}
-        self.output: list[str] = []
-        self.stdout = sys.stdout = io.StringIO()
-        self._room = MAX_REFEREE_OUTPUT_CHARS
-        self.own_word = False
-        """Whether something other than what is tested was asked of the answer, so that its own word may have decided."""
-        self.crossed = True
-        """Whether every value so far arrived as what it was, and nothing was asked of an object that did not."""
-
-    def encode(self, value: Any) -> Any:
-        return encoded_value(value, self._lend)
-
-    def decode(self, value: Any) -> Any:
-        return decoded_value(value, self._met)
-
-    def _lend(self, thing: Any) -> Any:
-        if isinstance(thing, RemoteObject):
-            return {"handle": [thing._number]}
-        self.crossed = False
-        if callable(thing) and not isinstance(thing, type):
-            self._callbacks.append(thing)
-            return {"callback": len(self._callbacks) - 1}
-        raise TypeError(
-            f"{type(thing).__name__} is not plain data; tests that hand over such objects need style = unittest"
-        )
-
-    def _met(self, mark: str, held: Any) -> Any:
-        if mark == "handle":
-            self.crossed = False
-            return RemoteObject(self, int(held[0]), str(held[1]))
-        if mark == "exception":
-            return self.exception(held)
-        # the one module that does something when it is imported: it opens a browser
-        if mark == "module" and held in sys.stdlib_module_names and held != "antigravity":
-            return __import__(held)
-        return None
-
-    def exception(self, lineage: Any) -> type[BaseException]:
-        """Our own class for an exception of the answer's: those that everyone knows are themselves."""
-        kind: type[BaseException] = Exception
-        if len(lineage) > MAX_EXCEPTION_LINEAGE:
-            raise ValueError("an inheritance cycle")
-        for number, name in reversed(lineage):
-            if number is None:
-                known = getattr(builtins, name)
-                kind = known if issubclass(known, BaseException) else Exception
-            else:
-                kind = self._exceptions.setdefault(number, type(str(name)[:100], (kind,), {}))
-        return kind
-
-    def perform(self, request: list[Any]) -> list[Any]:
-        """Call back a function that a test handed over."""
-        try:
-            _, number, positional, named = request
-            return ["ok", self.encode(self._callbacks[number](*self.decode(positional), **self.decode(named)))]
-        except PeerGone:
-            raise
-        except BaseException as error:
-            return ["raised", exception_text(error)]
-
-    def refused(self, why: str) -> list[Any]:
-        return ["raised", why]
-
-    def do(self, deed: str, *positional: Any, **named: Any) -> Any:
-        """Have the answer's side do something, and take what comes of it."""
-        if deed != "call":
-            self.crossed = False
-        given = [self.encode(list(positional))]
-        if named:
-            given.append([[name, self.encode(value)] for name, value in named.items()])
-        reply = self.ask(deed, *given)
-        try:
-            if reply[0] == "ok":
-                _, value, printed, *changed = reply
-                self.printed(printed)
-                for place, now in changed:
-                    update_in_place(positional[place] if isinstance(place, int) else named[place], self.decode(now))
-                return self.decode(value)
-            _, kind, message, arguments, printed = reply
-            self.printed(printed)
-            raised = self.exception(kind["exception"])
-            # of an exception that the language does not define, only its name and arguments arrive
-            self.crossed &= kind["exception"][0][0] is None
-            given = self.decode(arguments)
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-            raise self.gone(f"said something that is no value: {type(error).__name__}") from None
-        if issubclass(raised, StopIteration) and deed != "next" and not self._may_stop:
-            # `all(map(answer, ...))` would take it for the end of what there is to test
-            raise RuntimeError(f"the answer raised {raised.__name__}")
-        raise remote_exception(raised, given, str(message))
-
-    def own(self, deed: str, thing: RemoteObject, other: Any) -> bool:
-        """The answer's own yes or no about something of its own."""
-        claim = self.do(deed, thing, other) is True
-        self.own_word |= claim
-        return claim
-
-    def printed(self, text: str) -> None:
-        if text:
-            if sys.stdout is not self.stdout or self.stdout.tell() < MAX_STEP_PRINT_CHARS:
-                sys.stdout.write(text)
-            if self._room > 0:
-                self.output.append(text[: self._room])
-                self._room -= len(text)
-
-
-class RemoteObject:
-    """Something of the answer's that is not plain data; it stays there, and is asked."""
-
-    __slots__ = ("_helps", "_mixed", "_name", "_number", "_side")
-
-    def __init__(self, side: RefereePeer, number: int, name: str) -> None:
-        object.__setattr__(self, "_side", side)
-        object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "_name", name[:100])
-        # whether plain data, such as what a test expects, went into it
-        object.__setattr__(self, "_mixed", False)
-        # whether it is not what is tested, but what a test asks about that: a method, another function of the answer's
-        object.__setattr__(self, "_helps", False)
-
-    def __call__(self, *positional: Any, **named: Any) -> Any:
-        result = self._side.do("call", self, *positional, **named)
-        if self._helps and not isinstance(result, RemoteObject) and result is not None:
-            self._side.own_word = True
-        return result
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return mark_as_helper(self._side.do("getattr", self, name))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._side.do("setattr", self, name, value)
-
-    def __iter__(self) -> Iterator[Any]:
-        items = self._side.do("iter", self)
-        if not isinstance(items, RemoteObject):
-            raise TypeError(f"{self._name} gave no iterator")
-        with contextlib.suppress(StopIteration):
-            while True:
-                yield self._side.do("next", items)
-
-    def __next__(self) -> Any:
-        return self._side.do("next", self)
-
-    def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, RemoteObject) and self._side.own("isinstance", instance, self)
-
-    def __eq__(self, other: object) -> Any:
-        # an object that claims to equal plain data would be its own judge
-        return self._side.own("eq", self, other) if isinstance(other, RemoteObject) else False
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash(self._number)
-
-    def __bool__(self) -> bool:
-        # no more than the answer could have said with a plain yes or no, but its own word all the same
-        self._side.own_word = True
-        return self._side.do("truth", self) is True
-
-    def _compared(self, deed: str, other: Any) -> Any:
-        if not isinstance(other, RemoteObject):
-            raise TypeError(f"{self._name} is an object of the answer's own: it cannot be compared with plain data")
-        return self._side.do(deed, self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compared("lt", other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared("le", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared("gt", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared("ge", other)
-
-    def __len__(self) -> int:
-        length: int = self._side.do("len", self)
-        return length
-
-    def __contains__(self, item: Any) -> bool:
-        held: bool = self._side.own("contains", self, item)
-        return held
-
-    def __str__(self) -> str:
-        return self._words("str")
-
-    def __repr__(self) -> str:
-        return self._words("repr")
-
-    def _words(self, deed: str) -> str:
-        claim = self._side.do(deed, self)
-        if not isinstance(claim, str):
-            raise TypeError(f"{self._name} has no words for itself")
-        return claim
-
-    def __enter__(self) -> Any:
-        return self._side.do("enter", self)
-
-    def __exit__(self, *error: object) -> None:
-        self._side.do("exit", self)
-
-
-def mark_as_helper(thing: Any) -> Any:
-    """The same thing, whose word about another is noted as the answer's own."""
-    if isinstance(thing, RemoteObject):
-        object.__setattr__(thing, "_helps", True)
-    return thing
-
-
-def _remote_method(name: str) -> Any:
-    def method(self: RemoteObject, *others: Any) -> Any:
-        return self._side.do(name, self, *others)
-
-    return method
-
-
-def _remote_operator(name: str, *, swapped: bool = False) -> Any:
-    """An operation; `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is."""
-
-    def method(self: RemoteObject, *others: Any) -> Any:
-        operands = (*others, self) if swapped else (self, *others)
-        mixed = any(not isinstance(operand, RemoteObject) or operand._mixed for operand in operands)
-        result = self._side.do(name, *operands)
-        if not mixed:
-            return result
-        if not isinstance(result, RemoteObject):
-            raise TypeError(
-                f"{self._name} is an object of the answer's own: what it makes of plain data is its own word; "
-                "tests that reckon with such objects need style = unittest"
-            )
-        object.__setattr__(result, "_mixed", True)
-        return result
-
-    return method
-
-
-for _name in ("getitem", "setitem", "delitem"):
-    setattr(RemoteObject, f"__{_name}__", _remote_method(_name))
-for _name in ("neg", "abs", "invert"):
-    setattr(RemoteObject, f"__{_name}__", _remote_operator(_name))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"):
-    setattr(RemoteObject, f"__{_name.rstrip('_')}__", _remote_operator(_name))
-    setattr(RemoteObject, f"__r{_name.rstrip('_')}__", _remote_operator(_name, swapped=True))
-
-
-def update_in_place(value: Any, now: Any) -> Any:
-    """The same object with other content, as far down as it is of the same kind."""
-    if type(value) is not type(now) or not isinstance(value, (list, dict, set, bytearray, collections.deque)):
-        return now
-    if isinstance(value, list) and len(value) == len(now):
-        now = [update_in_place(old, new) for old, new in zip(value, now, strict=True)]
-    elif isinstance(value, dict):
-        now = {key: update_in_place(value.get(key), new) for key, new in now.items()}
-    value.clear()
-    (value.update if isinstance(value, (dict, set)) else value.extend)(now)
-    return value
-
-
-def remote_exception(kind: type[BaseException], given: Any, message: str) -> BaseException:
-    """An exception of ours that says what the answer's said."""
-    try:
-        error = kind(*given)
-    except Exception:
-        error = RuntimeError(message[:MAX_EXCEPTION_CHARS])
-    # never empty: nothing to say must not look like nothing wrong
-    error.__dict__["said"] = message[:MAX_EXCEPTION_CHARS] or "an exception without words"
-    return error
+ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
+"""What tests may call the module of the answer."""
+THREAD_NAMES = frozenset({"Thread", "ThreadPoolExecutor", "Timer", "threading", "to_thread", "run_in_executor"})
 
 
 class UnusableTestsError(Exception):
@@ -354,18 +66,22 @@ class RefereeStep:
         self.is_test: bool = spec["test"]
         self.shares_process: bool = spec.get("shares_process", False)
         """Whether it looks at what only tests in one process with the answer can see, such as identity or patches."""
+        self.compares_identity: bool = spec.get("compares_identity", False)
         sources = [spec[key] for key in ("left", "right") if key in spec]
-        self.sides = [compile(source, "tests.py", "eval") for source in sources]
+        self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
         mode = "single" if "want" in spec else "exec"
-        self.code = None if self.sides or "pair" in spec else compile(spec["source"], "tests.py", mode)
-
+        self.code: CodeType | None = None
+        if not self.sides and "pair" not in spec:
+            source = spec["source"] if mode == "single" else _WatchedComparisons().visit(ast.parse(spec["source"]))
+            self.code = compile(source, "tests.py", mode, dont_inherit=True)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
-    def run(self, known: dict[str, Any], candidate: Any) -> str:
+    def run(self, known: dict[str, Any], candidate: Any, referee: RefereePeer) -> str:
         """What is wrong, or nothing."""
         if self.sides:
-            left, right = (eval(side, known) for side in self.sides)
-            return "" if left == right else f"got {short_repr(left)}, expected {short_repr(right)}"
+            left = eval(self.sides[0], known)
+            is_equal, right = compared(referee, left, lambda: eval(self.sides[1], known))
+            return "" if is_equal else f"got {short_repr(left)}, expected {short_repr(right)}"
         if "pair" in self.spec:
             given, wanted = self.spec["pair"]
             # an answer may change what it is given, but not what the next one is given
@@ -399,6 +115,61 @@ class RefereeStep:
         return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
 
 
+class _WatchedComparisons(ast.NodeTransformer):
+    """Puts a look at the answer's changes between the two sides of an asserted equality."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        test = node.test
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+            return node
+        right = test.comparators[0]
+        if any(isinstance(below, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom) for below in ast.walk(test)):
+            return node
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        function = ast.Name(id=COMPARISON_NAME, ctx=ast.Load())
+        node.test = ast.Call(func=function, args=[test.left, ast.Lambda(args=nothing, body=right)], keywords=[])
+        return ast.fix_missing_locations(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        # a function in the body of a class does not see the names of that body
+        node.body = [part if isinstance(part, ast.Assert) else self.visit(part) for part in node.body]
+        return node
+
+
+def compared(referee: RefereePeer, left: Any, right_side: Callable[[], Any]) -> tuple[bool, Any]:
+    """Whether what came equals what is expected, and what that is: it is computed from what the answer never saw."""
+    if not referee.changed:
+        right = right_side()
+        return bool(left == right), right
+    # an answer that empties its argument must not have the expected value computed from what is left
+    with rewound(referee), contextlib.suppress(Exception):
+        asked = referee.requests
+        right = right_side()
+        if asked != referee.requests:
+            referee.own_word = True
+    with contextlib.suppress(UnboundLocalError):
+        if left == right:
+            return True, right
+    right = right_side()
+    is_equal = bool(left == right)
+    # a function that is meant to change its argument: but then it had a say in what is expected
+    referee.own_word |= is_equal
+    return is_equal, right
+
+
+@contextlib.contextmanager
+def rewound(referee: RefereePeer) -> Iterator[None]:
+    """For a while, what the answer changed is as it was before."""
+    now = [(container, snapshot(container)) for container, _ in referee.changed.values()]
+    for container, before in referee.changed.values():
+        refill(container, before)
+    try:
+        yield
+    finally:
+        for container, content in now:
+            refill(container, content)
+
+
 def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:
     """Every name that may be looked up when this is run."""
     while waiting:
@@ -426,24 +197,29 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
     if entry_point:
         names.add(entry_point)
     result: dict[str, Any] = {"tests": [], "output": referee.output}
-    known = load_candidate(referee, code, names, result)
-    if known is None:
+    found = load_candidate(referee, code, names, result)
+    if found is None:
         return result
+    known = {"__name__": "tests", COMPARISON_NAME: lambda left, right: is_equal_or_says(referee, left, right), **found}
     candidate = known.get(entry_point)
     if entry_point and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
-    for name in known if entry_point else ():
-        if name != entry_point:
-            mark_as_helper(known[name])
+    for name, value in found.items():
+        if entry_point and name != entry_point and isinstance(value, RemoteObject):
+            put(value, "_helps", True)
+    constants = AnswerConstants(referee, known, found)
     # what prepares the tests counts for all that come after it
     prepared = StepTrace(crossed=True, own_word=False)
     for number, step in enumerate(steps):
+        constants.refresh()
         referee.crossed, referee.own_word = prepared
         try:
             wrong, seconds = run_step(referee, step, known, candidate)
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
-        trace = StepTrace(crossed=referee.crossed and not step.shares_process, own_word=referee.own_word)
+        crossed = referee.crossed and not step.shares_process and constants.names.isdisjoint(step.names)
+        # which of its objects is which is the answer's word, too
+        trace = StepTrace(crossed, referee.own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             result |= {"gone": wrong, "crossed": trace.crossed}
@@ -458,10 +234,52 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
     return result
 
 
+def is_equal_or_says(referee: RefereePeer, left: Any, right_side: Callable[[], Any]) -> bool:
+    """Whether two sides of an assertion are equal; an exception with both values where they are not."""
+    is_equal, right = compared(referee, left, right_side)
+    if not is_equal:
+        raise AssertionError(f"got {short_repr(left)}, expected {short_repr(right)}")
+    return True
+
+
+class AnswerConstants:
+    """Plain data that the answer gave names to: as it is now, since its functions may change it."""
+
+    def __init__(self, referee: RefereePeer, known: dict[str, Any], found: dict[str, Any]) -> None:
+        self.names = {
+            name for name, value in found.items() if not isinstance(value, (RemoteObject, type, types.ModuleType))
+        }
+        self._referee = referee
+        self._known = known
+        self._given = {name: found[name] for name in self.names}
+        self._last: dict[str, Any] = {}
+
+    def refresh(self) -> None:
+        """Fetch what has changed."""
+        if not self.names or self._referee.lost:
+            return
+        names = sorted(self.names)
+        try:
+            outcome, held, *_ = self._referee.ask("globals", names, [])
+            pairs = dict(held["d"]) if outcome == "ok" else {}
+            for name in names:
+                if name in pairs and self._last.get(name, pairs[name]) != pairs[name]:
+                    value = ValueDecoder(self._referee.borrow).decode(pairs[name])
+                    if (
+                        self._known.get(name) is self._given[name]
+                    ):  # the tests have not given the name to something else
+                        self._known[name] = self._given[name] = value
+            self._last = pairs
+        except PeerGone:
+            pass
+        except Exception as error:
+            self._referee.gone(exception_text(error))
+
+
 def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
     """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
     try:
-        referee.send(["load", code, sorted(names)])
+        referee.send(["load", code, sorted(names), referee.always_describes])
         reply = referee.receive()
         result["compiled"] = reply[0] == "compiled"
         if not result["compiled"]:
@@ -469,16 +287,20 @@ def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dic
             return None
         result["seconds"] = float(reply[1])
         reply = referee.receive()
-        referee.printed(str(reply[2]))
+        referee.show(str(reply[2]))
         if reply[0] != "loaded":
             result["raised"] = str(reply[1]) or "nothing that has words"
             return None
         # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
-        found = {name: referee.decode(reply[1][name]) for name in names if name in reply[1]}
-    except (PeerGone, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        decoder = ValueDecoder(referee.borrow)
+        found = {name: decoder.decode(reply[1][name]) for name in sorted(names) if name in reply[1]}
+    except (PeerGone, Exception) as error:
         result["gone"] = exception_text(error)
         return None
-    return {"__name__": "tests", **found}
+    for name in ANSWER_MODULE_NAMES:
+        sys.modules[name] = module = types.ModuleType(name)
+        module.__dict__.update(found)
+    return found
 
 
 def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
@@ -486,16 +308,28 @@ def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], can
     if referee.stdout.tell():
         referee.stdout.seek(0)
         referee.stdout.truncate()
+    referee.stopped = False
     began = time.perf_counter()
     try:
-        wrong = step.run(known, candidate)
+        wrong = step.run(known, candidate, referee)
+        if referee.stopped and not speaks_of_stopping(step, known):
+            # `all(map(answer, ...))` took it for the end of what there is to test
+            wrong = wrong or "StopIteration: raised by the answer"
     except ImportError as error:
-        if "said" not in error.__dict__:  # raised here, so no answer has anything to do with it
+        if (
+            "said" not in error.__dict__ and error.name not in ANSWER_MODULE_NAMES
+        ):  # no answer has anything to do with it
             raise UnusableTestsError(f"the tests need {error.name or error}, which is not installed here") from None
         wrong = exception_text(error)
     except BaseException as error:
         wrong = exception_text(error) if not isinstance(error, PeerGone) else str(error)
     return wrong, time.perf_counter() - began
+
+
+def speaks_of_stopping(step: RefereeStep, known: dict[str, Any]) -> bool:
+    """Whether a step expects StopIteration, itself or in a function that it calls."""
+    called = [known[name].__code__ for name in step.names if isinstance(known.get(name), types.FunctionType)]
+    return "StopIteration" in step.names or "StopIteration" in set(looked_up_names(called))
 
 
 def empty_folder(home: str) -> None:
@@ -514,7 +348,7 @@ def main(fds: list[int]) -> None:
     job = engine.receive()[0]
     steps = [RefereeStep(step) for step in job["steps"]]
     engine.send(["ready"])
-    may_stop = any("StopIteration" in step.names for step in steps)
+    threads = any(THREAD_NAMES & step.names for step in steps)
     control = socket.socket(fileno=fds[0])
     home = os.getcwd()
     random.seed(0)
@@ -526,7 +360,9 @@ def main(fds: list[int]) -> None:
         code = engine.receive()[0]
         child = os.fork()
         if child == 0:
-            referee_one(engine, code, steps, RefereePeer(channels[0], may_stop=may_stop), job)
+            referee = RefereePeer(channels[0])
+            referee.always_describes = threads
+            referee_one(engine, code, steps, referee, job)
         os.close(channels[0])
         status = os.waitpid(child, 0)[1]
         with contextlib.suppress(ProcessLookupError, PermissionError):

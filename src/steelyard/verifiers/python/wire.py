@@ -7,17 +7,12 @@ interpreters on both sides.
 
 from __future__ import annotations
 
-import base64
-import builtins
-import datetime
 import json
-import math
 import os
 import struct
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from decimal import Decimal
-from fractions import Fraction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +22,6 @@ MAX_WIRE_MESSAGE_BYTES = 16 << 20
 """Bytes of one message."""
 MAX_EXCEPTION_CHARS, MAX_REPR_CHARS = 1000, 200
 """Characters of an exception's words, and of a value's."""
-MAX_VALUE_DEPTH = 100
-"""How deep lists may stand in lists."""
-FIRST_HEX_INTEGER = 1 << 63
-"""Whole numbers from here on are written in hexadecimal: no limit on digits, and no quadratic conversion."""
-CONTAINER_TYPE_TAGS: tuple[tuple[Any, str], ...] = ((set, "s"), (frozenset, "z"), (deque, "q"), (tuple, "t"))
-DATE_TYPES: dict[str, Any] = {"date": datetime.date, "datetime": datetime.datetime, "time": datetime.time}
-
-
 _STRICT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _LENIENT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 _JSON_DECODE = json.JSONDecoder().raw_decode
@@ -61,11 +48,17 @@ class MessageSocket:
         """Whether the other side is gone, even if the code under test caught the exception."""
 
     def send(self, message: Any) -> None:
+        self.write(self.frame(message))
+
+    def frame(self, message: Any) -> bytes:
+        """A message as it is written; raises OversizedValueError."""
         written = (_LENIENT_ENCODE if self._lenient else _STRICT_ENCODE)(message)
         body = written.encode("utf-8", "replace")
         if len(body) > MAX_WIRE_MESSAGE_BYTES:
             raise OversizedValueError(f"more than {MAX_WIRE_MESSAGE_BYTES >> 20} MB")
-        frame = struct.pack("I", len(body)) + body
+        return struct.pack("I", len(body)) + body
+
+    def write(self, frame: bytes) -> None:
         try:
             while frame:
                 frame = frame[os.write(self._fd, frame) :]
@@ -104,7 +97,20 @@ class MessageSocket:
 
 
 class RpcPeer(MessageSocket, ABC):
-    """One of two sides that can ask each other, also while being asked."""
+    """One of two sides that can ask each other, also while being asked, and from several threads.
+
+    Each message names the thread it belongs to, so that what a thread asks is answered to that thread.
+    """
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._sending = threading.Lock()
+        self._turn = threading.Condition()
+        self._is_read = False
+        """Whether a thread reads for all that wait."""
+        self._mail: dict[int, deque[list[Any]]] = {}
+        self._current = threading.local()
+        self._started_threads = 0
 
     @abstractmethod
     def perform(self, request: list[Any]) -> list[Any]:
@@ -114,21 +120,85 @@ class RpcPeer(MessageSocket, ABC):
     def refused(self, why: str) -> list[Any]:
         """The reply to a request whose result cannot cross."""
 
+    @abstractmethod
+    def new_thread(self, number: int) -> int:
+        """The name of a thread of this side, the n-th that speaks; the first one is always 0."""
+
+    def thread(self) -> int:
+        """The name of the conversation that this thread is in."""
+        name: int | None = getattr(self._current, "name", None)
+        if name is None:
+            if threading.current_thread() is threading.main_thread():
+                name = 0
+            else:
+                with self._turn:
+                    self._started_threads += 1
+                    name = self.new_thread(self._started_threads)
+            self._current.name = name
+        return name
+
+    def send(self, message: Any) -> None:
+        frame = self.frame(message)
+        with self._sending:
+            self.write(frame)
+
     def ask(self, *request: Any) -> list[Any]:
         """What the other side says to a request."""
-        self.send(["ask", *request])
+        thread = self.thread()
+        self.send(["ask", thread, *request])
         while True:
-            message = self.receive()
+            message = self.next_message(thread)
             if message[0] != "ask":
-                return message
-            self.answer(message[1:])
+                return message[2:]
+            self.answer(message)
 
-    def answer(self, request: list[Any]) -> None:
+    def answer(self, message: list[Any]) -> None:
         """Do what is asked, and send the result, or that it is too large to be sent."""
+        own = self.thread()
+        self._current.name = thread = message[1]
         try:
-            self.send(self.perform(request))
-        except (OversizedValueError, ValueError) as error:
-            self.send(self.refused(f"{type(error).__name__}: {error}"))
+            reply = self.perform(message[2:])
+            try:
+                self.send(["reply", thread, *reply])
+            except (OversizedValueError, ValueError) as error:
+                self.send(["reply", thread, *self.refused(f"{type(error).__name__}: {error}")])
+        finally:
+            self._current.name = own
+
+    def next_message(self, thread: int) -> list[Any]:
+        """The next message for a thread; whoever waits reads for all others too."""
+        with self._turn:
+            while not self._mail.get(thread):
+                if self.lost:
+                    raise self.gone()
+                if not self._is_read:
+                    self._is_read = True
+                    break
+                self._turn.wait()
+            else:
+                return self._mail[thread].popleft()
+        try:
+            while True:
+                message = self.receive()
+                if len(message) < 3 or type(message[1]) is not int:
+                    raise self.gone()
+                if message[1] == thread or self.takes(message[1]):
+                    return message
+                self.deliver(message)
+        finally:
+            with self._turn:
+                self._is_read = False
+                self._turn.notify_all()
+
+    def deliver(self, message: list[Any]) -> None:
+        """Leave a message for the thread it belongs to."""
+        with self._turn:
+            self._mail.setdefault(message[1], deque()).append(message)
+            self._turn.notify_all()
+
+    @abstractmethod
+    def takes(self, thread: int) -> bool:
+        """Whether whoever reads acts for a thread of the other side that has no counterpart here."""
 
 
 def exception_text(error: BaseException) -> str:
@@ -155,124 +225,3 @@ def short_repr(value: object) -> str:
     except BaseException:
         text = f"({type(value).__name__} that cannot be printed)"
     return text if len(text) <= MAX_REPR_CHARS else text[:MAX_REPR_CHARS] + "..."
-
-
-def encoded_value(value: Any, other: Any, depth: int = 0) -> Any:
-    """A value as JSON can carry it; `other` says what becomes of what is not plain."""
-    kind = type(value)
-    if kind in (str, bool) or value is None:
-        return value
-    if kind is int:
-        return value if -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER else {"i": hex(value)}
-    if kind is float:
-        return value if math.isfinite(value) else {"f": repr(value)}
-    if depth > MAX_VALUE_DEPTH:
-        raise OversizedValueError(f"nested deeper than {MAX_VALUE_DEPTH}")
-    depth += 1
-    if kind is list:
-        return [encoded_value(item, other, depth) for item in value]
-    if kind is tuple:
-        return {"t": [encoded_value(item, other, depth) for item in value]}
-    if kind is dict:
-        return {
-            "d": [[encoded_value(key, other, depth), encoded_value(item, other, depth)] for key, item in value.items()]
-        }
-    return _encoded_rarer_value(value, other, depth)
-
-
-def _encoded_rarer_value(value: Any, other: Any, depth: int) -> Any:
-    if isinstance(value, type):
-        name = value.__name__
-        return {"type": name} if getattr(builtins, name, None) is value else other(value)
-    # from here on what is of a class of its own is narrowed to the plain data that it holds
-    for kind, mark in CONTAINER_TYPE_TAGS:
-        if isinstance(value, kind):
-            return {mark: [encoded_value(item, other, depth) for item in kind.__iter__(value)]}
-    if isinstance(value, list):
-        return [encoded_value(item, other, depth) for item in list.__iter__(value)]
-    if isinstance(value, dict):
-        return {
-            "d": [
-                [encoded_value(key, other, depth), encoded_value(item, other, depth)] for key, item in dict.items(value)
-            ]
-        }
-    if isinstance(value, str):
-        return str.__getitem__(value, slice(None))[:]
-    if isinstance(value, int):
-        return encoded_value(int.__index__(value), other, depth)
-    if isinstance(value, float):
-        return encoded_value(float.__float__(value), other, depth)
-    if isinstance(value, (bytes, bytearray)):
-        return {"b" if isinstance(value, bytes) else "B": base64.b64encode(value).decode()}
-    if isinstance(value, complex):
-        return {"c": [encoded_value(value.real, other, depth), encoded_value(value.imag, other, depth)]}
-    return _encoded_library_value(value, other, depth)
-
-
-def _encoded_library_value(value: Any, other: Any, depth: int) -> Any:
-    """Values of classes that the standard library or numpy defines."""
-    if isinstance(value, Decimal):
-        return {"D": str(value)}
-    if isinstance(value, Fraction):
-        return {"F": [hex(value.numerator), hex(value.denominator)]}
-    if isinstance(value, range):
-        return {"r": [encoded_value(part, other, depth) for part in (value.start, value.stop, value.step)]}
-    for name in ("datetime", "date", "time"):
-        if isinstance(value, DATE_TYPES[name]):
-            return {name: value.isoformat()}
-    if isinstance(value, datetime.timedelta):
-        return {"delta": [value.days, value.seconds, value.microseconds]}
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        plain = encoded_value(value.tolist(), other, depth)
-        return {"n": plain} if isinstance(plain, list) else plain
-    return other(value)
-
-
-def decoded_value(value: Any, other: Any) -> Any:
-    """The value that was encoded; `other` says what a number of the other side's stands for."""
-    if isinstance(value, list):
-        return [decoded_value(item, other) for item in value]
-    if not isinstance(value, dict):
-        return value
-    ((mark, held),) = value.items()
-    if mark in _DECODERS_BY_TAG:
-        return _DECODERS_BY_TAG[mark](decoded_value(held, other) if isinstance(held, list) else held)
-    return other(mark, held)
-
-
-def _builtin_type(name: str) -> Any:
-    found = getattr(builtins, name)
-    if not isinstance(found, type):
-        raise ValueError(f"{name} is no type")
-    return found
-
-
-def _numpy_array(items: list[Any]) -> Any:
-    try:
-        import numpy
-    except ImportError:
-        return items
-    return numpy.array(items)
-
-
-_DECODERS_BY_TAG: dict[str, Any] = {
-    "i": lambda text: int(text, 16),
-    "f": float,
-    "t": tuple,
-    "d": lambda pairs: dict(map(tuple, pairs)),
-    "s": set,
-    "z": frozenset,
-    "q": deque,
-    "b": base64.b64decode,
-    "B": lambda text: bytearray(base64.b64decode(text)),
-    "c": lambda parts: complex(*parts),
-    "D": Decimal,
-    "F": lambda parts: Fraction(int(parts[0], 16), int(parts[1], 16)),
-    "r": lambda parts: range(*parts),
-    "date": datetime.date.fromisoformat,
-    "datetime": datetime.datetime.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "n": _numpy_array,
-    "type": _builtin_type,
-    "delta": lambda parts: datetime.timedelta(*parts),
-}

@@ -1,0 +1,306 @@
+"""The answer's end of the connection: it does what the tests ask, and says what came of it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import enum
+import importlib
+import io
+import math
+import operator
+import os
+import sys
+import threading
+import time
+import types
+
+from steelyard.verifiers.python.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
+from steelyard.verifiers.python.values import NARROWED_TYPES, ValueEncoder
+from steelyard.verifiers.python.wire import OversizedValueError, PeerGone, exception_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from steelyard.verifiers.python.values import ValueDecoder
+
+MAX_PRINT_BUFFER_BYTES = 64 << 10
+ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
+"""What tests may call the module of the answer."""
+
+
+class BoundedPrintBuffer(io.BytesIO):
+    """Keeps what is printed, up to a bound."""
+
+    def write(self, text: Any) -> int:
+        if self.tell() < MAX_PRINT_BUFFER_BYTES:
+            super().write(bytes(text)[: MAX_PRINT_BUFFER_BYTES - self.tell()])
+            if self.tell() == MAX_PRINT_BUFFER_BYTES:
+                os.write(1, self.getvalue())  # who prints without end may never come to hand it over
+        return len(text)
+
+
+class LentIterator:
+    """An iterator of the tests, read one item at a time."""
+
+    def __init__(self, peer: CandidatePeer, number: int) -> None:
+        self._peer = peer
+        self._number = number
+
+    def __iter__(self) -> LentIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._peer.request("next", (), {}, self._number)
+
+
+def call(function: Any, *positional: Any, **named: Any) -> Any:
+    """Call it."""
+    return function(*positional, **named)
+
+
+def leave(thing: Any, error: BaseException | None) -> Any:
+    """Leave a context, by an exception or without one."""
+    return type(thing).__exit__(thing, type(error) if error else None, error, error.__traceback__ if error else None)
+
+
+def awaited(thing: Any) -> Any:
+    """What comes of something that can be awaited, in an event loop of the answer's own."""
+
+    async def outcome() -> Any:
+        return await thing
+
+    if not _LOOPS:
+        asyncio = importlib.import_module("asyncio")  # heavy, and rarely needed
+        _LOOPS.append(asyncio.new_event_loop())
+        asyncio.set_event_loop(_LOOPS[0])
+    return _LOOPS[0].run_until_complete(outcome())
+
+
+_LOOPS: list[Any] = []
+"""The one event loop in which everything is awaited, once there is one."""
+REMOTE_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "call": call,
+    "getattr": getattr,
+    "setattr": setattr,
+    "delattr": delattr,
+    "iter": iter,
+    "next": next,
+    "reversed": reversed,
+    "len": len,
+    "length_hint": operator.length_hint,
+    "truth": bool,
+    "str": str,
+    "repr": repr,
+    "format": format,
+    "hash": hash,
+    "dir": dir,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "index": operator.index,
+    "bytes": bytes,
+    "fspath": os.fspath,
+    "round": round,
+    "trunc": math.trunc,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "divmod": divmod,
+    "pow": pow,
+    "isinstance": isinstance,
+    "issubclass": issubclass,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "enter": lambda thing: type(thing).__enter__(thing),
+    "exit": leave,
+    "await": awaited,
+    "aiter": lambda thing: type(thing).__aiter__(thing),
+    "anext": lambda thing: type(thing).__anext__(thing),
+    "aenter": lambda thing: type(thing).__aenter__(thing),
+    "aexit": lambda thing, error: type(thing).__aexit__(thing, type(error) if error else None, error, None),
+    "globals": lambda *names: {name: vars(sys.modules["answer"])[name] for name in names},
+    **{name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge", "contains")},
+    **{name: getattr(operator, name) for name in ("getitem", "setitem", "delitem", "neg", "pos", "abs", "invert")},
+    **{
+        prefix + name: getattr(operator, prefix + name)
+        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "lshift", "rshift", "pow")
+        for prefix in ("", "i")
+        if prefix + name != "pow"
+    },
+    **{name: getattr(operator, name) for name in ("and_", "or_", "xor", "iand", "ior", "ixor")},
+}
+
+
+class CandidatePeer(ObjectPeer):
+    """The answer's end of the connection."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._printed = BoundedPrintBuffer()
+        sys.stdout = io.TextIOWrapper(self._printed, "utf-8", "replace", write_through=True)
+        self._callbacks: dict[int, Any] = {}
+        self._homes: dict[int, int] = {}
+        """The functions of the tests that functions here stand for."""
+        self._thrown: dict[int, tuple[BaseException, int]] = {}
+        """Exceptions of the tests, by address."""
+
+    def new_thread(self, number: int) -> int:
+        return -number
+
+    def takes(self, thread: int) -> bool:
+        return thread > 0
+
+    def note(self, printed: str, narrowed: bool, changed: list[tuple[Any, Any]]) -> None:
+        """Nothing that comes with a reply of the tests concerns an answer."""
+
+    def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
+        if isinstance(thing, BaseException):
+            if id(thing) in self._thrown:
+                return {"home": self._thrown[id(thing)][1]}
+            return self.lent_exception(thing, encoder, depth)
+        if isinstance(thing, type):
+            return self._lent_class(thing, encoder)
+        if id(thing) in self._homes:
+            return {"home": self._homes[id(thing)]}
+        record = self.lent_record(thing, encoder, depth)
+        if record is not None:
+            return record
+        if isinstance(thing, NARROWED_TYPES):
+            return None
+        if isinstance(thing, types.ModuleType):
+            return {"module": thing.__name__}
+        return self._handle(thing)
+
+    def _lent_class(self, kind: type, encoder: ValueEncoder) -> dict[str, Any]:
+        if issubclass(kind, BaseException):
+            return self.lent_exception_class(kind, encoder)
+        if (issubclass(kind, tuple) and hasattr(kind, "_fields") and is_plain_named_tuple(kind)) or (
+            issubclass(kind, enum.Enum) and is_plain_enum(kind)
+        ):
+            return {"kr": self.lent_record_class(kind, encoder)}
+        return self._handle(kind)
+
+    def _handle(self, thing: Any) -> dict[str, Any]:
+        kind = type(thing)
+
+        def describe() -> list[Any]:
+            special = {name for above in kind.__mro__ if above is not object for name in above.__dict__}
+            if getattr(kind, "__hash__", None) is None:
+                special.add("unhashable")
+            if isinstance(thing, type) and hasattr(thing, "__class_getitem__"):
+                special.add("__getitem__")
+            known = sorted(name for name in special if name.startswith("__") or name == "unhashable")
+            return [kind.__name__, kind.__module__ != "answer", known]
+
+        return {"h": [self.number(thing), *self.described(kind, describe)["k"]]}
+
+    def borrow(self, mark: str, held: Any, decoder: ValueDecoder) -> Any:
+        if mark == "h":
+            return self._kept[held]
+        if mark in ("K", "X", "kx"):
+            return self.borrowed_exception_class(mark, held)
+        if mark == "hx":
+            error = self.borrowed_exception(held[1], decoder)
+            self._thrown[id(error)] = (error, held[0])
+            return error
+        if mark in ("N", "E"):
+            return self.borrowed_record(mark, held, decoder)
+        if mark == "iterator":
+            return LentIterator(self, held)
+        if held[0] not in self._callbacks:
+            self._callbacks[held[0]] = made = self._callback(held, decoder)
+            self._homes[id(made)] = held[0]
+        return self._callbacks[held[0]]
+
+    def _callback(self, held: list[Any], decoder: ValueDecoder) -> Any:
+        """A function that calls one of the tests', with its name, words and parameters."""
+        number, about, signature, defaults = held
+
+        def ask(*positional: Any, **named: Any) -> Any:
+            return self.request("call", positional, named, number)
+
+        function: Any = ask
+        if signature is not None:
+            parameters, arguments = signature
+            scope = {"__ask": ask}
+            exec(f"def function({parameters}):\n    return __ask({arguments})\n", scope)
+            function = scope["function"]
+            function.__defaults__ = tuple(decoder.decode(value) for value in defaults[0]) or None
+            function.__kwdefaults__ = {name: decoder.decode(value) for name, value in defaults[1]} or None
+        for name, value in about:
+            setattr(function, name, value)
+        return function
+
+    def perform(self, request: list[Any]) -> list[Any]:
+        deed, given, by_name, *released = request
+        if released:
+            self.release(released[0])
+        return self.serve(REMOTE_OPERATIONS[deed], given, by_name)
+
+    def printed(self) -> str:
+        if not self._printed.tell():
+            return ""
+        text = self._printed.getvalue().decode("utf-8", "replace")
+        self._printed.seek(0)
+        self._printed.truncate()
+        return text
+
+    def load(self, code: str, names: list[str]) -> dict[str, Any] | None:
+        """Run the answer, and tell what it gave these names to; None when there is nothing to be called."""
+        began = time.perf_counter()
+        try:
+            compiled = compile(code, "answer.py", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            self.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
+            return None
+        self.send(["compiled", time.perf_counter() - began])
+        module = types.ModuleType("answer")
+        for name in ANSWER_MODULE_NAMES:
+            sys.modules[name] = module
+        try:
+            exec(compiled, module.__dict__)
+        except PeerGone:
+            raise
+        except BaseException as error:
+            self.send(["raised", exception_text(error), self.printed()])
+            return None
+        found = {}
+        for name in names:
+            if name in module.__dict__:
+                # a constant that is too large to cross is missed only by a test that asks for it
+                with contextlib.suppress(OversizedValueError):
+                    found[name] = ValueEncoder(self.lend).encode(module.__dict__[name])
+        self.send(["loaded", found, self.printed()])
+        return found
+
+    def work(self, *, threads: bool) -> None:
+        """Do what is asked until no more requests come; with threads, each of the tests' has one here."""
+        if threads:
+            self.always_describes = True
+            with self._turn:
+                self._is_read = True
+            threading.Thread(target=self._distribute, daemon=True).start()
+        while True:
+            self.answer(self.next_message(0))
+
+    def _distribute(self) -> None:
+        """Read every message, and start a thread for each new one of the tests'."""
+        known = {0}
+        try:
+            while True:
+                message = self.receive()
+                if message[1] > 0 and message[1] not in known:
+                    known.add(message[1])
+                    threading.Thread(target=self._work_for, args=(message[1],), daemon=True).start()
+                self.deliver(message)
+        except PeerGone:
+            with self._turn:
+                self._turn.notify_all()
+
+    def _work_for(self, thread: int) -> None:
+        self._current.name = thread
+        with contextlib.suppress(PeerGone):
+            while True:
+                self.answer(self.next_message(thread))

@@ -1,0 +1,359 @@
+"""What the two sides have in common: objects that are not plain stay at home and are spoken of by a number.
+
+Exceptions, named tuples and plain enumerations arrive as objects of a twin class: one with the same name, the same
+fields and no code.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import types
+from abc import abstractmethod
+
+from steelyard.verifiers.python.values import (
+    ValueDecoder,
+    ValueEncoder,
+    refill,
+    standard_exception,
+    standard_exception_name,
+)
+from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, OversizedValueError, PeerGone, RpcPeer, exception_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+MAX_TWIN_BASES = 20
+MAX_EXCEPTION_CHAIN = 8
+"""How many causes of causes cross with an exception."""
+MAX_TWIN_NAME_CHARS = 100
+GENERATED_CLASS_NAMES = frozenset(
+    {
+        *("__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__"),
+        *("__firstlineno__", "__getnewargs__", "__getnewargs_ex__", "__match_args__", "__module__", "__new__"),
+        *("__orig_bases__", "__qualname__", "__replace__", "__repr__", "__slots__", "__static_attributes__"),
+        *("__weakref__", "_asdict", "_field_defaults", "_fields", "_make", "_replace", "__classcell__"),
+    }
+)
+"""What stands in every class of named tuples, whoever wrote it."""
+FURTHER_STATE: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
+    (OSError, ("filename", "filename2")),
+    (ImportError, ("name", "path")),
+    (NameError, ("name",)),
+    (AttributeError, ("name",)),
+)
+"""What exceptions of the language hold besides their arguments."""
+ENUM_KINDS: tuple[type[enum.Enum], ...] = (enum.IntFlag, enum.Flag, enum.StrEnum, enum.IntEnum, enum.Enum)
+
+
+class ObjectPeer(RpcPeer):
+    """A side that keeps objects for the other one."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__(fd)
+        self._kept: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._next_number = 0
+        self._described: set[int] = set()
+        """Classes of ours that the other side knows."""
+        self._fresh: list[int] = []
+        self._twins: dict[int, Any] = {}
+        self.always_describes = False
+        """Whether messages of several threads may overtake each other."""
+
+    @abstractmethod
+    def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
+        """What the other side gets for something that is not plain; None where it gets the plain data in it."""
+
+    @abstractmethod
+    def borrow(self, mark: str, held: Any, decoder: ValueDecoder) -> Any:
+        """What we get for something of the other side's."""
+
+    @abstractmethod
+    def note(self, printed: str, narrowed: bool, changed: list[tuple[Any, Any]]) -> None:
+        """Take what came with a reply: what was printed, and the containers that are going to change."""
+
+    def printed(self) -> str:
+        """What was printed since we last said so."""
+        return ""
+
+    def number(self, thing: Any) -> int:
+        """The number of something of ours; it is kept from now on."""
+        number = self._numbers.get(id(thing))
+        if number is None:
+            number = self._next_number
+            self._next_number += 1
+            self._numbers[id(thing)] = number
+            self._kept[number] = thing
+        return number
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """Forget what the other side no longer speaks of."""
+        for number in numbers:
+            if number not in self._described:
+                self._numbers.pop(id(self._kept.pop(number, None)), None)
+
+    def request(self, deed: str, positional: Iterable[Any], named: dict[str, Any], *more: Any) -> Any:
+        """Have the other side do something; the value that comes of it, or its exception."""
+        encoder = ValueEncoder(self.lend)
+        given = [encoder.encode(value) for value in positional]
+        by_name = [[name, encoder.encode(value)] for name, value in named.items()]
+        self.sent(encoder)
+        reply = self.ask(deed, given, by_name, *more)
+        try:
+            outcome, held, printed, narrowed, changes = reply
+            decoder = ValueDecoder(self.borrow, encoder.containers)
+            changed = [(decoder.containers[place], now) for place, now in changes]
+            contents = [(container, decoder.content(container, now)) for container, now in changed]
+            value = decoder.decode(held)
+            self.note(str(printed), bool(narrowed), contents)
+            for container, content in contents:
+                refill(container, content)
+        except PeerGone:
+            raise
+        except Exception as error:
+            raise self.gone(f"said something that is no value: {type(error).__name__}") from None
+        if outcome == "ok":
+            return value
+        raise value if isinstance(value, BaseException) else RuntimeError("raised something that is no exception")
+
+    def sent(self, encoder: ValueEncoder) -> None:
+        """Note what is sent."""
+
+    def serve(self, operation: Callable[..., Any], given: list[Any], by_name: list[Any]) -> list[Any]:
+        """Do something with what the other side gave; the reply."""
+        decoder = ValueDecoder(self.borrow)
+        positional = [decoder.decode(value) for value in given]
+        named = {name: decoder.decode(value) for name, value in by_name}
+        arguments = [*positional, *named.values()]
+        known = len(decoder.containers)
+        # what holds no plain data alone cannot be compared with what was sent
+        before = self._traced(arguments) if known else None
+        del self._fresh[:]
+        try:
+            outcome, value = "ok", operation(*positional, **named)
+        except PeerGone:
+            raise
+        except BaseException as error:  # whatever it raises is what it has to say
+            outcome, value = "raised", error
+        encoder = ValueEncoder(self.lend, decoder.containers)
+        try:
+            changes = []
+            if known and before != self._traced(arguments):
+                changes = [[place, encoder.content(decoder.containers[place])] for place in range(known)]
+            try:
+                held = encoder.encode(value)
+            except PeerGone:
+                raise
+            except Exception as error:
+                if isinstance(error, OversizedValueError):
+                    raise
+                outcome, held = "raised", encoder.encode(error)
+        except OversizedValueError as error:
+            return self.refused(str(error))
+        return [outcome, held, self.printed(), encoder.narrowed, changes]
+
+    def _traced(self, arguments: list[Any]) -> Any:
+        """Arguments in a form that shows whether they were changed."""
+        try:
+            tracer = ValueEncoder(lambda thing, *_: {"id": id(thing)})
+            return [tracer.encode(value) for value in arguments]
+        except (OversizedValueError, TypeError):
+            return None
+
+    def refused(self, why: str) -> list[Any]:
+        self._described.difference_update(self._fresh)
+        held = {"x": [{"X": "ValueError"}, [why], [], f"ValueError: {why}", None, None, False]}
+        return ["raised", held, self.printed(), False, []]
+
+    def described(self, kind: type, describe: Callable[[], list[Any]]) -> dict[str, Any]:
+        """A class of ours, with what the other side must know of it the first time."""
+        number = self.number(kind)
+        if number in self._described and not self.always_describes:
+            return {"k": [number]}
+        description = describe()
+        self._described.add(number)
+        self._fresh.append(number)
+        return {"k": [number, *description]}
+
+    def twin(self, held: list[Any], make: Callable[..., Any]) -> Any:
+        """Our class for one of the other side's."""
+        number, *description = held
+        if number not in self._twins:
+            self._twins[number] = made = make(*description)
+            _TWIN_NUMBERS[id(made)] = number
+        return self._twins[number]
+
+    def lent_exception(self, error: BaseException, encoder: ValueEncoder, depth: int) -> dict[str, Any]:
+        """An exception: its class, its arguments and attributes, its words and its causes."""
+        state = []
+        more = {
+            name: getattr(error, name, None)
+            for kind, names in FURTHER_STATE
+            if isinstance(error, kind)
+            for name in names
+        }
+        for name, value in {**more, **getattr(error, "__dict__", {})}.items():
+            if isinstance(name, str) and name != "said" and value is not None:
+                try:
+                    state.append([name, encoder.encode(value, depth + 1)])
+                except (OversizedValueError, TypeError, ValueError):
+                    encoder.narrowed = True
+        try:
+            arguments = [encoder.encode(value, depth + 1) for value in error.args]
+        except (OversizedValueError, TypeError, ValueError):
+            arguments, encoder.narrowed = [], True
+        causes = [
+            self.lent_exception(cause, encoder, depth + 1)
+            if cause is not None and depth < MAX_EXCEPTION_CHAIN
+            else None
+            for cause in (error.__cause__, error.__context__)
+        ]
+        kind = self.lent_exception_class(type(error), encoder)
+        return {"x": [kind, arguments, state, exception_text(error), *causes, bool(error.__suppress_context__)]}
+
+    def lent_exception_class(self, kind: type, encoder: ValueEncoder) -> dict[str, Any]:
+        """A class of exceptions: those that everyone knows by name, ours by number with what they are made from."""
+        if id(kind) in _TWIN_NUMBERS:
+            return {"K": _TWIN_NUMBERS[id(kind)]}
+        name = standard_exception_name(kind)
+        if name:
+            return {"X": name}
+        encoder.narrowed = True
+
+        def describe() -> list[Any]:
+            bases = [base for base in kind.__bases__ if issubclass(base, BaseException)]
+            return [kind.__name__, [self.lent_exception_class(base, encoder) for base in bases]]
+
+        return {"kx": self.described(kind, describe)["k"]}
+
+    def borrowed_exception_class(self, mark: str, held: Any) -> type[BaseException]:
+        """Our class for an exception of the other side's."""
+        if mark == "X":
+            return standard_exception(str(held))
+        if mark == "K":
+            kind: type[BaseException] = self._kept[held]
+            return kind
+
+        def make(name: str, bases: list[Any]) -> type[BaseException]:
+            if len(bases) > MAX_TWIN_BASES:
+                raise ValueError("too many base classes")
+            above = tuple(self.borrowed_exception_class(*item) for base in bases for item in base.items())
+            return type(
+                str(name)[:MAX_TWIN_NAME_CHARS], above or (Exception,), {"__str__": said_by, "__module__": "answer"}
+            )
+
+        made: type[BaseException] = self.twin(held, make)
+        return made
+
+    def borrowed_exception(self, held: list[Any], decoder: ValueDecoder) -> BaseException:
+        """An exception that says what the other side's says."""
+        kind, arguments, state, text, cause, context, suppressed = held
+        ((mark, name),) = kind.items()
+        error = made_exception(self.borrowed_exception_class(mark, name), [decoder.decode(one) for one in arguments])
+        for attribute, value in state:
+            if not attribute.startswith("__") or attribute == "__notes__":
+                setattr(error, attribute, decoder.decode(value))
+        # never empty: nothing to say must not look like nothing wrong
+        error.__dict__["said"] = str(text)[:MAX_EXCEPTION_CHARS] or "an exception without words"
+        error.__cause__ = None if cause is None else self.borrowed_exception(cause["x"], decoder)
+        error.__context__ = None if context is None else self.borrowed_exception(context["x"], decoder)
+        error.__suppress_context__ = bool(suppressed)
+        return error
+
+    def lent_record(self, value: Any, encoder: ValueEncoder, depth: int) -> Any:
+        """A named tuple or a member of an enumeration, with its class; None for anything else."""
+        kind = type(value)
+        if isinstance(value, tuple) and hasattr(kind, "_fields"):
+            encoder.narrowed |= not is_plain_named_tuple(kind)
+            items = [encoder.encode(item, depth) for item in tuple.__iter__(value)]
+            return {"N": [self.lent_record_class(kind, encoder), items]}
+        if isinstance(value, enum.Enum) and (is_plain_enum(kind) or id(kind) in _TWIN_NUMBERS) and value.name:
+            return {"E": [self.lent_record_class(kind, encoder), value.name]}
+        return None
+
+    def lent_record_class(self, kind: Any, encoder: ValueEncoder) -> dict[str, Any]:
+        """A class of named tuples or a plain enumeration."""
+        if id(kind) in _TWIN_NUMBERS:
+            return {"K": _TWIN_NUMBERS[id(kind)]}
+
+        def describe() -> list[Any]:
+            if issubclass(kind, tuple):
+                defaults = [[name, encoder.encode(value)] for name, value in kind._field_defaults.items()]
+                return [kind.__name__, "tuple", list(kind._fields), defaults]
+            base = next(one for one in ENUM_KINDS if issubclass(kind, one)).__name__
+            mixed = kind._member_type_.__name__ if base == "Enum" and kind._member_type_ is not object else ""
+            members = [[name, encoder.encode(member.value)] for name, member in kind.__members__.items()]
+            return [kind.__name__, base, mixed, members]
+
+        return self.described(kind, describe)
+
+    def borrowed_record_class(self, reference: dict[str, Any], decoder: ValueDecoder) -> Any:
+        """Our class of named tuples, or our enumeration, for one of the other side's."""
+        ((mark, held),) = reference.items()
+        if mark == "K":
+            return self._kept[held]
+
+        def make(name: str, base: str, more: Any, items: list[Any]) -> Any:
+            pairs = [(str(key), decoder.decode(value)) for key, value in items]
+            title = str(name)[:MAX_TWIN_NAME_CHARS]
+            if base == "tuple":
+                defaults = [dict(pairs)[field] for field in more if field in dict(pairs)]
+                return collections.namedtuple(title, more, defaults=defaults, module="answer")
+            kind: Any = next(one for one in ENUM_KINDS if one.__name__ == base)
+            mixed = {"": None, "str": str, "int": int, "float": float}[more]
+            return kind(title, pairs, module="answer", **({"type": mixed} if mixed else {}))
+
+        return self.twin(held, make)
+
+    def borrowed_record(self, mark: str, held: list[Any], decoder: ValueDecoder) -> Any:
+        """A named tuple or a member of an enumeration."""
+        kind = self.borrowed_record_class(held[0], decoder)
+        if mark == "E":
+            return kind[held[1]]
+        return tuple.__new__(kind, [decoder.decode(item) for item in held[1]])
+
+
+_TWIN_NUMBERS: dict[int, int] = {}
+"""The classes of the other side that classes here stand for, by the addresses of these, which are never collected."""
+
+
+def is_twin(kind: type) -> bool:
+    """Whether a class stands for one of the other side's."""
+    return id(kind) in _TWIN_NUMBERS
+
+
+def said_by(error: BaseException) -> str:
+    """The words of an exception whose class is another process's."""
+    said = str(error.__dict__.get("said", ""))
+    return said.removeprefix(type(error).__name__).removeprefix(": ")
+
+
+def made_exception(kind: type[BaseException], arguments: list[Any]) -> BaseException:
+    """An exception with these arguments, even if its class wants others."""
+    try:
+        return kind(*arguments)
+    except Exception:
+        made: BaseException = kind.__new__(kind, *arguments)
+        made.args = tuple(arguments)
+        return made
+
+
+def is_plain_named_tuple(kind: Any) -> bool:
+    """Whether a class of named tuples has nothing but its fields."""
+    own = {name for above in kind.__mro__ if above not in (tuple, object) for name in above.__dict__}
+    return own <= {*GENERATED_CLASS_NAMES, *kind._fields}
+
+
+def is_plain_enum(kind: type[enum.Enum]) -> bool:
+    """Whether an enumeration has nothing but members with plain values."""
+    above = [one for one in kind.__mro__ if one not in (object, int, str, float, enum.ReprEnum, *ENUM_KINDS)]
+    if above != [kind] or not kind.__members__:
+        return False
+    for value in vars(kind).values():
+        function = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
+        if isinstance(function, types.FunctionType) and function.__module__ == kind.__module__:
+            return False
+    return all(type(member._value_) in (int, str, float, bool, bytes, type(None)) for member in kind)

@@ -1,0 +1,392 @@
+"""Values as JSON carries them between the tests and the answer: plain data whole, everything else by a number.
+
+A value arrives as what it says it is or not at all: there is no code in it. Lists and the like that stand in several
+places are sent once, so that what was one object is one object on the other side.
+"""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import collections
+import datetime
+import math
+import sys
+import types
+from decimal import Decimal
+from fractions import Fraction
+
+from steelyard.verifiers.python.wire import OversizedValueError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+MAX_VALUE_DEPTH = 100
+"""How deep lists may stand in lists."""
+MAX_VALUE_NODES = 8 << 20
+"""How many values may stand in one, counting what stands in several places each time."""
+FIRST_HEX_INTEGER = 1 << 63
+"""Whole numbers from here on are written in hexadecimal: no limit on digits, and no quadratic conversion."""
+TEXT_TYPES: dict[str, tuple[str, ...]] = {
+    "decimal": ("Decimal",),
+    "ipaddress": ("IPv4Address", "IPv4Interface", "IPv4Network", "IPv6Address", "IPv6Interface", "IPv6Network"),
+    "pathlib": ("PosixPath", "PurePosixPath", "PureWindowsPath", "Path", "PurePath"),
+    "uuid": ("UUID",),
+    "zoneinfo": ("ZoneInfo",),
+}
+"""Standard classes whose objects are made again from their text."""
+DATA_TYPES: dict[str, tuple[str, ...]] = {
+    **TEXT_TYPES,
+    "array": ("array",),
+    "collections": ("ChainMap", "Counter", "OrderedDict", "UserDict", "UserList", "UserString", "defaultdict", "deque"),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone", "tzinfo"),
+    "enum": ("Enum", "Flag", "IntEnum", "IntFlag", "StrEnum"),
+    "fractions": ("Fraction",),
+    "numbers": ("Complex", "Integral", "Number", "Rational", "Real"),
+    "types": ("FunctionType", "GeneratorType", "MethodType", "NoneType", "SimpleNamespace"),
+}
+"""Standard classes that are the same on both sides."""
+SINGLETONS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
+MODULES_WITH_EFFECTS = frozenset({"antigravity", "idlelib", "test", "this", "turtle", "turtledemo"})
+"""Modules of the standard library that do something when they are imported."""
+
+
+class ValueEncoder:
+    """Writes one message; `lend` says what becomes of what is not plain, or None where that should be narrowed."""
+
+    def __init__(self, lend: Callable[[Any, ValueEncoder, int], Any], known: Iterable[Any] = ()) -> None:
+        self._lend = lend
+        self.containers = list(known)
+        """What both sides know by its place in this list; it must not be collected while its address is a key."""
+        self._places = {id(container): place for place, container in enumerate(self.containers)}
+        self.narrowed = False
+        """Whether something arrives as the plain data it holds, without its own class."""
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """A value as JSON can carry it."""
+        kind = type(value)
+        if kind is str or kind is bool or value is None:
+            return value
+        if kind is int:
+            return value if -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER else {"i": hex(value)}
+        if kind is float:
+            return value if math.isfinite(value) else {"f": repr(value)}
+        if depth > MAX_VALUE_DEPTH:
+            raise OversizedValueError(f"nested deeper than {MAX_VALUE_DEPTH}")
+        if kind is tuple:
+            return {"t": [self.encode(item, depth + 1) for item in value]}
+        if kind in CONTAINER_TAGS:
+            return self._container(value, CONTAINER_TAGS[kind], depth + 1)
+        writer = _WRITERS.get(kind)
+        if writer is not None:
+            return writer(self, value, depth + 1)
+        return self._rarer(value, depth + 1)
+
+    def _container(self, value: Any, tag: str, depth: int) -> Any:
+        place = self._places.get(id(value))
+        if place is not None:
+            return {"=": place}
+        self._places[id(value)] = len(self.containers)
+        self.containers.append(value)
+        content = self.content(value, depth)
+        if tag == "l":
+            return content
+        if tag in ("Q", "dd"):
+            return {tag: [self.encode(value.maxlen if tag == "Q" else value.default_factory, depth), content]}
+        return {tag: content}
+
+    def content(self, value: Any, depth: int = 1) -> Any:
+        """What stands in a container now."""
+        if isinstance(value, dict):
+            return [[self.encode(key, depth), self.encode(item, depth)] for key, item in dict.items(value)]
+        if isinstance(value, types.SimpleNamespace):
+            return [[str(name), self.encode(item, depth)] for name, item in vars(value).items()]
+        if isinstance(value, bytearray):
+            return base64.b64encode(value).decode()
+        return [self.encode(item, depth) for item in type(value).__iter__(value)]
+
+    def _rarer(self, value: Any, depth: int) -> Any:
+        if isinstance(value, type):
+            name = data_type_name(value)
+            return {"type": name} if name else self._lend(value, self, depth)
+        known = data_type_name(type(value))
+        if known.partition(".")[0] in TEXT_TYPES:
+            return _written_text(self, value, depth)
+        if known == "array.array":
+            return {"ar": [value.typecode, self.encode(value.tolist(), depth)]}
+        if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
+            self.narrowed |= type(value).__name__ != "ndarray" or value.dtype.kind not in "biufc"
+            items = self.encode(value.tolist(), depth)
+            return {"n": [str(value.dtype), items]} if isinstance(items, list) else items
+        lent = self._lend(value, self, depth)
+        if lent is not None:
+            return lent
+        self.narrowed = True
+        for kind, narrow in _NARROWINGS:
+            if isinstance(value, kind):
+                return self.encode(narrow(value), depth)
+        raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+class ValueDecoder:
+    """Reads one message; `borrow` says what a mark of the other side's stands for."""
+
+    def __init__(self, borrow: Callable[[str, Any, ValueDecoder], Any], known: Iterable[Any] = ()) -> None:
+        self._borrow = borrow
+        self.containers: list[Any] = list(known)
+        self._sizes = [1] * len(self.containers)
+        self._nodes = 0
+
+    def decode(self, value: Any) -> Any:
+        """The value that was encoded; raises ValueError, TypeError or LookupError for what is none."""
+        self._nodes += 1
+        if isinstance(value, list):
+            return self.container([], value)
+        if not isinstance(value, dict):
+            return value
+        ((tag, held),) = value.items()
+        if tag == "t":
+            return tuple([self.decode(item) for item in held])
+        if tag == "d":
+            return self.container({}, held)
+        if tag == "=":
+            return self._known(held)
+        if tag in _READERS:
+            return _READERS[tag](self, held)
+        return self._borrow(tag, held, self)
+
+    def container(self, made: Any, held: Any) -> Any:
+        """A new container, filled."""
+        # it has its place before what stands in it, which may refer to it
+        place = len(self.containers)
+        self.containers.append(made)
+        self._sizes.append(1)
+        before = self._nodes
+        refill(made, self.content(made, held))
+        self._sizes[place] = self._nodes - before + 1
+        return made
+
+    def content(self, container: Any, held: Any) -> Any:
+        """What goes into a container: items, pairs of keys and items, or bytes."""
+        if isinstance(container, (dict, types.SimpleNamespace)):
+            return [(self.decode(key), self.decode(item)) for key, item in held]
+        if isinstance(container, bytearray):
+            return base64.b64decode(held)
+        return [self.decode(item) for item in held]
+
+    def _known(self, place: int) -> Any:
+        if not 0 <= place < len(self.containers):
+            raise ValueError("a reference to nothing")
+        self._nodes += self._sizes[place]
+        if self._nodes > MAX_VALUE_NODES:
+            raise OversizedValueError(f"more than {MAX_VALUE_NODES} values in one")
+        return self.containers[place]
+
+
+def refill(container: Any, content: Sequence[Any]) -> None:
+    """Give a container another content; it stays the same object."""
+    if isinstance(container, (list, bytearray)):
+        container[:] = content
+    elif isinstance(container, types.SimpleNamespace):
+        container.__dict__.clear()
+        container.__dict__.update(content)
+    else:
+        container.clear()
+        if isinstance(container, dict):
+            for key, item in content:
+                container[key] = item
+        else:
+            (container.update if isinstance(container, set) else container.extend)(content)
+
+
+def snapshot(container: Any) -> Any:
+    """The content of a container, as `refill` takes it."""
+    if isinstance(container, dict):
+        return list(dict.items(container))
+    if isinstance(container, types.SimpleNamespace):
+        return list(vars(container).items())
+    return bytes(container) if isinstance(container, bytearray) else list(container)
+
+
+def data_type_name(kind: type) -> str:
+    """The name of a class that is the same on both sides; empty for others."""
+    name: str = kind.__name__
+    if getattr(builtins, name, None) is kind:
+        return name
+    for module, names in DATA_TYPES.items():
+        if name in names and getattr(sys.modules.get(module), name, None) is kind:
+            return f"{module}.{name}"
+    return ""
+
+
+def data_type(name: str) -> type:
+    """The class of a name that `data_type_name` gave."""
+    module, _, plain = name.rpartition(".")
+    if module and plain not in DATA_TYPES.get(module, ()):
+        raise ValueError(f"{name} is no class of plain data")
+    found = getattr(__import__(module) if module else builtins, plain)
+    if not isinstance(found, type):
+        raise TypeError(f"{name} is no type")
+    return found
+
+
+def standard_exception_name(kind: type) -> str:
+    """Module and name of an exception that the language or its library defines; empty for others."""
+    if getattr(builtins, kind.__name__, None) is kind:
+        return str(kind.__name__)
+    module = kind.__module__
+    if module.partition(".")[0] in sys.stdlib_module_names and module in sys.modules:
+        found: Any = sys.modules[module]
+        for part in kind.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is kind:
+            return f"{module}:{kind.__qualname__}"
+    return ""
+
+
+def standard_exception(name: str) -> type[BaseException]:
+    """The class of a name that `standard_exception_name` gave."""
+    module, _, path = name.rpartition(":")
+    found: Any = standard_module(module) if module else builtins
+    for part in path.split("."):
+        found = getattr(found, part)
+    if not (isinstance(found, type) and issubclass(found, BaseException)):
+        raise TypeError(f"{name} is no exception")
+    return found
+
+
+def standard_module(name: str) -> Any:
+    """A module of the standard library."""
+    first = name.partition(".")[0]
+    if first not in sys.stdlib_module_names or first in MODULES_WITH_EFFECTS:
+        raise ValueError(f"{name} is no module of the standard library")
+    __import__(name)
+    return sys.modules[name]
+
+
+def _moment(encoder: ValueEncoder, value: Any, depth: int) -> Any:
+    """A date with a time, or a time, with its zone."""
+    zone = value.tzinfo
+    if zone is not None and type(zone) is not datetime.timezone and not data_type_name(type(zone)):
+        encoder.narrowed = True
+        offset = zone.utcoffset(value)
+        zone = None if offset is None else datetime.timezone(offset)
+    plain = value.replace(tzinfo=None, fold=0).isoformat()
+    return {type(value).__name__: [plain, value.fold, encoder.encode(zone, depth)]}
+
+
+def _read_moment(kind: Any) -> Any:
+    def read(decoder: ValueDecoder, held: Any) -> Any:
+        return kind.fromisoformat(held[0]).replace(fold=held[1], tzinfo=decoder.decode(held[2]))
+
+    return read
+
+
+def _written_text(encoder: ValueEncoder, value: Any, depth: int) -> Any:  # noqa: ARG001  every writer has the same shape
+    return {"T": [data_type_name(type(value)), str(value)]}
+
+
+def _read_text(decoder: ValueDecoder, held: Any) -> Any:  # noqa: ARG001  every reader has the same shape
+    module, _, name = held[0].rpartition(".")
+    if name not in TEXT_TYPES.get(module, ()):
+        raise ValueError(f"{held[0]} is not made from text")
+    return data_type(held[0])(held[1])
+
+
+def _written_zone(encoder: ValueEncoder, value: datetime.timezone, depth: int) -> Any:
+    return {"tz": [encoder.encode(part, depth) for part in value.__getinitargs__()]}  # type: ignore[attr-defined]
+
+
+def _numpy_array(decoder: ValueDecoder, held: Any) -> Any:
+    items = decoder.decode(held[1])
+    try:
+        import numpy
+    except ImportError:
+        return items
+    kind = held[0] if all(character.isalnum() or character in "<>|=" for character in held[0]) else "object"
+    return numpy.array(items, dtype=kind)
+
+
+CONTAINER_TAGS: dict[type, str] = {
+    list: "l",
+    dict: "d",
+    set: "s",
+    collections.deque: "Q",
+    bytearray: "B",
+    collections.Counter: "C",
+    collections.OrderedDict: "O",
+    collections.defaultdict: "dd",
+    types.SimpleNamespace: "ns",
+}
+"""Containers that can be changed: each is one object on both sides."""
+_WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
+    frozenset: lambda encoder, value, depth: {"z": [encoder.encode(item, depth) for item in value]},
+    bytes: lambda _, value, __: {"b": base64.b64encode(value).decode()},
+    complex: lambda encoder, value, _: {"c": [encoder.encode(value.real), encoder.encode(value.imag)]},
+    range: lambda encoder, value, _: {"r": [encoder.encode(part) for part in (value.start, value.stop, value.step)]},
+    slice: lambda encoder, value, depth: {
+        "sl": [encoder.encode(part, depth) for part in (value.start, value.stop, value.step)]
+    },
+    type(Ellipsis): lambda _, __, ___: {"1": "Ellipsis"},
+    type(NotImplemented): lambda _, __, ___: {"1": "NotImplemented"},
+    collections.ChainMap: lambda encoder, value, depth: {"cm": [encoder.encode(one, depth) for one in value.maps]},
+    Fraction: lambda _, value, __: {"F": [hex(value.numerator), hex(value.denominator)]},
+    datetime.date: lambda _, value, __: {"date": value.isoformat()},
+    datetime.datetime: _moment,
+    datetime.time: _moment,
+    datetime.timedelta: lambda _, value, __: {"delta": [value.days, value.seconds, value.microseconds]},
+    datetime.timezone: _written_zone,
+    Decimal: _written_text,
+}
+_NARROWINGS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (set, lambda value: set(set.__iter__(value))),
+    (frozenset, lambda value: frozenset(frozenset.__iter__(value))),
+    (collections.deque, lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen)),
+    (tuple, lambda value: tuple(tuple.__iter__(value))),
+    (list, lambda value: list(list.__iter__(value))),
+    (dict, lambda value: dict(dict.items(value))),
+    (str, lambda value: str.__getitem__(value, slice(None))[:]),
+    (int, int.__index__),
+    (float, float.__float__),
+    (bytearray, lambda value: bytearray(bytearray.__iter__(value))),
+    (bytes, lambda value: bytes(bytes.__iter__(value))),
+    (complex, lambda value: complex(complex.real.__get__(value), complex.imag.__get__(value))),
+    (Decimal, lambda value: Decimal(Decimal.__str__(value))),
+    (Fraction, lambda value: Fraction(value.numerator, value.denominator)),
+    (datetime.datetime, lambda value: datetime.datetime.fromisoformat(datetime.datetime.isoformat(value))),
+    (datetime.date, lambda value: datetime.date.fromisoformat(datetime.date.isoformat(value))),
+    (datetime.time, lambda value: datetime.time.fromisoformat(datetime.time.isoformat(value))),
+    (datetime.timedelta, lambda value: datetime.timedelta(value.days, value.seconds, value.microseconds)),
+)
+"""What an object of a class of its own is narrowed to, by methods that its class cannot replace."""
+NARROWED_TYPES = tuple(kind for kind, _ in _NARROWINGS)
+_READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
+    "i": lambda _, held: int(held, 16),
+    "f": lambda _, held: float(held),
+    "s": lambda decoder, held: decoder.container(set(), held),
+    "Q": lambda decoder, held: decoder.container(collections.deque(maxlen=decoder.decode(held[0])), held[1]),
+    "B": lambda decoder, held: decoder.container(bytearray(), held),
+    "C": lambda decoder, held: decoder.container(collections.Counter(), held),
+    "O": lambda decoder, held: decoder.container(collections.OrderedDict(), held),
+    "dd": lambda decoder, held: decoder.container(collections.defaultdict(decoder.decode(held[0])), held[1]),
+    "ns": lambda decoder, held: decoder.container(types.SimpleNamespace(), held),
+    "z": lambda decoder, held: frozenset(decoder.decode(item) for item in held),
+    "b": lambda _, held: base64.b64decode(held),
+    "c": lambda decoder, held: complex(*map(decoder.decode, held)),
+    "r": lambda decoder, held: range(*map(decoder.decode, held)),
+    "sl": lambda decoder, held: slice(*map(decoder.decode, held)),
+    "1": lambda _, held: SINGLETONS[held],
+    "ar": lambda decoder, held: __import__("array").array(held[0], decoder.decode(held[1])),
+    "cm": lambda decoder, held: collections.ChainMap(*map(decoder.decode, held)),
+    "F": lambda _, held: Fraction(int(held[0], 16), int(held[1], 16)),
+    "date": lambda _, held: datetime.date.fromisoformat(held),
+    "datetime": _read_moment(datetime.datetime),
+    "time": _read_moment(datetime.time),
+    "delta": lambda _, held: datetime.timedelta(*held),
+    "tz": lambda decoder, held: datetime.timezone(*map(decoder.decode, held)),
+    "T": _read_text,
+    "n": _numpy_array,
+    "type": lambda _, held: data_type(held),
+}
