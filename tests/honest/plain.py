@@ -73,7 +73,9 @@ def run_test_file(case: dict[str, Any]) -> None:
 def run_program(case: dict[str, Any]) -> None:
     Path("answer.py").write_text(case["code"], "utf-8")
     for given, expected in case["pairs"]:
-        ran = subprocess.run([sys.executable, "answer.py"], input=given.encode(), stdout=subprocess.PIPE)
+        Path("input").write_bytes(given.encode())
+        with Path("input").open("rb") as file:
+            ran = subprocess.run([sys.executable, "answer.py"], stdin=file, stdout=subprocess.PIPE)
         got = ran.stdout.decode()
         assert ran.returncode == 0, f"exit code {ran.returncode}"
         assert stripped_lines(got) == stripped_lines(expected), f"printed {got!r}, expected {expected!r}"
