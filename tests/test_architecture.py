@@ -38,6 +38,7 @@ KNOWS_REPORTS = {"engine", "fronts"}
 """Groups that may import reports, apart from reports itself: what a number is must not depend on how it is shown."""
 SHARED = {
     "steelyard.store.database": "readers of outcomes and the store open DuckDB with the same limits",
+    "steelyard.sandbox.processors": "every part does as much at once as this process has processors for",
     "steelyard.providers.agent.workspaces": "an agent changes a workspace, and verifiers and eval sets read it",
 }
 """Modules of an edge that import only words and that other edges may import, each with its reason."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from steelyard.plugins import explain_plugin_errors, guarded_plugin, is_plugin, 
 from steelyard.protocols import Verifier
 from steelyard.records import JUDGE_ONLY_KIND, Failure
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
+from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.function import check_unchanged
 
@@ -45,7 +45,7 @@ class VerifierSet:
         self._sandbox = means.sandbox or ZygoteSandbox(enclosure)
         self._parallelism = means.parallelism
         self._recheck = means.recheck
-        self._share = 1.0 if cpus is None else cpus / (os.cpu_count() or 1)
+        self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._witnesses = WitnessSet(self.of, self._sandbox.level)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}

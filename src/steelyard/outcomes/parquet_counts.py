@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,6 +20,7 @@ from steelyard.outcomes.cells import (
 )
 from steelyard.outcomes.counter import MAX_MODEL_CASE_CELLS
 from steelyard.outcomes.problems import missing_column_message
+from steelyard.sandbox.processors import processor_count
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
@@ -207,7 +207,7 @@ def outcomes_of(found: ModelCaseCounts, sources: Sequence[ParquetSource], column
 
 
 def _threads() -> int:
-    return min(8, os.cpu_count() or 1)
+    return min(8, processor_count())
 
 
 COUNTS_QUERY = """

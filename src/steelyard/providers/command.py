@@ -17,6 +17,7 @@ import msgspec
 from steelyard.errors import InputError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Cost
+from steelyard.sandbox.processors import processor_count
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
 """Bytes that a program may print."""
@@ -35,7 +36,7 @@ class _CommandReply(msgspec.Struct):
 class CommandProvider:
     """One program, started once per attempt."""
 
-    at_once = max(2, os.cpu_count() or 2)
+    at_once = max(2, processor_count())
 
     def __init__(self, line: str) -> None:
         self.endpoint = f"command:{line}"

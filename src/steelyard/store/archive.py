@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import DiskFullError, InputError, StoreError
+from steelyard.sandbox.processors import processor_count
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
@@ -143,7 +144,7 @@ def open_run_database(
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, os.cpu_count() or 1)))
+        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, processor_count())))
         found, warnings = copied_runs(root, opinions, scratch, copies)
         if not found:
             raise InputError("; ".join(warnings) or no_runs_message(root))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from steelyard import plugins
 from steelyard.errors import InputError, VerifierError
 from steelyard.records import Answer, Case, Finding, digest
+from steelyard.sandbox.processors import processor_count
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
@@ -21,7 +21,7 @@ class FunctionVerifier:
     """Hands the reply, as text, to a function; the reply itself is never run here."""
 
     version = "function 1"
-    at_once = os.cpu_count() or 2
+    at_once = processor_count()
     runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:

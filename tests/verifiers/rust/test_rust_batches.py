@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.protocols import ProcessResult
 from steelyard.records import Answer, Case, Expectations, Finding
 from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
 from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
@@ -323,7 +323,7 @@ def test_fifty_answers_are_compiled_at_once() -> None:
     attempts = {str(number): Attempt(f"{RIGHT}// {number}") for number in range(50)}
     together, compiled = asyncio.run(judged(attempts, together=True))
     assert all(is_correct(CASE, finding) for finding in together.values())
-    assert compiled <= 2 * (os.cpu_count() or 2)
+    assert compiled <= 2 * processor_count()
 
 
 def test_what_waits_together_is_done_together_and_what_fails_fails_alone() -> None:

@@ -47,6 +47,7 @@ from steelyard.engine.ray.wire import (
     send,
     short_line,
 )
+from steelyard.sandbox.processors import processor_count
 
 OBJECT_STORE_BYTES = 256 << 20
 """The object store of a cluster of our own."""
@@ -463,7 +464,7 @@ def connect_to_ray(address: str, folder: str, store_bytes: int) -> None:
         ray.init(address=address, **quiet)
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    cpus = os.cpu_count() or 1
+    cpus = processor_count()
     own: dict[str, Any] = {"num_cpus": cpus, "include_dashboard": False, "_temp_dir": folder}
     ray.init(address=LOCAL, object_store_memory=store_bytes, **own, **quiet)
 

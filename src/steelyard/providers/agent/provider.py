@@ -31,6 +31,7 @@ from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettin
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.keeper import remove_folder
 from steelyard.records import Answer, Attempt, Cost, Finish, is_secret
+from steelyard.sandbox.processors import processor_count
 
 KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
 KEEPER_CLEANUP_TIMEOUT_SECONDS = 60
@@ -52,7 +53,7 @@ MAX_USAGE_SEARCH_LINES = 1000
 class AgentProvider:
     """One program, started once per attempt in a fresh copy of the case's workspace."""
 
-    at_once = max(2, os.cpu_count() or 2)
+    at_once = max(2, processor_count())
     endpoint = "agents on this machine"
     """All of them share it, so all of them share one pace."""
 

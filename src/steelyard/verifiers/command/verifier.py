@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from steelyard.errors import InputError, MissingToolError, VerifierError, did_yo
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test
+from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.patches import added_lines, patch_in
@@ -87,7 +87,7 @@ class CommandVerifier:
     """
 
     version = "command 1"
-    at_once = os.cpu_count() or 2
+    at_once = processor_count()
     runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:

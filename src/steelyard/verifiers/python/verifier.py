@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-import os
 import platform
 import re
 import signal
@@ -19,6 +18,7 @@ import msgspec
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Finding, Test, TestOutcome
+from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import (
@@ -59,7 +59,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     version = f"python 3, CPython {platform.python_version()}"
-    at_once = os.cpu_count() or 2
+    at_once = processor_count()
     runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Answer, Case, Finding
+from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check
 from steelyard.verifiers.response.classes import classify_answer
@@ -25,7 +25,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     version = "response 2"
-    at_once = os.cpu_count() or 2
+    at_once = processor_count()
     runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:  # noqa: ARG002  every verifier is made alike

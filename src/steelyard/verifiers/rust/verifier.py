@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import os
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import cache, cached_property
@@ -22,6 +21,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, Finding, Test
+from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
@@ -62,7 +62,7 @@ class RustJob(NamedTuple):
 class RustVerifier:
     """Compiles an answer, asks clippy, and runs its tests, each in a process of its own."""
 
-    at_once = MAX_ANSWERS_PER_CRATE * (os.cpu_count() or 2)
+    at_once = MAX_ANSWERS_PER_CRATE * processor_count()
     runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -71,7 +71,7 @@ class RustVerifier:
         """Held while a linker is looked for or dependencies are built, so that it is done once."""
         self._linkers = LinkerFinder(sandbox)
         self._batches: BatchQueue[RustJob, Finding] = BatchQueue(
-            self._together, most=MAX_ANSWERS_PER_CRATE, at_once=os.cpu_count() or 2
+            self._together, most=MAX_ANSWERS_PER_CRATE, at_once=processor_count()
         )
 
     @cached_property

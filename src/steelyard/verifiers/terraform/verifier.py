@@ -8,7 +8,6 @@ names elsewhere is not there. An answer cannot reach what decides about it, so `
 from __future__ import annotations
 
 import asyncio
-import os
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest
+from steelyard.sandbox.processors import processor_count
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
 from steelyard.verifiers.terraform import syntax
@@ -54,7 +54,7 @@ MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
 class TerraformVerifier:
     """Puts an answer into a private copy of its module, and asks the Terraform of this machine to validate it."""
 
-    at_once = os.cpu_count() or 2
+    at_once = processor_count()
     runs_code = True
 
     def __init__(self, sandbox: Sandbox) -> None:
