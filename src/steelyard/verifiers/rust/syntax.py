@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from functools import cache
 from typing import Any
 
@@ -27,15 +28,18 @@ def rust_syntax_problem(source: str) -> str:
     for word, mark, opening in zip(code, code[1:], code[2:], strict=False):
         if word.text in ASSERTION_MACROS and mark.text == "!" and opening.text == "(":
             source = f"{source[: mark.start]} {source[mark.end :]}"
-    argv = [toolchain().rustc, "--crate-type", "lib", "--emit", "metadata=/dev/null", "--edition=2021"]
+    argv = [toolchain().rustc, "--crate-type", "lib", "--emit", "metadata=parsed", "--edition=2021"]
     try:
-        ran = subprocess.run(
-            [*argv, "--error-format=json", "-"],
-            input=f"{NEVER_COMPILED}{source}".encode(),
-            capture_output=True,
-            timeout=PARSE_TIMEOUT_SECONDS,
-            check=False,
-        )
+        # the compiler replaces the file that it writes, so that as root it would replace /dev/null
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run(
+                [*argv, "--error-format=json", "-"],
+                cwd=folder,
+                input=f"{NEVER_COMPILED}{source}".encode(),
+                capture_output=True,
+                timeout=PARSE_TIMEOUT_SECONDS,
+                check=False,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         raise VerifierError(f"the Rust compiler does not run: {error}") from error
     for line in ran.stderr.splitlines() if ran.returncode else ():
