@@ -16,7 +16,7 @@ from steelyard.errors import InputError
 from steelyard.outcomes import experiments
 from steelyard.outcomes.experiments import experiment
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, TierRun
+from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating, TierRun
 
 RUNS = (
     "experiment,agent_model,tier,subtest,run_number,score,impl_rate,passed,grade,cost_usd,duration_seconds,"

@@ -25,8 +25,7 @@ from steelyard.reports.charts.spec import (
 from steelyard.reports.charts.svg import svg_file
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import analyse_tiers
-from steelyard.tiers.results import ExperimentAnalysis
-from steelyard.tiers.runs import JudgeIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.results import ExperimentAnalysis, JudgeIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

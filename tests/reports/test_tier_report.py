@@ -13,8 +13,15 @@ from steelyard.outcomes.experiments import experiment
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, grade_text, text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import analyse_tiers
-from steelyard.tiers.results import ExperimentAnalysis, TierGrade
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.results import (
+    CriterionRating,
+    ExperimentAnalysis,
+    JudgeIdentity,
+    RunRating,
+    RunSource,
+    TierGrade,
+    TierRun,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from steelyard.stats.descriptive import median_interval, uplift_interval
 from steelyard.stats.intervals import Interval, mean_interval
-from steelyard.stats.medians import median_interval, uplift_interval
 
 Floats = NDArray[np.float64]
 Drawn = Callable[[np.random.Generator, int, int], Floats]

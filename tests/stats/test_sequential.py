@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from steelyard.stats.sequential import FINAL_TEST_SHARE, boundary_levels, design, looks, spent_error_share
+from steelyard.stats.multiplicity import FINAL_TEST_SHARE, boundary_levels, design, looks, spent_error_share
 
 
 def test_boundaries_are_those_that_are_published() -> None:

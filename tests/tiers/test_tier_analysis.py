@@ -17,8 +17,18 @@ from scipy import stats
 
 from steelyard.errors import InputError
 from steelyard.tiers.analysis import analyse_tiers, natural_sort_key
-from steelyard.tiers.results import RUN_METRICS, ExperimentAnalysis, TierAnalysis, TierComparison
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.results import (
+    RUN_METRICS,
+    CriterionRating,
+    ExperimentAnalysis,
+    JudgeIdentity,
+    RunIdentity,
+    RunRating,
+    RunSource,
+    TierAnalysis,
+    TierComparison,
+    TierRun,
+)
 
 ANNE, BEN, CARL = JudgeIdentity("anne"), JudgeIdentity("ben"), JudgeIdentity("carl")
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from scipy import stats
 
 from steelyard.tiers.judges import ExperimentJudgments, RunConsensus, experiment_judgments
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating
+from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 
 ANNE, BEN, CARL = JudgeIdentity("anne"), JudgeIdentity("ben"), JudgeIdentity("carl")
 

@@ -21,7 +21,7 @@ from steelyard.stats.power import (
 )
 
 if TYPE_CHECKING:
-    from steelyard.comparison.pairing import PairedModel
+    from steelyard.comparison.sides import PairedModel
 
 OUTLOOK_ATTEMPTS_PER_CASE = (1, 3, 5, 10, 20)
 """The numbers of attempts per case that an outlook covers."""

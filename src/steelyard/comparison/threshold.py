@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.comparison.pairing import pair_sides, rules_changed_sentence
+from steelyard.comparison.sides import pair_sides, rules_changed_sentence
 from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
 from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
@@ -17,8 +17,7 @@ from steelyard.stats.power import expected_flags
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from steelyard.comparison.pairing import PairedModel
-    from steelyard.comparison.sides import Side, Trials
+    from steelyard.comparison.sides import PairedModel, Side, Trials
 
 SCORE_CHANGE_TOLERANCE = 1e-9
 """A drop of exactly the threshold is not a regression, whatever its rounding."""

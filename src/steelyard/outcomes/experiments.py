@@ -21,7 +21,7 @@ from steelyard.outcomes.cells import (
 from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.text import printable, short_quote
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

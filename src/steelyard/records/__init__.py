@@ -6,6 +6,9 @@ A hash of their content is their identity, so a field that has its default is no
 
 from steelyard.records.cases import (
     JUDGE_ONLY_KIND,
+    MIN_SECRET_CHARACTERS,
+    SECRET_NAME_PATTERN,
+    AnyStruct,
     Attempt,
     Case,
     Dependency,
@@ -13,8 +16,13 @@ from steelyard.records.cases import (
     Message,
     MessageRole,
     Pair,
+    Record,
+    StructType,
     Target,
     Verify,
+    digest,
+    is_secret,
+    settings_as,
 )
 from steelyard.records.facts import (
     Answer,
@@ -36,16 +44,6 @@ from steelyard.records.facts import (
     Verdict,
     WitnessResult,
     WitnessSource,
-)
-from steelyard.records.record import (
-    MIN_SECRET_CHARACTERS,
-    SECRET_NAME_PATTERN,
-    AnyStruct,
-    Record,
-    StructType,
-    digest,
-    is_secret,
-    settings_as,
 )
 from steelyard.records.runs import (
     EvalSetFile,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
-from steelyard.records.record import Record
+from steelyard.records.cases import Record
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.records.record import Record
+from steelyard.records.cases import Record
 
 
 class Price(Record, frozen=True, kw_only=True):

@@ -1,9 +1,12 @@
-"""What p-values are worth when there are many of them."""
+"""What p-values are worth when there are many of them, and what each look at growing evidence may spend of the error rate."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -45,3 +48,127 @@ def _ascending(p: Sequence[float]) -> list[int]:
 def _in_original_order(order: Sequence[int], adjusted: accumulate[float]) -> list[float]:
     """The adjusted values at the places they came from."""
     return [value for _, value in sorted(zip(order, adjusted, strict=True))]
+
+
+LOOK_ATTEMPTS = (1, 2, 3, 5, 7, 10, 15, 20)
+"""The numbers of attempts at each case after which the gate looks; each later look comes after half as many again."""
+EARLY_PHASE_ATTEMPTS = 5
+"""The number of attempts that should reveal most changes."""
+EARLY_SPENDING_SHARE = 0.8
+"""What may have been spent of the error rate by then."""
+FINAL_TEST_SHARE = 0.25
+"""What is kept of the error rate of alarms for the last test of each case."""
+BOUNDARY_GRID_POINTS = 500
+"""Places at which the chance of having come so far without a decision is known."""
+INTEGRATION_RANGE_DEVIATIONS = 10
+"""Standard deviations beyond which it is nothing."""
+BOUNDARY_PRECISION_DEVIATIONS = 1e-9
+"""How well a boundary is known, in standard deviations."""
+
+
+class PlannedLook(NamedTuple):
+    """One look of a design."""
+
+    attempts: int
+    """At each case of the current side."""
+    alarm: float
+    """What the tests for a regression spend at this look."""
+    cleared: float
+    """What the test for its absence spends at this look."""
+    cleared_level: float
+    """At which level that test is made: above what it spends, because who is cleared now would often have been before."""
+
+
+def looks(most: int) -> tuple[int, ...]:
+    """The numbers of attempts at each case after which the gate looks, up to `most`.
+
+    >>> looks(10), looks(4), looks(40)
+    ((1, 2, 3, 5, 7, 10), (1, 2, 3, 4), (1, 2, 3, 5, 7, 10, 15, 20, 30, 40))
+    """
+    if most < 1:
+        raise ValueError(f"there must be an attempt, got {most}")
+    every = list(LOOK_ATTEMPTS)
+    while every[-1] < most:
+        every.append(every[-1] * 3 // 2)
+    return (*(attempts for attempts in every if attempts < most), most)
+
+
+def spent_error_share(attempts: int, most: int) -> float:
+    """The share of the error rate that looks up to this one may spend.
+
+    It grows with the square of the attempts up to the usual number, where most decisions can fall, and evenly after it.
+
+    >>> [round(spent_error_share(attempts, 20), 3) for attempts in looks(20)]
+    [0.032, 0.128, 0.288, 0.8, 0.827, 0.867, 0.933, 1.0]
+    """
+    if most <= EARLY_PHASE_ATTEMPTS:
+        return float((attempts / most) ** 2)
+    if attempts <= EARLY_PHASE_ATTEMPTS:
+        return EARLY_SPENDING_SHARE * (attempts / EARLY_PHASE_ATTEMPTS) ** 2
+    return EARLY_SPENDING_SHARE + (1 - EARLY_SPENDING_SHARE) * (attempts - EARLY_PHASE_ATTEMPTS) / (
+        most - EARLY_PHASE_ATTEMPTS
+    )
+
+
+def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple[PlannedLook, ...]:
+    """The looks at a run of up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
+
+    Alarms share out what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
+    dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
+    each other: the error spending of Lan and DeMets 1983, "Discrete sequential boundaries for clinical trials", Biometrika
+    70, 659-663.
+
+    >>> for step in design(5, baseline_attempts=30):
+    ...     print(f"{step.attempts} {step.alarm:.4f} {step.cleared:.4f} {step.cleared_level:.4f}")
+    1 0.0015 0.0020 0.0020
+    2 0.0045 0.0060 0.0068
+    3 0.0075 0.0100 0.0141
+    5 0.0240 0.0320 0.0427
+    """
+    attempts = looks(most)
+    shares = [spent_error_share(each, most) for each in attempts]
+    steps = [share - before for share, before in zip(shares, [0.0, *shares], strict=False)]
+    known = [1 / (1 / baseline_attempts + 1 / each) for each in attempts]
+    cleared = [alpha * step for step in steps]
+    levels = boundary_levels(known, cleared)
+    return tuple(
+        PlannedLook(each, alpha * (1 - FINAL_TEST_SHARE) * step, spends, level)
+        for each, step, spends, level in zip(attempts, steps, cleared, levels, strict=True)
+    )
+
+
+def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> list[float]:
+    """The level of each one-sided normal test, such that it rejects first with the chance that it may spend.
+
+    `information` is the inverse of the variance of the estimate at each look, ascending. The chance of having come to a
+    look without rejecting is integrated numerically, one look after the other, as Armitage, McPherson and Rowe 1969 do in
+    "Repeated significance tests on accumulating data", Journal of the Royal Statistical Society A 132, 235-244.
+
+    >>> [f"{level:.6f}" for level in boundary_levels([1.0, 2.0], [0.025, 0.025])]
+    ['0.025000', '0.035376']
+    """
+    import numpy as np
+    from scipy.special import ndtr
+
+    levels: list[float] = []
+    places, density, reached = np.zeros(1), np.ones(1), 0.0
+    for known, spend in zip(information, spends, strict=True):
+        spread, step = math.sqrt(known), math.sqrt(known - reached)
+        low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
+        while high - low > BOUNDARY_PRECISION_DEVIATIONS * spread:
+            middle = (low + high) / 2
+            beyond = _integral(density * ndtr((places - middle) / step), places)
+            low, high = (middle, high) if beyond > spend else (low, middle)
+        levels.append(NormalDist().cdf(-high / spread))
+        further = np.linspace(-INTEGRATION_RANGE_DEVIATIONS * spread, high, BOUNDARY_GRID_POINTS)
+        moves = np.exp(-(((further[:, None] - places) / step) ** 2) / 2) / (step * math.sqrt(2 * math.pi))
+        density = _integral(moves * density, places)
+        places, reached = further, known
+    return levels
+
+
+def _integral(values: Any, places: Any) -> Any:
+    """By trapezoids; of a single place, where everything begins, the value itself."""
+    import numpy as np
+
+    return values[..., 0] if len(places) == 1 else np.trapezoid(values, places, axis=-1)

@@ -18,11 +18,9 @@ from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
 from steelyard.errors import InputError, did_you_mean
-from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
-from steelyard.stats.descriptive import describe
-from steelyard.stats.intervals import Interval, standard_error, student_quantile
-from steelyard.stats.medians import median_interval, uplift_interval
+from steelyard.stats.descriptive import describe, median_interval, uplift_interval
+from steelyard.stats.intervals import Interval, bootstrap, standard_error, student_quantile
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
 from steelyard.text import line, printable, short_quote
@@ -36,6 +34,7 @@ from steelyard.tiers.results import (
     PAIR_BY,
     RUN_METRICS,
     CostFrontier,
+    CriterionRating,
     ExperimentAnalysis,
     MetricStatistics,
     ModelAnalysis,
@@ -43,13 +42,16 @@ from steelyard.tiers.results import (
     PassedBy,
     RunFigures,
     RunFlag,
+    RunIdentity,
+    RunRating,
+    RunSource,
     SamplingUnit,
     TierAnalysis,
     TierComparison,
     TierGrade,
+    TierRun,
 )
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
-from steelyard.tiers.runs import CriterionRating, RunIdentity, RunRating, RunSource, TierRun
 from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
 
 MAX_UNSCORED_TIER_CASE_SHARE = 0.05

@@ -17,7 +17,7 @@ from steelyard.tiers.rubrics import CLAIM_TOLERANCE, SCORE_THRESHOLD_TOLERANCE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating
+    from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 
 SHIFT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -15,10 +15,10 @@ from steelyard.tiers.results import (
     ModelAnalysis,
     PairBy,
     RunFigures,
+    RunIdentity,
     TierAnalysis,
 )
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE
-from steelyard.tiers.runs import RunIdentity
 
 MAX_NAME_CHARACTERS = 80
 """Characters of a tier's, model's or case's name in a sentence."""

@@ -14,7 +14,7 @@ from steelyard.comparison.gate import NOT_REGRESSED, decide
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import SamplingRound, gate_sides
 from steelyard.engine.gate.rounds import DEFAULT_MAX_SAMPLES, SUSPICIOUS_P_VALUE
-from steelyard.stats.sequential import FINAL_TEST_SHARE, design
+from steelyard.stats.multiplicity import FINAL_TEST_SHARE, design
 from support.gate_simulation import (
     ALPHA,
     CHANGES,

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from steelyard.analysis.counts import Tally
 from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, PairedCounts
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
-from steelyard.comparison.pairing import Pairing, TallySide, pair_sides, pair_tallies, rules_changed_sentence
+from steelyard.comparison.sides import Pairing, TallySide, pair_sides, pair_tallies, rules_changed_sentence
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, Problem, did_you_mean
 from steelyard.records import GateLook, digest
+from steelyard.stats.multiplicity import FINAL_TEST_SHARE
 from steelyard.stats.power import unlucky_alarms
-from steelyard.stats.sequential import FINAL_TEST_SHARE
 from steelyard.store.journal import gate_looks, record_gate_look
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from steelyard.comparison.sides import Side, Trials
-    from steelyard.stats.sequential import PlannedLook
+    from steelyard.stats.multiplicity import PlannedLook
 
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""

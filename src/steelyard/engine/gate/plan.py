@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from steelyard.comparison.pairing import PairedModel, pair_sides
 from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
-from steelyard.comparison.sides import Side, Trials
+from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides
 from steelyard.engine.budget import max_request_tokens
 from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
 from steelyard.engine.plan import parameters

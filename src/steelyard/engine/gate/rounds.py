@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
-from steelyard.comparison.pairing import Pairing, pair_sides, rules_changed_sentence
-from steelyard.comparison.sides import Side, Trials
+from steelyard.comparison.sides import Pairing, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.pool import run_coroutine
@@ -23,7 +22,7 @@ from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Case, StoppingRule
 from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
-from steelyard.stats.sequential import PlannedLook, design
+from steelyard.stats.multiplicity import PlannedLook, design
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted
 

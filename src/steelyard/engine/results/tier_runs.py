@@ -16,9 +16,17 @@ from steelyard.outcomes.experiments import experiment
 from steelyard.records import Judgment, digest
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
-from steelyard.tiers.results import ExperimentAnalysis, PairBy
+from steelyard.tiers.results import (
+    CriterionRating,
+    ExperimentAnalysis,
+    JudgeIdentity,
+    PairBy,
+    RunIdentity,
+    RunRating,
+    RunSource,
+    TierRun,
+)
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
-from steelyard.tiers.runs import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 if TYPE_CHECKING:
