@@ -37,7 +37,7 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "table": "steelyard.outcomes:table",
     },
     "pools": {
-        "local": "steelyard.engine.local_pool:local_pool",
+        "local": "steelyard.engine.pool:local_pool",
         "ray": "steelyard.engine.ray.pool:opened",
     },
     "providers": {

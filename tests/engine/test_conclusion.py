@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from steelyard import Case, Verify, gate, run
 from steelyard.analysis.counts import Tally, standings
 from steelyard.engine.gate.rounds import stopping_rule
+from steelyard.engine.preflight.connect import ListedModel, models_exit_code
 from steelyard.engine.preflight.forecast import Forecast, forecast_text
-from steelyard.engine.preflight.list_models import ListedModel, models_exit_code
 from steelyard.engine.preflight.references import check_references
 from steelyard.engine.results import tier_runs
 from steelyard.engine.results.conclusion import standings_conclusion

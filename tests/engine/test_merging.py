@@ -24,7 +24,7 @@ from steelyard.engine.gate import sides
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results import query
-from steelyard.engine.results.html_page import html_page
+from steelyard.engine.results.report_files import html_page
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
 from steelyard.store.journal import Journal, StoredRun, append_facts, create_run

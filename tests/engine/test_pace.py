@@ -8,14 +8,16 @@ from itertools import pairwise
 
 import pytest
 
-from steelyard.engine.budget import DEFAULT_MAX_OUTPUT_TOKENS, Budget, max_request_tokens
 from steelyard.engine.pace import (
+    DEFAULT_MAX_OUTPUT_TOKENS,
     MAX_BACKOFF_SECONDS,
     MAX_FAILURES_IN_A_ROW,
     MAX_RETRY_AFTER_SECONDS,
+    Budget,
     CircuitBreaker,
     ConcurrencyLimiter,
     backoff_seconds,
+    max_request_tokens,
 )
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Case, Message

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard import Means, run
-from steelyard.engine.local_pool import RepliesByCase
+from steelyard.engine.pool import RepliesByCase
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
 from steelyard.store.journal import StoredRun

@@ -15,7 +15,7 @@ import pytest
 from steelyard.errors import InputError
 from steelyard.outcomes import experiments
 from steelyard.outcomes.experiments import experiment
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating, TierRun
 
 RUNS = (

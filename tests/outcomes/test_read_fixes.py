@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import outcomes
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.byte_chunks import READ_CHUNK_BYTES
+from steelyard.outcomes.files import READ_CHUNK_BYTES
 
 HEADER = "oid,iteration_id,plausible_fix\n"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressCallback
-    from steelyard.engine.results.count_attempts import CountingOptions
+    from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
@@ -50,7 +50,7 @@ def settings_and_run_options(
 
 def counting_options(options: argparse.Namespace) -> CountingOptions:
     """How attempts in Parquet are read and counted."""
-    from steelyard.engine.results.count_attempts import CountingOptions
+    from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS
 
     columns = DEFAULT_ATTEMPT_COLUMNS._replace(passed=options.passed, sample=options.sample)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.engine.budget import Budget, max_request_tokens
-from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.steps import RetryPolicy, ask, ask_provider, now
 from steelyard.errors import ProviderError

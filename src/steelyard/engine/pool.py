@@ -1,13 +1,20 @@
-"""Doing many things at once, but never too many."""
+"""Doing many things at once, but never too many; and replies turned into verdicts on this machine."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from steelyard.records import Case, Reply
+
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from steelyard.protocols import VerdictCallback, VerificationService
+    from steelyard.records import WitnessResult
+
 
 WorkItem = TypeVar("WorkItem")
 CoroutineResult = TypeVar("CoroutineResult")
@@ -37,3 +44,85 @@ def run_coroutine(work: Coroutine[Any, Any, CoroutineResult]) -> CoroutineResult
         return alone()
     with ThreadPoolExecutor(1) as beside:
         return beside.submit(alone).result()
+
+
+MAX_QUEUED_REPLIES = 256
+"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
+
+
+class RepliesByCase:
+    """Replies in the order they came, but those to one case together, so that a worker can reuse tests it has loaded."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
+        self._ends = 0
+        self._length = 0
+
+    def append(self, item: tuple[Reply, Case] | None) -> None:
+        self._length += 1
+        if item is None:
+            self._ends += 1
+        else:
+            self._replies.setdefault(item[1].id, deque()).append(item)
+
+    def popleft(self) -> tuple[Reply, Case] | None:
+        self._length -= 1
+        for case, replies in self._replies.items():
+            reply = replies.popleft()
+            if not replies:
+                del self._replies[case]
+            return reply
+        self._ends -= 1
+        return None
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
+    """The queue of replies to be verified; None tells a verifier that it can go home."""
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
+        self._queue = RepliesByCase()
+
+
+def local_pool(cases: Sequence[Case], verifying: VerificationService, options: object) -> LocalPool:  # noqa: ARG001
+    """The pool of this machine, as an entry point."""
+    return LocalPool(verifying)
+
+
+class LocalPool:
+    """As many replies at once as the verifiers like to be given."""
+
+    given_up = ""
+    nodes = None
+    notes = ()
+
+    def __init__(self, verifying: VerificationService) -> None:
+        self._verifying = verifying
+        self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
+
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        return self._verifying.witness_results
+
+    @asynccontextmanager
+    async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
+        at_once = 1 if alone else self._verifying.at_once
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(at_once):
+                workers.create_task(self._work(told, alone=alone))
+            yield
+            for _ in range(at_once):
+                await self._queue.put(None)
+
+    async def put(self, reply: Reply, case: Case) -> None:
+        await self._queue.put((reply, case))
+
+    async def close(self) -> None:
+        await self._verifying.close()
+
+    async def _work(self, report: VerdictCallback, *, alone: bool) -> None:
+        while (waiting := await self._queue.get()) is not None:
+            reply, case = waiting
+            report(await self._verifying.verdict(reply, case, alone=alone), case)

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.budget import Budget, max_request_tokens
 from steelyard.engine.judging import JudgeRunner
 from steelyard.engine.options import RunOptions
-from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
 from steelyard.engine.plan import (
     CompactKeySet,
     expected_attempts,

@@ -12,9 +12,15 @@ from pathlib import Path
 
 from steelyard.errors import InputError
 from steelyard.outcomes.benchmarks import results
-from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, UNPACKING_ERRORS, open_unpacked
 from steelyard.outcomes.columns import OutcomeParquetReader
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.files import (
+    BYTE_ORDER_MARK,
+    UNPACKING_ERRORS,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    open_unpacked,
+)
 from steelyard.outcomes.repairs import fixes
 from steelyard.outcomes.tables import table
 

@@ -9,15 +9,19 @@ import msgspec
 
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes import cells
-from steelyard.outcomes.byte_chunks import BYTE_ORDER_MARK, collect_file_errors, files, model_names, open_unpacked
 from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
 from steelyard.outcomes.columns import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
-from steelyard.outcomes.problems import (
+from steelyard.outcomes.files import (
+    BYTE_ORDER_MARK,
     MAX_COLUMNS_LISTED,
     OutcomeFile,
     OutcomeProblemCollector,
     UnreadableOutcomesError,
+    collect_file_errors,
+    files,
+    model_names,
+    open_unpacked,
 )
 from steelyard.text import printable, short_quote
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from steelyard.outcomes.problems import UnreadableOutcomesError
+from steelyard.outcomes.files import UnreadableOutcomesError
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:

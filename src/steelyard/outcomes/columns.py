@@ -16,10 +16,11 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.outcomes import cells
-from steelyard.outcomes.byte_chunks import MAX_OUTCOME_LINE_BYTES, LineChunks
 from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
-from steelyard.outcomes.problems import (
+from steelyard.outcomes.files import (
+    MAX_OUTCOME_LINE_BYTES,
     IncompleteOutcomesError,
+    LineChunks,
     OutcomeFile,
     OutcomeProblemCollector,
     UnreadableOutcomesError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.analysis.counts import Tally
 from steelyard.outcomes.cells import MISSING_CODE, TRUE_CODE
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import cells
-from steelyard.outcomes.byte_chunks import collect_file_errors, files
 from steelyard.outcomes.cells import (
     EXPECTED_BOOLEAN_TEXT,
     MISSING_CODE,
@@ -19,7 +18,13 @@ from steelyard.outcomes.cells import (
     boolean_codes,
 )
 from steelyard.outcomes.columns import OutcomeCsvReader
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.files import (
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    collect_file_errors,
+    files,
+)
 from steelyard.text import printable, short_quote
 from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
 

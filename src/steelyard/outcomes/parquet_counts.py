@@ -19,7 +19,7 @@ from steelyard.outcomes.cells import (
     UNCLEAR_CODE,
 )
 from steelyard.outcomes.counter import MAX_MODEL_CASE_CELLS
-from steelyard.outcomes.problems import missing_column_message
+from steelyard.outcomes.files import missing_column_message
 from steelyard.sandbox.processors import processor_count
 from steelyard.store.database import (
     call_interruptibly,

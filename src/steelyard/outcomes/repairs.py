@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
-from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
 from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, NameCodes, boolean_codes
 from steelyard.outcomes.columns import OutcomeCsvReader
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows, without_repeats
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.files import (
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+    collect_file_errors,
+    files,
+    model_names,
+)
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:

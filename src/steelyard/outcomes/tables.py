@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes import cells
-from steelyard.outcomes.byte_chunks import collect_file_errors, files, model_names
 from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
 from steelyard.outcomes.columns import (
     ABSENT_KEY,
@@ -21,12 +20,15 @@ from steelyard.outcomes.columns import (
     outcome_column_codes,
 )
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows, without_repeats
-from steelyard.outcomes.problems import (
+from steelyard.outcomes.files import (
     IncompleteOutcomesError,
     OutcomeFile,
     OutcomeProblemCollector,
     UnreadableOutcomesError,
+    collect_file_errors,
+    files,
     missing_column_message,
+    model_names,
 )
 from steelyard.text import short_quote
 

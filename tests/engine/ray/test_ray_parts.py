@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from steelyard.engine.options import RunOptions
-from steelyard.engine.ray.bundles import MAX_BUNDLE_CASES, Bundles
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.gateway import (
     DISPATCH_SECONDS,
@@ -25,6 +24,7 @@ from steelyard.engine.ray.gateway import (
     exception_line,
 )
 from steelyard.engine.ray.node import NodeFiles, NodeWorker, surroundings
+from steelyard.engine.ray.pool import MAX_BUNDLE_CASES, Bundles
 from steelyard.engine.ray.wire import (
     Bundle,
     Capability,

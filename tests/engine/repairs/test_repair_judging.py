@@ -22,7 +22,7 @@ import pytest
 from steelyard.cli import main as cli
 from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.evaluate import RepairEvaluation, evaluate
-from steelyard.engine.repairs.outcome_tables import OUTCOME_COLUMNS
+from steelyard.engine.repairs.reader import OUTCOME_COLUMNS
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.errors import ExitCode, InputError
 from steelyard.protocols import ProcessResult

@@ -15,7 +15,7 @@ import pytest
 
 from steelyard import records
 from steelyard.engine.gate.gate import gate
-from steelyard.engine.results.count_attempts import CountingOptions, is_attempts_path, parquet_outcomes
+from steelyard.engine.results.read_outcomes import CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.errors import InputError
 from steelyard.outcomes.parquet_counts import AttemptColumns
 from steelyard.records import Answer, Case, Failure, Finding, Reply, RunInfo, Verdict

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.analysis.summary import run_results
 from steelyard.cli import main as cli
-from steelyard.engine.results.html_page import baseline_comparison, html_page, shortened
+from steelyard.engine.results.report_files import baseline_comparison, html_page, shortened
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
 from steelyard.reports import render

@@ -116,7 +116,7 @@ examples:
 def plan(options: argparse.Namespace) -> int:
     """Compute how many attempts a gate needs to see a mean drop from a baseline, and what they cost; no model is asked."""
     from steelyard import evalsets
-    from steelyard.engine.gate.plan import gate_plan
+    from steelyard.engine.gate.gate import gate_plan
     from steelyard.engine.gate.sides import side
     from steelyard.providers.prices import Prices
     from steelyard.reports.comparison import PLAN_FORMATS

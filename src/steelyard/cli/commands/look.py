@@ -125,7 +125,7 @@ def report(options: argparse.Namespace) -> int:
     folder = find_named_run(options.run, settings)
     held = None
     if options.baseline:
-        from steelyard.engine.results.html_page import baseline_comparison
+        from steelyard.engine.results.report_files import baseline_comparison
 
         if not any(path.endswith(".html") for path in options.report):
             raise InputError("--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats")

@@ -210,7 +210,7 @@ SYNTH_EXAMPLE = (
 def _count_attempts(options: argparse.Namespace, root: Path) -> int:
     """pass@k of attempts in Parquet."""
     from steelyard.analysis.counts import standings
-    from steelyard.engine.results.count_attempts import parquet_outcomes
+    from steelyard.engine.results.read_outcomes import parquet_outcomes
     from steelyard.errors import InputError
 
     if options.outcomes or options.problems_csv or options.fixes_csv or options.cost or options.score:

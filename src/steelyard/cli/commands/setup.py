@@ -80,7 +80,7 @@ that."""
 
 def models(options: argparse.Namespace) -> int:
     """List what the configured endpoints offer, with prices per million tokens."""
-    from steelyard.engine.preflight.list_models import list_models, models_exit_code
+    from steelyard.engine.preflight.connect import list_models, models_exit_code
     from steelyard.reports import terminal
 
     _, means = settings_and_run_options(options)

@@ -1,9 +1,10 @@
-"""A gate whose error rate holds however often it is asked about a growing run."""
+"""A gate whose error rate holds however often it is asked about a growing run, and the plan of what it needs."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,23 +13,35 @@ from msgspec.structs import replace
 from steelyard.analysis.counts import Tally
 from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, PairedCounts
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
-from steelyard.comparison.sides import Pairing, TallySide, pair_sides, pair_tallies, rules_changed_sentence
+from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
+from steelyard.comparison.sides import (
+    PairedModel,
+    Pairing,
+    Side,
+    TallySide,
+    Trials,
+    pair_sides,
+    pair_tallies,
+    rules_changed_sentence,
+)
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
+from steelyard.engine.pace import max_request_tokens
+from steelyard.engine.plan import parameters
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
-from steelyard.engine.results.count_attempts import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
+from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, Problem, did_you_mean
-from steelyard.records import GateLook, digest
+from steelyard.records import Attempt, GateLook, RunInfo, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.journal import gate_looks, record_gate_look
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from steelyard.comparison.sides import Side, Trials
+    from steelyard.providers.prices import Prices
+    from steelyard.records import Case
     from steelyard.stats.multiplicity import PlannedLook
+
 
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""
@@ -378,3 +391,86 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
             more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
             warnings.append(f"{len(cases)} cases {what} and are not compared: {', '.join(cases[:5])}{more}")
     return warnings
+
+
+def gate_plan(
+    cases: Sequence[Case],
+    baseline: Side,
+    prices: Prices,
+    *,
+    models: Sequence[str] = (),
+    detect: float = 0.05,
+    power: float = 0.8,
+    alpha: float = 0.05,
+) -> ComparisonPlan:
+    """How many attempts at each case `gate` needs to see such a mean drop from the baseline, and what they cost.
+
+    It is planned for the first look at a run, and by default for all models of the baseline.
+    """
+    for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
+        if not 0 < share < 1:
+            raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
+    chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
+    current = tuple(
+        Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0, critical=case.critical) for case in cases
+    )
+    pairing = pair_sides(
+        Side(name=baseline.name, rule=baseline.rule, models=chosen),
+        Side(name="the eval set", rule=baseline.rule, models=dict.fromkeys(chosen, current)),
+    )
+    judged = [PairedModel(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
+    for model in judged:
+        if not model.cases:
+            raise InputError(
+                f"{baseline.name}: {model.name} has no judged attempt at any of these cases by these tests"
+            )
+        if (rate := mean_rate(model)) <= detect:
+            raise InputError(
+                f"{baseline.name}: {model.name} passes {rate:.1%} of its attempts, which cannot drop by {detect:g}; "
+                "look for a smaller drop with --detect, or name the other models with --models"
+            )
+    by_id = {case.id: case for case in cases}
+    return ComparisonPlan(
+        baseline=baseline.name,
+        detect=detect,
+        power=power,
+        alpha=alpha,
+        look_alpha=LOOK_ALPHA_SHARE * alpha,
+        models=model_plans(
+            judged,
+            detect=detect,
+            power=power,
+            alpha=LOOK_ALPHA_SHARE * alpha,
+            once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
+        ),
+        new_cases=pairing.new_cases,
+        removed_cases=pairing.removed_cases,
+        tests_changed=pairing.tests_changed,
+        unjudged=tuple(
+            pairing.label(old.case, model.name)
+            for model in pairing.models
+            for old, _ in model.cases
+            if not old.attempts
+        ),
+    )
+
+
+def _checked_model(model: str, baseline: Side) -> str:
+    if model not in baseline.models:
+        raise InputError(f'{baseline.name}: no model "{model}" ({did_you_mean(model, baseline.models)})')
+    return model
+
+
+def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: Prices) -> SingleRoundCost:
+    """What one attempt at each case costs: as in the baseline, or at most, by the prices of today."""
+    costs = [old.cost_usd / old.attempts for old, _ in model.cases if old.cost_usd is not None]
+    if len(costs) == len(model.cases):
+        return SingleRoundCost(cost_usd=math.fsum(costs))
+    info = RunInfo(id="", started_at="")
+    bounds = []
+    for old, _ in model.cases:
+        case = cases[old.case]
+        attempt = Attempt(case=case, model=model.name, parameters=parameters(info, case, 1))
+        bounds.append(prices.bound(model.name, *max_request_tokens(attempt)))
+    known = [bound for bound in bounds if bound is not None]
+    return SingleRoundCost(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else SingleRoundCost()

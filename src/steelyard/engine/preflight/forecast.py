@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.engine.budget import max_request_tokens
 from steelyard.engine.experiment import named_tiers, tier_provider
 from steelyard.engine.judging import max_judging_tokens
 from steelyard.engine.options import RunOptions
+from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_plan, check_verifiers, close_providers, connect

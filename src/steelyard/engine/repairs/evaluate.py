@@ -19,8 +19,8 @@ import msgspec
 from steelyard import outcomes
 from steelyard.analysis.counts import Standings, Tally, standings
 from steelyard.engine.options import RunOptions
-from steelyard.engine.repairs.outcome_tables import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
+from steelyard.engine.repairs.reader import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.synthetic import (

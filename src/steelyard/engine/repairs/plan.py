@@ -9,29 +9,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard import outcomes
-from steelyard.engine.repairs.outcome_tables import (
+from steelyard.engine.repairs.reader import (
     FIX,
     PASSED,
-    OutcomeCells,
-    RecordedOutcomes,
-    brief_outcomes_csv,
-    outcomes_csv,
-    recorded_outcomes,
-)
-from steelyard.engine.repairs.reader import (
     REPAIR_COLUMNS,
     FixesFile,
     FixRow,
+    OutcomeCells,
+    RecordedOutcomes,
     RecordedRepair,
     RepairReader,
+    brief_outcomes_csv,
+    outcomes_csv,
     read_fixes,
     read_problems,
+    recorded_outcomes,
 )
 from steelyard.engine.repairs.recorded_run import RepairJob, RepairOutcomes, UnjudgedRepair
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.outcomes.byte_chunks import collect_file_errors
 from steelyard.outcomes.columns import OutcomeCsvReader
-from steelyard.outcomes.problems import OutcomeFile, OutcomeProblemCollector
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, collect_file_errors
 from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import printable
 

@@ -11,14 +11,17 @@ import msgspec
 
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import parameters
-from steelyard.engine.repairs.outcome_tables import (
+from steelyard.engine.repairs.reader import (
     FIX,
     MODULE,
+    CloneModule,
+    FixesFile,
+    FixRow,
     OutcomeCells,
+    RecordedRepair,
     old_journal_outcomes,
     verdict_cells,
 )
-from steelyard.engine.repairs.reader import CloneModule, FixesFile, FixRow, RecordedRepair
 from steelyard.engine.resume import resume
 from steelyard.engine.run import run_id, tool_versions
 from steelyard.engine.steps import now

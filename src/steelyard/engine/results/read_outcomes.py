@@ -1,24 +1,167 @@
-"""Outcomes from files of other tools and from our own runs."""
+"""Outcomes found by the names that users give them: files of other tools, Parquet in folders and patterns, and our own runs."""
 
 from __future__ import annotations
 
+import glob
+import os
+import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from steelyard import outcomes
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
+from steelyard.engine.results.query import fact_scores
 from steelyard.errors import InputError, Problem, StoreError
-from steelyard.outcomes.byte_chunks import OUTCOME_FILE_SUFFIXES
+from steelyard.outcomes import parquet_counts
+from steelyard.outcomes.files import OUTCOME_FILE_SUFFIXES
+from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.store.journal import StoredRun
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
+from steelyard.store.parquet import copied_runs
 from steelyard.text import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+
+class CountingOptions(NamedTuple):
+    """How attempts are read and counted."""
+
+    columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS
+    copies: str | None = None
+    """Where the copies of runs are kept whose folders do not take them; None for the time of counting."""
+    backend: str = "local"
+    """The pool whose machines count."""
+    ray_address: str = ""
+    """The cluster; empty for the one that runs here, else one of this machine alone."""
+
+
+LOCAL_COUNTING = CountingOptions()
+
+
+def parquet_outcomes(
+    names: Sequence[str], counting: CountingOptions = LOCAL_COUNTING, *, root: Path = DEFAULT_RUNS_FOLDER
+) -> OutcomeTallies:
+    """How the attempts came out that some names stand for, case by case; memory grows with the cases, not the attempts.
+
+    A name is a Parquet file, a folder with such files, a pattern, a run, or a folder of runs, which are found by their
+    names below `root`.
+    """
+    factory = load_plugin("pools", counting.backend)
+    count_there: Callable[..., ModelCaseCounts] | None = getattr(factory, "count_attempts", None)
+    if count_there is None and not getattr(factory, "verifies_here", True):
+        raise InputError(f'backend "{counting.backend}" verifies replies but counts no attempts; use --backend local')
+    with tempfile.TemporaryDirectory() as scratch:
+        sources, warnings = _sources(names, root, Path(scratch).resolve(), counting, elsewhere=count_there is not None)
+        if count_there is None:
+            found = parquet_counts.counts_from_parquet(sources, counting.columns)
+        else:
+            found = count_there(sources, counting.columns, counting.ray_address)
+        tallies, problems = parquet_counts.outcomes_of(found, sources, counting.columns)
+    return OutcomeTallies(tallies, (*(Problem("", 0, warning, fatal=False) for warning in warnings), *problems))
+
+
+def is_attempts_path(name: str) -> bool:
+    """Whether a name stands for Parquet files or for a folder of runs, and not for one run, a baseline or a report."""
+    path = Path(name)
+    with _explain_read_errors(name):
+        if path.is_dir():
+            return not (path / "run.json").is_file()
+        return path.suffix.lower() == ".parquet" or (not path.exists() and glob.has_magic(name))
+
+
+def _sources(
+    names: Sequence[str], root: Path, scratch: Path, counting: CountingOptions, *, elsewhere: bool
+) -> tuple[list[ParquetSource], list[str]]:
+    """The files that names stand for, and what to say about those that are left out; a file is there once.
+
+    `elsewhere`: other machines read them as well, so what only this one can see is refused.
+    """
+    sources: list[ParquetSource] = []
+    warnings: list[str] = []
+    wrong: list[Problem] = []
+    known: dict[str, str] = {}
+    copies = None if counting.copies is None else Path(counting.copies)
+    for number, name in enumerate(names):
+        try:
+            folder = _folder_of_runs(name, root)
+            if folder is None:
+                files = _files(name)
+            else:
+                runs, notes = copied_runs(folder, fact_scores, scratch / str(number), copies)
+                files = [str(path) for run in runs for path in run.files]
+                warnings += notes
+                if not files:
+                    raise InputError("; ".join(notes) or f"{printable(name)}: no runs here")
+                if elsewhere and any(run.place.is_relative_to(scratch) for run in runs):
+                    what = "its runs take no copies, which all machines must find"
+                    raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
+                _refuse_duplicates(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)
+            _refuse_duplicates(name, {os.path.realpath(path): path for path in files}, known)
+            sources.append(ParquetSource(name, tuple(files)))
+        except InputError as error:
+            wrong += error.problems
+    if wrong:
+        raise InputError(wrong)
+    return sources, warnings
+
+
+def _refuse_duplicates(name: str, things: Mapping[str, str], known: dict[str, str]) -> None:
+    """Keep in mind by which name some things were given; an InputError if another one gave one of them."""
+    for thing, called in things.items():
+        if thing in known:
+            raise InputError(f"{printable(called)}: given twice, by {printable(known[thing])} and {printable(name)}")
+    known.update(dict.fromkeys(things, name))
+
+
+def _folder_of_runs(name: str, root: Path) -> Path | None:
+    """The folder of a run, or of several; None where a name stands for Parquet files."""
+    path = Path(name)
+    with _explain_read_errors(name):
+        if path.is_dir():
+            is_of_runs = (path / "run.json").is_file() or next(path.glob("*/run.json"), None) is not None
+            return path if is_of_runs else None
+        if path.exists() or glob.has_magic(name) or path.suffix.lower() == ".parquet":
+            return None
+    return find_run(name, root)
+
+
+def _files(name: str) -> list[str]:
+    """The Parquet files that a path or a pattern stands for, by absolute paths."""
+    path = Path(name)
+    with _explain_read_errors(name):
+        if path.is_dir():
+            found = [each for each in path.rglob("*.parquet") if not _is_hidden(each.relative_to(path))]
+        elif path.exists() or not glob.has_magic(name):
+            found = [path]
+        else:
+            found = [Path(each) for each in glob.glob(name, recursive=True)]  # noqa: PTH207  a pattern may be absolute
+        # a link is no other file
+        real = {os.path.realpath(each): str(each.absolute()) for each in found if not each.is_dir()}
+        files = sorted(real.values())
+        if not files:
+            raise InputError(f"{printable(name)}: no Parquet files there; their names end in .parquet")
+        if files == [str(path.absolute())]:
+            path.open("rb").close()
+    return files
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether others leave a file out as well: what is being written, and what is not part of the table."""
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+@contextmanager
+def _explain_read_errors(name: str) -> Iterator[None]:
+    """Say in one sentence why there is nothing to read."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{printable(name)}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{printable(name)}: cannot be read: a NUL in its name") from None
 
 
 class ColumnOverrides(NamedTuple):
