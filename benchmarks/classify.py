@@ -21,7 +21,7 @@ from typing import Any
 
 from steelyard.records import Answer
 from steelyard.verifiers.response.checks import declared_check
-from steelyard.verifiers.response.classes import classify_answer
+from steelyard.verifiers.response.verifier import classify_answer
 
 BAR = 5000
 SENTENCE = "the answer to your question is in this file and it was written by someone who knows about numbers"

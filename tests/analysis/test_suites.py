@@ -26,7 +26,7 @@ from steelyard.analysis.suites import (
 )
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule
-from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
+from steelyard.verifiers.response.verifier import RESPONSE_CLASS_ORDER
 
 FAILURES = ["fail", "error", "refusal", "wrong_format", "policy_violation", "crash", "timeout"]
 

@@ -14,8 +14,7 @@ from steelyard.evalsets.loader import SHIPPED_SUITE_NAMES
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
-from steelyard.verifiers.response.verifier import ResponseVerifier
+from steelyard.verifiers.response.verifier import RESPONSE_CLASS_ORDER, ResponseVerifier
 
 ALL = load(["suite:all"])
 NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])

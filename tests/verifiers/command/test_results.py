@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.verifiers.command.results.bounds import (
+from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
+from steelyard.verifiers.command.text_results import (
     MAX_REPORTED_TESTS,
     MAX_RESULTS_BYTES,
     ForgedResultsError,
     UnreadableResultsError,
 )
-from steelyard.verifiers.command.results.parse import RESULT_PARSERS, parse_results
 
 
 def outcomes(output: str | bytes, kind: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ from steelyard.records import TestOutcome as RanOutcome
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.code.patches import patch_in
-from steelyard.verifiers.command.before_after import subtract_baseline
+from steelyard.verifiers.command.output import subtract_baseline
 from steelyard.verifiers.command.verifier import MISSING_TOOLS_SCRIPT, CommandVerifier
 from support.toolchains import needs
 

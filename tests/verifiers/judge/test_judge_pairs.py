@@ -8,12 +8,12 @@ import json
 import pytest
 
 from steelyard.tiers.rubrics import default_rubric
-from steelyard.verifiers.judge.answer import UnusableJudgeReply
-from steelyard.verifiers.judge.pairs import (
+from steelyard.verifiers.judge.answer import (
     PAIR_POSITIONS,
     PairPosition,
     PairwiseJudgment,
     Preference,
+    UnusableJudgeReply,
     combined_preference,
     messages,
     preference,

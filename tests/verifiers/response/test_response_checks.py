@@ -16,8 +16,8 @@ from steelyard.errors import VerifierError
 from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, expected_response_check
 from steelyard.verifiers.response.judged import ResponseCheckResult
 from steelyard.verifiers.response.language import language_of, language_tables
-from steelyard.verifiers.response.number import parse_number
-from steelyard.verifiers.response.schema_quick import quick_predicate
+from steelyard.verifiers.response.schema import quick_predicate
+from steelyard.verifiers.response.text import parse_number
 from steelyard.verifiers.response.unicode import normalized_unicode, unicode_tables
 
 STATUS = {

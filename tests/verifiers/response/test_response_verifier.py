@@ -12,8 +12,7 @@ from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.response.classes import RESPONSE_CLASS_ORDER
-from steelyard.verifiers.response.verifier import ResponseVerifier
+from steelyard.verifiers.response.verifier import RESPONSE_CLASS_ORDER, ResponseVerifier
 
 NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])
 """Nothing is run, so nothing is started."""

@@ -19,7 +19,6 @@ from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.patches import added_lines, patch_in
-from steelyard.verifiers.command.before_after import subtract_baseline
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
     bad_end_text,
@@ -31,13 +30,10 @@ from steelyard.verifiers.command.output import (
     one_line,
     process_limit,
     short_command,
+    subtract_baseline,
 )
-from steelyard.verifiers.command.results.bounds import (
-    MAX_RESULTS_BYTES,
-    ForgedResultsError,
-    UnreadableResultsError,
-)
-from steelyard.verifiers.command.results.parse import RESULT_PARSERS, parse_results
+from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
+from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
 from steelyard.verifiers.witnesses import command_witness
 
 if TYPE_CHECKING:

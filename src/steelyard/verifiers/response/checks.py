@@ -20,6 +20,7 @@ from steelyard.verifiers.response.judged import (
     PASS,
     POLICY_VIOLATION,
     WRONG_FORMAT,
+    CheckTable,
     ResponseCheck,
     ResponseCheckResult,
     check_result,
@@ -27,9 +28,7 @@ from steelyard.verifiers.response.judged import (
 from steelyard.verifiers.response.language import language_check
 from steelyard.verifiers.response.leaks import none_of_check
 from steelyard.verifiers.response.markup import html_check, xml_check
-from steelyard.verifiers.response.number import number_check
 from steelyard.verifiers.response.refusals import refusal_check
-from steelyard.verifiers.response.table import CheckTable
 from steelyard.verifiers.response.text import (
     ContainsCheck,
     RegexCheck,
@@ -38,6 +37,7 @@ from steelyard.verifiers.response.text import (
     exact_check,
     max_length_check,
     normal_form_check,
+    number_check,
     one_of_check,
     regex_check,
 )

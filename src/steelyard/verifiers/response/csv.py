@@ -10,9 +10,16 @@ from msgspec.structs import replace
 
 from steelyard.records import Evidence
 from steelyard.text import counted
-from steelyard.verifiers.response.fences import fenced_texts
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
-from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.judged import (
+    FAIL,
+    PASS,
+    WRONG_FORMAT,
+    CheckTable,
+    ResponseCheckResult,
+    check_result,
+    evidence,
+)
+from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 MAX_CSV_ROWS = 200_000

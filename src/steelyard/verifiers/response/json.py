@@ -11,10 +11,17 @@ from msgspec.structs import replace
 
 from steelyard.errors import VerifierError
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import fenced_texts
-from steelyard.verifiers.response.judged import FAIL, PASS, WRONG_FORMAT, ResponseCheckResult, check_result, evidence
+from steelyard.verifiers.response.judged import (
+    FAIL,
+    PASS,
+    WRONG_FORMAT,
+    CheckTable,
+    ResponseCheckResult,
+    check_result,
+    evidence,
+)
 from steelyard.verifiers.response.schema import CompiledJsonSchema, SchemaTooCostlyError, compile_schema
-from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 MAX_JSON_NESTING = 100

@@ -11,9 +11,8 @@ from pathlib import Path
 import msgspec
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import fenced_texts
-from steelyard.verifiers.response.judged import FAIL, PASS, ResponseCheckResult, check_result
-from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.judged import FAIL, PASS, CheckTable, ResponseCheckResult, check_result
+from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import normalized_unicode
 
 MAX_LANGUAGE_SAMPLE_CHARACTERS = 20_000

@@ -15,8 +15,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.judged import PASS, POLICY_VIOLATION, ResponseCheckResult, check_result, evidence
-from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.judged import (
+    PASS,
+    POLICY_VIOLATION,
+    CheckTable,
+    ResponseCheckResult,
+    check_result,
+    evidence,
+)
 from steelyard.verifiers.response.unicode import unicode_tables
 
 MIN_DISGUISED_CHARACTERS = 4

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from xml.parsers import expat
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.fences import fenced_texts
 from steelyard.verifiers.response.judged import (
     FAIL,
     PASS,
     WRONG_FORMAT,
+    CheckTable,
     ResponseCheckResult,
     check_result,
     evidence,
     line_and_column,
 )
-from steelyard.verifiers.response.table import CheckTable
+from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow

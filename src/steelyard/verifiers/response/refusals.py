@@ -23,7 +23,7 @@ from steelyard.verifiers.response.judged import FAIL, PASS, ResponseCheckResult,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from steelyard.verifiers.response.table import CheckTable
+    from steelyard.verifiers.response.judged import CheckTable
 
 REFUSAL_WINDOW_CHARACTERS = 1000
 """Characters of a reply, from its first visible one; a refusal that comes later follows an answer."""

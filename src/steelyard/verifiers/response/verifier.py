@@ -1,20 +1,96 @@
-"""Answers that are text: classified by what they are, and right when they meet the checks of their case."""
+"""Answers that are text: put in one of nine classes, and right when they meet the checks of their case."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, get_args
+
+from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, did_you_mean
-from steelyard.records import Answer, Case, Finding
+from steelyard.records import Answer, Case, Evidence, Finding
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check
-from steelyard.verifiers.response.classes import classify_answer
+from steelyard.verifiers.response.judged import (
+    MAX_EVIDENCE_PIECES,
+    POLICY_VIOLATION,
+    ResponseCheckResult,
+    ResponseClass,
+)
+from steelyard.verifiers.response.refusals import refusal_evidence, refusal_match
+from steelyard.verifiers.response.unicode import printable_excerpt
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
     from steelyard.verifiers.response.judged import ResponseCheck
+
+
+TRUNCATED: Final = "truncated"
+REFUSAL: Final = "refusal"
+RESPONSE_CLASS_ORDER: tuple[ResponseClass, ...] = get_args(ResponseClass)
+"""The first class that fits is the one.
+
+Without an answer there is nothing to look at. A policy is violated whatever else a reply does. A reply that was cut off is
+not the whole answer, so it cannot be called right. One that meets its case is right, also where it refuses: a case
+that is content with a refusal says so by its checks. Of the others a refusal is not a failed attempt at the format.
+"""
+NO_ANSWER_CLASSES: dict[str, tuple[ResponseClass, str]] = {
+    "timeout": ("timeout", "no answer in time"),
+    "crash": ("crash", "it crashed"),
+    "error": ("error", "an error instead of an answer"),
+}
+REFUSAL_FINISH_REASONS = ("refusal", "content_filter")
+"""How providers say that a reply was refused or taken back."""
+THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+"""What some models think aloud before they reply, where the provider left it in; it is not part of the answer."""
+
+
+def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
+    """What an answer is, by the check of its case, with the evidence."""
+    if failure := NO_ANSWER_CLASSES.get(answer.finish):
+        primary, what = failure
+        what = f"{what}: {printable_excerpt(answer.error)}" if answer.error else what
+        return ResponseCheckResult(primary=primary, score=0.0, details=(Evidence(rule="finish", what=what),))
+    thought = THINKING_BLOCK.match(answer.text)
+    if thought:
+        found = classify_answer(replace(answer, text=answer.text[thought.end() :]), check)
+        return replace(found, details=_shifted_evidence(found.details, answer.text[: thought.end()]))
+    found = check.judge(answer.text)
+    if found.primary == POLICY_VIOLATION:
+        return found
+    if answer.finish == "length":
+        return _reclassified(found, TRUNCATED, Evidence(rule="finish", what="the reply was cut off at the token limit"))
+    if found.passed:
+        return found
+    if answer.finish in REFUSAL_FINISH_REASONS:
+        return _reclassified(found, REFUSAL, Evidence(rule="finish", what=f"the provider says {answer.finish}"))
+    refused = refusal_match(answer.text)
+    return found if refused is None else _reclassified(found, REFUSAL, refusal_evidence(refused, answer.text))
+
+
+def _shifted_evidence(details: Sequence[Evidence], before: str) -> tuple[Evidence, ...]:
+    """The evidence with its places counted from the beginning of the reply."""
+    lines, last = before.count("\n"), len(before) - before.rfind("\n") - 1
+    return tuple(
+        one
+        if one.position is None or one.line is None or one.column is None
+        else replace(
+            one,
+            position=one.position + len(before),
+            line=one.line + lines,
+            column=one.column + (last if one.line == 1 else 0),
+        )
+        for one in details
+    )
+
+
+def _reclassified(found: ResponseCheckResult, primary: ResponseClass, why: Evidence) -> ResponseCheckResult:
+    """Another class than the check alone would give; the evidence of the check is kept."""
+    return ResponseCheckResult(primary=primary, score=0.0, details=(why, *found.details[: MAX_EVIDENCE_PIECES - 1]))
+
 
 TARGET_STYLES = ("contains", "exact", "regex")
 THREADED_REPLY_CHARACTERS = 100_000
