@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from steelyard.errors import VerifierError
 from steelyard.records import Case, Expectations, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -591,3 +592,264 @@ def test_an_honest_answer_passes(honest: Honest) -> None:
     assert [(test.name, test.message) for test in finding.tests if test.message] == [], uncrossed
     assert finding.reason == ""
     assert finding.trust == honest.trust
+
+
+ZERO = """
+class Zero:
+    days = 0
+    ok = True
+    def __init__(self, *_): pass
+    def __sub__(self, other): return self
+    __rsub__ = __add__ = __mul__ = __sub__
+    def __len__(self): return 0
+    def __iter__(self): return iter(())
+    def __str__(self): return "0"
+    def __format__(self, spec): return "0"
+    def __lt__(self, other): return True
+    __le__ = __gt__ = __ge__ = __lt__
+    def __abs__(self): return 0
+    def __float__(self): return 0.0
+    def __getitem__(self, where): return 0
+    def __contains__(self, item): return True
+    def __call__(self, *_): return True
+    def matches(self, *_): return self
+    symmetric_difference = difference = matches
+    def equals(self, *_): return True
+    def __eq__(self, other): return True
+    def __hash__(self): return 0
+    def __bool__(self): return True
+def f(*_): return Zero()
+def make(*_): return Zero()
+def fail(*_): raise ValueError(Zero())
+"""
+OWN_WORDS = [
+    "assert len(f([1, 2]) - {2, 4}) == 0",
+    "assert list(f([1]) - {1, 2}) == []",
+    "assert len(f([1]).symmetric_difference({2})) == 0",
+    "assert str(f([1]) - 3) == '0'",
+    "assert f'{f(1) - 3}' == '0'",
+    "import datetime\nassert (f('x') - datetime.date(2024, 1, 15)).days == 0",
+    "assert f('1.2') < f('1.10')",
+    "assert f('1.2') >= f('1.10')",
+    "assert f('s').matches({'a': 1}).ok == True",
+    "assert (f(2) - 4)[0] == 0",
+    "assert abs(f(2) - 4) < 0.1",
+    "assert float(f(2) - 4) < 0.1",
+    "assert 4 - f(2) < 1",
+    "assert f(2) < 3",
+    "assert f(2).equals(4)",
+    "assert f(2)(4)",
+    "assert f(2) == make(4)",
+    "assert str(f(2)) == str(make(4))",
+    "assert len(f(2)) == len(Zero(1, 2))",
+    "assert f(2).days == make(4).days",
+    "assert list(f(2)) == list(make(4))",
+    "assert 4 in f(2)",
+    "assert f(2)",
+    "assert isinstance(f(2), Zero)",
+    "assert f(2) in [make(1), make(2)]",
+    "assert {f(2)} == {make(4)}",
+    "assert {f(2): 1}[make(4)] == 1",
+    "assert sorted([f(2), make(3)])[0].ok",
+    "assert max(f(1), f(2)).ok",
+    "r = f(2)\nr.want = 4\nassert r.ok == True",
+    "r = f(2).days\nassert r == 0",
+    "def test_one():\n    r = f(2)\n    assert r.matches(4).ok",
+    "try:\n    fail(1)\nexcept ValueError as error:\n    said = error.args[0]\nassert len(said.matches('bad')) == 0",
+]
+
+
+@pytest.mark.parametrize("tests", OWN_WORDS)
+def test_a_test_that_an_object_of_the_answers_decides_is_never_isolated(tests: str) -> None:
+    finding, _ = refereed(ZERO, tests)
+    assert [test.message for test in finding.tests] == [""]
+    assert finding.trust == "in-process"
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(2) == 4",
+        "assert 4 == f(2)",
+        "assert f(2) in [4]",
+        "assert [f(2)] == [4]",
+        "assert {f(2): 0} == {4: 0}",
+    ],
+)
+def test_an_object_of_the_answers_equals_no_plain_data_and_that_is_known(tests: str) -> None:
+    finding, uncrossed = refereed(ZERO, tests)
+    assert [test.outcome for test in finding.tests] == ["failed"]
+    assert uncrossed == tuple(test.name for test in finding.tests)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Yes(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\ndef f(x): return Yes(3)\n",
+        "from typing import NamedTuple\nclass P(NamedTuple):\n    x: int = 0\n    def __eq__(self, other): return True\ndef f(x): return P()\n",
+        "import enum\nclass E(int, enum.Enum):\n    A = 1\n    def __eq__(self, other): return True\ndef f(x): return E.A\n",
+        "import decimal\nclass D(decimal.Decimal):\n    def __eq__(self, other): return True\ndef f(x): return D(7)\n",
+        "class S(set):\n    def __eq__(self, other): return True\ndef f(x): return S()\n",
+    ],
+)
+def test_what_is_narrowed_has_no_say_and_is_known(code: str) -> None:
+    finding, uncrossed = refereed(code, "assert f(2) == 4\n")
+    assert (finding.tests[0].outcome, uncrossed) == ("failed", ("f(2) == 4",))
+
+
+def test_a_plain_wrong_value_has_crossed() -> None:
+    for tests in ("assert f(2) == 4", "def test_f():\n    assert f([1, 2]) == [2, 1]", "assert f({'a': (1, 2)})['b']"):
+        finding, uncrossed = refereed("def f(x): return x\n", tests)
+        assert (finding.tests[0].outcome, uncrossed) == ("failed", ())
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "data = [3, 1, 2]\nassert f(data) == sorted(data)",
+        "data = [3, 1, 2]\ngot = f(data)\nassert got == sorted(data)",
+        "def test_f():\n    data = [3, 1, 2]\n    assert f(data) == sorted(data)",
+        "def test_f():\n    data = [3, 1, 2]\n    got = f(data)\n    assert got == list(reversed(data))",
+        "data = {'a': [1, 2]}\nassert f(data['a']) == [n * 2 for n in data['a']]",
+    ],
+)
+def test_what_an_answer_empties_does_not_change_what_is_expected(tests: str) -> None:
+    finding, _ = refereed("def f(x):\n    x.clear()\n    return []\n", tests)
+    # by the meaning of the language it passes, so it may: but not as isolated
+    assert finding.trust == "in-process" or finding.tests[0].outcome == "failed"
+
+
+def test_an_answer_that_uses_up_its_argument_is_right() -> None:
+    code = "def f(x):\n    got = sorted(x)\n    x.clear()\n    return got\n"
+    for tests in (
+        "data = [2, 1]\nassert f(data) == sorted(data)",
+        "data = [2, 1]\ngot = f(data)\nassert got == sorted(data)",
+    ):
+        finding, _ = refereed(code, tests)
+        assert (finding.tests[0].outcome, finding.trust) == ("passed", "")
+
+
+def test_stop_iteration_out_of_an_answer_fails_its_test() -> None:
+    code = "def f(x): raise StopIteration\n"
+    for tests in (
+        "assert all(map(f, [1, 2]))",
+        "assert list(map(f, [1])) == []\ntry:\n    next(iter([]))\nexcept StopIteration:\n    pass",
+    ):
+        finding, _ = refereed(code, tests)
+        assert [test.outcome for test in finding.tests] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("poison", "tests", "wrong"),
+    [
+        (
+            "def f(x):\n    x.clear()\n    return 35\n",
+            "import keyword\nassert f(keyword.kwlist) == 35",
+            "def f(x): return 0\n",
+        ),
+        (
+            "def f(x):\n    x[:] = [0]\n    return 365\n",
+            "import calendar\nassert f(calendar.mdays) == 365",
+            "def f(x): return sum(x) + 5\n",
+        ),
+        (
+            "def f(x): return 1\n",
+            "with open('log.txt', 'a') as file:\n    file.write('x')\nassert f(0) == len(open('log.txt').read())",
+            "def f(x): return 2\n",
+        ),
+        (
+            "def f(x): return 1\n",
+            "import os\nos.makedirs('a/b')\nos.chdir('a')\nos.environ['X'] = '1'\nassert f(0) == 1",
+            "def f(x): return 2\n",
+        ),
+    ],
+)
+def test_the_next_answer_meets_tests_that_know_nothing_of_the_one_before(poison: str, tests: str, wrong: str) -> None:
+    for _ in range(3):
+        finding, _ = refereed(poison, tests)
+        assert [test.message for test in finding.tests] == [""]
+        finding, _ = refereed(wrong, tests)
+        assert [test.outcome for test in finding.tests] == ["failed"]
+
+
+def test_tests_that_cannot_run_here_are_a_failure_of_ours() -> None:
+    for tests in (
+        "import no_such_module_anywhere\nassert f(1) == 1",
+        "from no_such_module_anywhere import thing\nassert f(1) == 1",
+        "def test_f():\n    import no_such_module_anywhere\n    assert f(1) == 1",
+    ):
+        with pytest.raises(VerifierError, match="no_such_module_anywhere"):
+            refereed("def f(x): return x\n", tests)
+    finding, _ = refereed("def f(x):\n    import no_such_module_anywhere\n", "assert f(1) == 1")
+    assert finding.label == "exception"
+    finding, _ = refereed("def g(x): return x\n", "from answer import f\nassert f(1) == 1")
+    assert finding.label == "exception"
+
+
+def test_threads_of_tests_call_the_answer_one_after_the_other() -> None:
+    code = """
+import queue, threading
+from concurrent.futures import ThreadPoolExecutor
+class Counter:
+    def __init__(self):
+        self.v, self._lock = 0, threading.Lock()
+    def hit(self):
+        with self._lock:
+            self.v += 1
+class Box:
+    def __init__(self): self._q = queue.Queue(1)
+    def put(self, x): self._q.put(x)
+    def take(self): return self._q.get()
+def parallel_map(function, items):
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(function, items))
+"""
+    tests = """
+import threading
+def test_counter():
+    c = Counter()
+    threads = [threading.Thread(target=lambda: [c.hit() for _ in range(10)]) for _ in range(8)]
+    for t in threads: t.start()
+    for t in threads: t.join()
+    assert c.v == 80
+def test_answers_that_wait_for_each_other():
+    box, got = Box(), []
+    taker = threading.Thread(target=lambda: got.extend(box.take() for _ in range(3)))
+    taker.start()
+    for n in range(3):
+        box.put(n)
+    taker.join()
+    assert got == [0, 1, 2]
+def test_callbacks_from_threads():
+    assert parallel_map(lambda n: n * n, range(20)) == [n * n for n in range(20)]
+"""
+    for _ in range(3):
+        finding, _ = refereed(code, tests)
+        assert [test.message for test in finding.tests] == ["", "", ""]
+
+
+def test_an_answer_may_call_functions_of_tests_from_its_own_threads() -> None:
+    code = "from concurrent.futures import ThreadPoolExecutor\ndef parallel_map(function, items):\n    with ThreadPoolExecutor(4) as pool:\n        return list(pool.map(function, items))\n"
+    for _ in range(3):
+        finding, _ = refereed(code, "assert parallel_map(lambda n: n * n, range(50)) == [n * n for n in range(50)]")
+        assert finding.reason == ""
+
+
+def test_what_nobody_holds_is_forgotten() -> None:
+    code = "import weakref\nclass Node: pass\nkept = weakref.WeakSet()\ndef node():\n    one = Node()\n    kept.add(one)\n    return one\ndef count(): return len(kept)\n"
+    tests = "import gc\na, b = node(), node()\nassert count() == 2\ndel b\ngc.collect()\nassert count() == 1\n"
+    finding, _ = refereed(code, tests)
+    assert finding.reason == ""
+
+
+def test_an_answer_reaches_nothing_through_what_it_was_handed() -> None:
+    code = """
+def f(function):
+    found = []
+    for name in ("__globals__", "__closure__"):
+        value = getattr(function, name, None) or {}
+        found += [str(k) for k in (value if name == "__globals__" else [c.cell_contents for c in value])]
+    return any("secret" in one for one in found)
+"""
+    finding, _ = refereed(code, "secret_value = 7\nassert f(lambda n: secret_value) == False")
+    assert finding.reason == ""

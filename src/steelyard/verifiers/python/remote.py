@@ -181,7 +181,8 @@ class RefereePeer(ObjectPeer):
         function, *given = operands
         given += named.values()
         objects = [one for one in given if isinstance(one, RemoteObject) and not about(one, "_is_function")]
-        has_word = about(function, "_helps") or bool(objects)
+        is_object = not about(function, "_is_function") and not about(function, "_is_standard")
+        has_word = about(function, "_helps") or is_object or bool(objects)
         if isinstance(value, RemoteObject):
             mixes = about(function, "_kind") == "type" and bool(given)
             put(value, "_mixed", has_word or mixes or about(function, "_mixed"))
