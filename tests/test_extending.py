@@ -228,7 +228,7 @@ class Pool:
         self._verification = verification
 
     @asynccontextmanager
-    async def at_work(self, told, *, alone=False):
+    async def at_work(self, report, *, alone=False):
         yield
 
     async def put(self, reply, case): ...
@@ -246,7 +246,7 @@ class NoWork(Pool):
 
 class NoEnd(Pool):
     @asynccontextmanager
-    async def at_work(self, told, *, alone=False):
+    async def at_work(self, report, *, alone=False):
         async with asyncio.TaskGroup() as tasks:
             yield
             tasks.create_task(self.fail())

@@ -304,23 +304,23 @@ async def _in_thread(body: Callable[..., Any], *arguments: Any) -> Any:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
-    def end(said: Any, error: BaseException | None) -> None:
+    def end(returned: Any, error: BaseException | None) -> None:
         if not ended.done():
-            ended.set_result((said, error))
+            ended.set_result((returned, error))
 
     def work() -> None:
-        said: Any = None
+        returned: Any = None
         error: BaseException | None = None
         try:
-            said = body(*arguments)
+            returned = body(*arguments)
         except BaseException as raised:  # noqa: BLE001  it is raised again where someone waits for it
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(end, said, error)
+            loop.call_soon_threadsafe(end, returned, error)
 
     threading.Thread(target=work, daemon=True).start()
-    said, error = await ended
+    returned, error = await ended
     if error is not None:
         # what would end a program must not end ours
         raise error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
-    return said
+    return returned

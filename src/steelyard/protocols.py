@@ -268,7 +268,7 @@ class Verifier(Protocol):
 
 
 class HasEnvironment(Protocol):
-    """What a verifier may tell besides, so that machines which verify the same are known to do it alike."""
+    """What a verifier may have in addition, so that machines which verify the same cases are known to do it alike."""
 
     def surroundings(self, case: Case) -> Sequence[str]:
         """What else of a machine a verdict depends on, such as packages with their versions, as short texts.
@@ -349,8 +349,8 @@ class Pool(Protocol):
         """What went wrong, without harm to the results."""
         ...
 
-    def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
-        """Within it replies can be put in; on leaving, each has become one fact, unless the pool has given up.
+    def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AbstractAsyncContextManager[None]:
+        """Within it replies can be put in; on leaving, `report` was called with one fact for each, unless the pool has given up.
 
         With `alone`, every reply has a machine to itself.
         """

@@ -117,7 +117,7 @@ def test_whoever_watches_sees_the_judges_at_work(server: FaultServer, answered: 
     seen: list[tuple[int, int, int]] = []
 
     def watch(progress: SessionProgress) -> None:
-        seen.append((progress.appraisals, progress.heard, progress.unheard))
+        seen.append((progress.judgments, progress.judgments_made, progress.judgments_failed))
 
     server.script = in_turn(refuses(400, "not this one"), then=says(GOOD))
     judge(answered, PANEL, means=means(server, watch))

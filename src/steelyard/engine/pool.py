@@ -107,11 +107,11 @@ class LocalPool:
         return self._verifying.witness_results
 
     @asynccontextmanager
-    async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
+    async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
         at_once = 1 if alone else self._verifying.at_once
         async with asyncio.TaskGroup() as workers:
             for _ in range(at_once):
-                workers.create_task(self._work(told, alone=alone))
+                workers.create_task(self._work(report, alone=alone))
             yield
             for _ in range(at_once):
                 await self._queue.put(None)

@@ -98,11 +98,10 @@ class SessionProgress:
         """Why we wait, if we do."""
         self.nodes: int | None = None
         """How many machines verify; None where it is this one alone."""
-        self.appraisals = 0
-        """Appraisals that judges still owed when all replies had arrived; 0 before that."""
-        self.heard = 0
-        self.unheard = 0
-        """Appraisals that were asked for in vain."""
+        self.judgments = 0
+        """Judgments outstanding when all replies had arrived; 0 before that."""
+        self.judgments_made = 0
+        self.judgments_failed = 0
 
 
 ProgressCallback = Callable[[SessionProgress], None]
@@ -119,16 +118,16 @@ class ProgressDisplay:
         self._is_judging = False
 
     def __call__(self, progress: SessionProgress) -> None:
-        if progress.appraisals:
+        if progress.judgments:
             if not self._is_judging:
                 # how long the answers took says nothing of how long their judges will
                 self._is_judging, self._started = True, time.monotonic()
             judgments = ProgressCounts(
-                wanted=progress.appraisals,
+                wanted=progress.judgments,
                 replied=None,
-                judged=progress.heard,
+                judged=progress.judgments_made,
                 correct=None,
-                failed=progress.unheard,
+                failed=progress.judgments_failed,
                 spent=progress.spent,
                 reason="",
                 done="judgments",

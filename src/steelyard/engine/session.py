@@ -162,7 +162,7 @@ class Session:
         return (*self._still_owed(), *given_up)
 
     async def _hear_judges(self) -> tuple[str, ...]:
-        """Once all replies are there: the appraisals that are owed."""
+        """Once all replies are there: the judgments that are owed."""
         if self._info.panel is None or not self._judges:
             return ()
         judging = JudgeRunner(
@@ -174,16 +174,16 @@ class Session:
             prices=self._prices,
             persistence=self._persistence,
             at_once=self._means.parallelism or self._means.settings.parallelism,
-            counted=self._count_appraisal,
+            counted=self._count_judgment,
         )
-        self.progress.appraisals = judging.owed()
+        self.progress.judgments = judging.owed()
         return await judging.carry_out()
 
-    def _count_appraisal(self, fact: Judgment | Failure) -> None:
+    def _count_judgment(self, fact: Judgment | Failure) -> None:
         if isinstance(fact, Failure):
-            self.progress.unheard += 1
+            self.progress.judgments_failed += 1
         elif not fact.unusable:
-            self.progress.heard += 1
+            self.progress.judgments_made += 1
 
     async def _ask_all(self) -> None:
         endpoints: dict[str, dict[str, Provider]] = {}

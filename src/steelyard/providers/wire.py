@@ -111,9 +111,9 @@ class HttpEndpoint:
 
     def _refuse(self, response: httpx2.Response, received: bytes, sent: Any) -> None:
         status = response.status_code
-        said = self.clean(error_response_message(received))
-        named = named_parameters(said, sent)
-        reason = said[:300] or response.reason_phrase
+        message_text = self.clean(error_response_message(received))
+        named = named_parameters(message_text, sent)
+        reason = message_text[:300] or response.reason_phrase
         message = f"{self.url}: {status} {reason}"
         if status == 429 and "insufficient_quota" in reason:
             raise Rejected(message, everyone=True)

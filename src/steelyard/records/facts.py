@@ -28,11 +28,11 @@ class Finish(StrEnum):
 
 
 class Cost(Record, frozen=True, kw_only=True):
-    """Money, and who says so."""
+    """An amount of money, and where its price is from."""
 
     usd: float
     source: str
-    """Who said so: a price list with its version, the provider, or the settings."""
+    """Where the price is from: a price list with its version, the provider, or the settings."""
     date: str = ""
     """The day of that price."""
 
@@ -41,10 +41,11 @@ class Answer(Record, frozen=True, kw_only=True):
     """What came back from a model."""
 
     text: str
-    """What it said; of an agent a git patch, what it changed in its workspace."""
+    """The text of the answer; from an agent, a git patch with its changes to the workspace."""
     finish: str = "stop"
-    """Why the model stopped, a `Finish` or the provider's own word: `stop`, `length` (cut off), `refusal`, or the provider's own word; where answering at all is part
-    of the task, and for agents, also `timeout`, and in recordings `crash` and `error`."""
+    """Why the model stopped: a `Finish`, or the provider's own word.
+
+    `timeout` is for agents and for tasks in which answering in time is a part; `crash` and `error` are for recordings."""
     error: str = ""
     """What went wrong instead of an answer, where that counts as an outcome; what an answer lacks."""
     reasoning: str = ""
@@ -87,7 +88,7 @@ class DiagnosticLevel(StrEnum):
 
 
 class Diagnostic(Record, frozen=True, kw_only=True):
-    """What a compiler or linter said."""
+    """A message of a compiler or linter."""
 
     level: str
     """A `DiagnosticLevel`, or the tool's own word, such as `info`."""
@@ -129,11 +130,6 @@ class Evidence(Record, frozen=True, kw_only=True):
     """The disguise in which a forbidden text was found, such as `base64`; `plain` when there was none."""
     mended: tuple[str, ...] = ()
     """What would have to be mended to make the format right; empty where nothing simple would do."""
-
-    @property
-    def mendable(self) -> bool:
-        """Whether the format is wrong in a way that a simple repair would mend."""
-        return bool(self.mended)
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -193,7 +189,7 @@ class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
 
 
 class Reply(Fact, tag="reply", frozen=True, kw_only=True):
-    """What a model said to one attempt; `key` is the ask key."""
+    """The answer of a model to one attempt; `key` is the ask key."""
 
     answer: Answer
     asked: str
@@ -240,7 +236,7 @@ class WitnessResult(Record, frozen=True, kw_only=True):
 
 
 class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
-    """What one judge said of one reply; `key` is the appraisal key."""
+    """What one judge wrote about one reply; `key` is the judgment key."""
 
     ask: str
     """The ask key of the reply that was judged."""

@@ -837,6 +837,19 @@ def test_repairs_are_judged_in_an_ordinary_run_that_every_command_takes(
     assert (run / "attempts.jsonl").read_bytes() == before
 
 
+def test_a_run_of_repairs_goes_on_from_any_folder(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.propose(RIGHT, MAIN + "# wrong\n")
+    monkeypatch.chdir(scene.folder)
+    evaluate(Path("evaluation_config.json"), RunOptions(sandbox=Counting()))
+    journal = scene.out / "run" / "attempts.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if b'"kind":"verdict"' not in line))
+    (scene.folder / "elsewhere").mkdir()
+    monkeypatch.chdir(scene.folder / "elsewhere")
+    assert cli.main(["resume", "../out/run"]) == 0
+    assert verdicts(scene) == 2
+
+
 def test_a_run_that_is_extended_keeps_its_verdicts_and_drops_what_is_no_longer_proposed(scene: Scene) -> None:
     scene.propose(RIGHT, MAIN + "# wrong\n")
     scene.judge()

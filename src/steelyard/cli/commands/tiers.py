@@ -189,12 +189,13 @@ def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
     """Write each chart as Vega-Lite and as SVG."""
     from steelyard.reports.charts.svg import chart_files
     from steelyard.store.files import explain_write_errors
+    from steelyard.text import counted
 
     with explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in chart_files(charts).items():
             (folder / name).write_text(text, "utf-8")
-    print_to_stderr(f"wrote {len(charts)} charts into {folder}")
+    print_to_stderr(f"wrote {counted(len(charts), 'chart')} into {folder}")
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:
@@ -202,7 +203,7 @@ def _tier_report_options(sub: argparse.ArgumentParser) -> None:
         "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what to print (default: text)"
     )
     sub.add_argument("-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv")
-    sub.add_argument("--charts", metavar="DIR", help="draw charts into this folder: SVG and Vega-Lite")
+    sub.add_argument("--charts", metavar="DIR", help="write charts into this folder, each as SVG and as Vega-Lite")
 
 
 COMMANDS = {

@@ -225,8 +225,8 @@ class RayPool:
             raise InputError(problems_by_reason(problems))
 
     @asynccontextmanager
-    async def at_work(self, told: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
-        self._report, self._alone = told, alone
+    async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
+        self._report, self._alone = report, alone
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._receive()), group.create_task(self._watch_for_nodes())]
             if self._gateway is not None:

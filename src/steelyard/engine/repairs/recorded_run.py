@@ -187,7 +187,7 @@ class _Judging:
             id=problem,
             prompt=f"Repair {name} in the module {where}.{about} Give the whole file.",
             language=LANGUAGE,
-            workspace=str(repair.module.root),
+            workspace=str(repair.module.root.absolute()),
             timeout_secs=self._seconds,
             verify=Verify(
                 kind=LANGUAGE,
@@ -209,7 +209,7 @@ class _Judging:
         info = RunInfo(
             id=run_id(started_at),
             started_at=started_at,
-            models=(f"replay:{self._folder}",),
+            models=(f"replay:{self._folder.absolute()}",),
             names=models,
             k=tuple(sorted(set(k))),
             versions=tool_versions(),

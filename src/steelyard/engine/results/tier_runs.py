@@ -134,14 +134,14 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     attempts = [one for one in tried if one.reply and (one.correct is not None or one.case.by_judges)]
     runs = tuple(_tier_run(info, one) for one in attempts)
     current = {one.reply.key: run.identity for one, run in zip(attempts, runs, strict=True) if one.reply}
-    appraisals = [fact for fact in stored.facts() if isinstance(fact, Judgment)]
+    judgments = [fact for fact in stored.facts() if isinstance(fact, Judgment)]
     ratings: list[RunRating] = []
     criteria: list[CriterionRating] = []
     notes, conclusive = _missing_runs(info, cases, tried, runs)
     if info.panel is not None:
         rubric = msgspec.convert(info.panel.rubric, Rubric)
         # what was judged by another rubric is not comparable, and of one asking the last answer counts
-        of_panel = [fact for fact in appraisals if fact.rubric == info.panel.digest and fact.ask in current]
+        of_panel = [fact for fact in judgments if fact.rubric == info.panel.digest and fact.ask in current]
         kept = {(fact.ask, fact.judge, fact.repeat): fact for fact in of_panel}
         for fact in kept.values():
             rating, points = _rating_and_criteria(fact, rubric, current[fact.ask])
@@ -155,7 +155,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         conclusive = conclusive and all(
             wanted - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted + 1e-9 for judge in info.panel.judges
         )
-    costs = [fact.answer.cost for fact in appraisals]
+    costs = [fact.answer.cost for fact in judgments]
     return TierExperiment(
         runs=runs,
         ratings=tuple(ratings),
@@ -179,10 +179,10 @@ def reply_judgments(stored: StoredRun, asks: Container[str]) -> dict[str, list[J
     )
 
 
-def judgments_by_reply(panel: Panel, appraisals: Iterable[Judgment]) -> dict[str, list[JudgingResult]]:
-    """What appraisals say in the order they were written, by the keys of the replies; of one asking the last counts."""
+def judgments_by_reply(panel: Panel, judgments: Iterable[Judgment]) -> dict[str, list[JudgingResult]]:
+    """What judgments say in the order they were written, by the keys of the replies; of one asking the last counts."""
     rubric = msgspec.convert(panel.rubric, Rubric)
-    last = {(fact.ask, fact.judge, fact.repeat): fact for fact in appraisals if fact.rubric == panel.digest}
+    last = {(fact.ask, fact.judge, fact.repeat): fact for fact in judgments if fact.rubric == panel.digest}
     found: dict[str, list[JudgingResult]] = {}
     for fact in last.values():
         read = judgment(fact.answer.text, rubric)
