@@ -147,6 +147,7 @@ class FailureLabel(StrEnum):
     DOES_NOT_FIT_THE_TESTS = "does not fit the tests"
     EXCEPTION = "exception"
     WRONG_ANSWER = "wrong answer"
+    TRUST_TOO_LOW = "trust too low"
 
 
 TIMEOUT_LABELS = frozenset((FailureLabel.CPU_LIMIT, FailureLabel.TIME_LIMIT))

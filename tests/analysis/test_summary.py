@@ -619,7 +619,7 @@ def test_the_summary_tells_how_many_verdicts_were_reached_in_which_way() -> None
     model = only(summarise(info(), [A], attempts(A, isolated, FORGED, isolated, Finding(passed=True))))
     assert model.verified == (
         VerificationCount(trust="in-process", isolation="full", attempts=1),
-        VerificationCount(trust="isolated", isolation="full", attempts=2),
+        VerificationCount(trust="isolated", isolation="full", attempts=2, correct=2),
     )
 
 

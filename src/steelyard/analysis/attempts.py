@@ -15,7 +15,8 @@ import msgspec
 from steelyard.analysis import scoring
 from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suites import classify_response
-from steelyard.records import Case, Fact, Failure, Judgment, Reply, Rule, RunInfo, Verdict
+from steelyard.protocols import FailureLabel
+from steelyard.records import Case, Fact, Failure, Judgment, Reply, Rule, RunInfo, Trust, Verdict, is_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -240,7 +241,7 @@ def table_of_texts(info: RunInfo, cases: Sequence[Case], attempts: Sequence[Atte
     columns = tuple(sorted({Column(one.model, one.tier) for one in attempts}))
     indexes = {column: index for index, column in enumerate(columns)}
     orders = {case.id: order for order, case in enumerate(cases)}
-    notes = _FactNotes(scoring.find_rule(info.rule, info.rules))
+    notes = _FactNotes(scoring.find_rule(info.rule, info.rules), info.require_trust)
     rows = []
     for notes.place, one in enumerate(attempts):
         row = notes.row(
@@ -275,7 +276,7 @@ class AttemptTableBuilder:
         self._cases = cases
         self._orders = {case.id: order for order, case in enumerate(cases)}
         self._tests = [case.tests_digest for case in cases]
-        self._notes = _FactNotes(scoring.find_rule(rule or info.rule, info.rules))
+        self._notes = _FactNotes(scoring.find_rule(rule or info.rule, info.rules), info.require_trust)
         self._histories: dict[AttemptKey, _AttemptHistory] = {}
         self._columns = set(planned_columns(info))
         self._judged_key_hashes, self._judgment_places = bytearray(), bytearray()
@@ -429,13 +430,14 @@ class _FailureNote(NamedTuple):
 class _FactNotes:
     """What is kept of each fact, and the row that it makes."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, require_trust: Trust) -> None:
         self.place = NO_PLACE
         """Where the fact that is read now lies."""
         self.digests: dict[VerdictDigest, int] = {}
         self._scored: list[_ScoredDigest] = []
         """By the indexes of the digests."""
         self._rule = rule
+        self._require_trust = require_trust
 
     def scored(self, digest: int) -> tuple[bool, float | None]:
         """Whether a digest is that of a correct attempt, and its score."""
@@ -450,13 +452,18 @@ class _FactNotes:
         return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, self.place
 
     def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
-        digest = _verdict_digest(case, verdict)
+        digest = _verdict_digest(case, verdict, self._require_trust)
         index = self.digests.setdefault(digest, len(self.digests))
         is_correct = digest.measured.correct
         if index == len(self._scored):
             score = digest.measured.score(self._rule)
             self._scored.append(_ScoredDigest("correct" if is_correct else "wrong", score, digest.primary))
-        reason = "" if is_correct else one_line(scoring.finding_failure_reason(case, verdict.found))
+        if is_correct:
+            reason = ""
+        elif digest.primary == FailureLabel.TRUST_TOO_LOW:
+            reason = f"passed, but its tests ran {digest.trust}, and only {self._require_trust} passes count"
+        else:
+            reason = one_line(scoring.finding_failure_reason(case, verdict.found))
         return _VerdictNote(index, reason, _key_hash(verdict.key), self.place)
 
     def failure(self, failure: Failure) -> _FailureNote:
@@ -495,12 +502,15 @@ class _FactNotes:
         )
 
 
-def _verdict_digest(case: Case, verdict: Verdict) -> VerdictDigest:
+def _verdict_digest(case: Case, verdict: Verdict, require_trust: Trust) -> VerdictDigest:
     finding = verdict.found
     measured = scoring.finding_measures(case, finding)
+    primary = classify_response(measured.correct, one_line(finding.label))
+    if measured.correct and require_trust and finding.trust and not is_trusted(finding.trust, require_trust):
+        measured, primary = measured._replace(correct=False, settled=0.0), FailureLabel.TRUST_TOO_LOW
     return VerdictDigest(
         measured,
-        classify_response(measured.correct, one_line(finding.label)),
+        primary,
         scoring.code_compiled(finding),
         scoring.lint_score(finding),
         bool(finding.tampered),

@@ -59,6 +59,7 @@ class VerificationCount(Record, frozen=True, kw_only=True):
     node: str = ""
     """The node of a cluster; empty for the machine that asked."""
     attempts: int
+    correct: int = 0
 
 
 class ModelSummary(Record, frozen=True, kw_only=True):
@@ -174,10 +175,15 @@ def model_summary(
 def _verified(known: Sequence[tuple[VerdictDigest, int]]) -> tuple[VerificationCount, ...]:
     """How many attempts were verified in each way, where code was run."""
     ways: Counter[tuple[str, str, str]] = Counter()
+    correct: Counter[tuple[str, str, str]] = Counter()
     for digest, count in known:
-        ways[digest.trust, digest.isolation, digest.node] += count
+        way = digest.trust, digest.isolation, digest.node
+        ways[way] += count
+        correct[way] += count if digest.measured.correct else 0
     return tuple(
-        VerificationCount(trust=trust, isolation=isolation, node=node, attempts=count)
+        VerificationCount(
+            trust=trust, isolation=isolation, node=node, attempts=count, correct=correct[trust, isolation, node]
+        )
         for (trust, isolation, node), count in sorted(ways.items())
         if trust or isolation or node
     )

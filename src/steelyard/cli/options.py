@@ -167,6 +167,16 @@ def add_scoring_options(sub: Any) -> None:
     )
 
 
+def add_trust_option(sub: Any) -> None:
+    """Which passes count."""
+    sub.add_argument(
+        "--require-trust",
+        choices=("isolated", "in-process"),
+        default="",
+        help="count only passes whose tests ran at least this far apart from the answer (default: all passes)",
+    )
+
+
 def add_result_options(sub: argparse.ArgumentParser) -> None:
     """What is shown of a run and written about it."""
     result = sub.add_argument_group("what to show")

@@ -30,7 +30,7 @@ from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
 from steelyard.protocols import Pool
 from steelyard.providers.prices import Prices
-from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule
+from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.witnesses import witness_counts, witness_results
@@ -100,6 +100,8 @@ class RunPlan(NamedTuple):
     until: StoppingRule | None = None
     shard: tuple[int, int] | None = None
     """Such as (3, 8): all but every eighth case, from the third on, is left to other machines; `merge` joins what they bring."""
+    require_trust: Trust = ""
+    """How far apart from an answer its tests must have run for a pass to count, such as `isolated`."""
     skip_unavailable: bool = False
     """Whether cases are left out whose toolchain, package or crate this machine lacks; otherwise they stop the run."""
 
@@ -120,6 +122,7 @@ class RunKeywords(TypedDict, total=False):
     output: str | Path | None
     until: StoppingRule | None
     shard: tuple[int, int] | None
+    require_trust: Trust
     skip_unavailable: bool
 
 
@@ -175,6 +178,7 @@ def run(
         versions=tool_versions(),
         prices={model: price for model in providers if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(dealt, providers),
+        require_trust=plan.require_trust,
         skipped=skipped,
     )
     check_prices(providers, means)

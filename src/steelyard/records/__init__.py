@@ -44,6 +44,7 @@ from steelyard.records.facts import (
     Verdict,
     WitnessResult,
     WitnessSource,
+    is_trusted,
 )
 from steelyard.records.runs import (
     EvalSetFile,
@@ -111,5 +112,6 @@ __all__ = [
     "WitnessSource",
     "digest",
     "is_secret",
+    "is_trusted",
     "settings_as",
 ]

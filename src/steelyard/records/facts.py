@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from steelyard.records.cases import Record
 
@@ -14,6 +14,16 @@ WitnessSource = Literal["reference", "built-in"]
 TestOutcome = Literal["passed", "failed", "ignored"]
 Trust = Literal["", "isolated", "in-process"]
 """Where tests ran: isolated from the code they judge, or in one process with it; empty where no code was run."""
+
+
+def is_trusted(trust: Trust, required: Trust) -> bool:
+    """Whether tests ran at least as far apart from the answer as required.
+
+    >>> is_trusted("in-process", "isolated"), is_trusted("isolated", "in-process")
+    (False, True)
+    """
+    order = get_args(Trust)
+    return not required or order.index(trust) <= order.index(required)
 
 
 class Finish(StrEnum):

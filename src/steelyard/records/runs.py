@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.records.cases import Record
+from steelyard.records.facts import Trust
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -216,6 +217,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     unrecorded: dict[str, int] = {}
     """Per model, how many cases a replay had no recording for."""
+    require_trust: Trust = ""
+    """How far apart from an answer its tests must have run for a pass to count; empty where any will do."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
     witnesses: WitnessCounts | None = None

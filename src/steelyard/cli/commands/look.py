@@ -26,6 +26,7 @@ from steelyard.cli.options import (
     add_scoring_options,
     add_settings_option,
     add_suite_options,
+    add_trust_option,
     port_number,
     positive_integer,
 )
@@ -105,6 +106,7 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
         "number", nargs="?", type=positive_integer, help="an attempt's number: prompt, reply, code, tests, cost"
     )
     sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
+    add_trust_option(sub)
     add_scoring_options(sub)
     add_suite_options(sub)
     add_settings_option(sub)
@@ -246,6 +248,8 @@ DEFAULT_VIEWER_PORT = 7373
 
 
 def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
+    import msgspec
+
     from steelyard.analysis import summary
     from steelyard.store.journal import StoredRun
 
@@ -253,7 +257,10 @@ def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
     folder = find_named_run(options.run, settings)
     stored = StoredRun(folder)
     by = {"k": options.pass_k, "rule": options.rule, "suites": arguments.suite_rule_of(folder, options, settings)}
-    found = summary.run_results(stored.info, stored.cases, stored.facts(), **by)
+    info = stored.info
+    if options.require_trust:
+        info = msgspec.structs.replace(info, require_trust=options.require_trust)
+    found = summary.run_results(info, stored.cases, stored.facts(), **by)
     warn(stored.damaged)
     return found, folder
 

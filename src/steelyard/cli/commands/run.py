@@ -26,6 +26,7 @@ from steelyard.cli.options import (
     add_run_argument,
     add_settings_option,
     add_shard_option,
+    add_trust_option,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -94,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
         "rule": options.rule or loaded.rule,
         "rules": loaded.rules,
         "suites": suite_rule,
+        "require_trust": options.require_trust,
         "skip_unavailable": options.skip_unavailable,
     }
     until = stopping_rule(
@@ -170,6 +172,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     )
     add_decision_options(decide)
     add_execution_options(sub, backend=True)
+    add_trust_option(sub)
     sub.add_argument(
         "--dry-run", action="store_true", help="print what would be asked and the most it can cost, and stop"
     )
