@@ -64,7 +64,7 @@ LIBRARY_FOLDERS = tuple(
 """Where code lies that no answer has written."""
 TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
-COMPARE, HOLDS, SAME, TRUTH = "\0compare", "\0holds", "\0same", "\0truth"
+COMPARE, ENTER, HOLDS, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0same", "\0truth"
 """Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
@@ -98,12 +98,14 @@ class ComparisonJudge:
         self.process = os.getpid()
         """The process that runs the tests; a copy of it that the answer made must not learn how they go."""
         self._getpid, self._exit = os.getpid, os._exit
+        self._getframe = sys._getframe
         self._getprofile, self._setprofile = sys.getprofile, sys.setprofile
 
     def functions(self) -> dict[str, Any]:
         """Our functions by the constants that stand for them."""
         return {
             COMPARE: bare(_compare, self),
+            ENTER: bare(_enter, self),
             HOLDS: bare(_holds, self),
             SAME: bare(_same, self),
             TRUTH: bare(_truth, self),
@@ -113,6 +115,20 @@ class ComparisonJudge:
         """End a copy of the process that the answer has made."""
         if self._getpid() != self.process:
             self._exit(0)
+
+    def enter(self, name: str) -> None:
+        """End where the answer, not a runner, has called a test: what the test compares would tell it what is expected."""
+        self.stay()
+        frame: types.FrameType | None = self._getframe(3)
+        while frame is not None:
+            code = frame.f_code
+            if code.co_filename.startswith("steelyard."):
+                return
+            is_other_test = code.co_filename == TESTS_FILE and code.co_name.startswith("test")
+            if (is_other_test and name not in code.co_names) or self._is_answers_code(code):
+                break
+            frame = frame.f_back
+        self._exit(1)
 
     def compare(self, how: str, left: Any, right: Any) -> Any:
         """The result of a comparison; AssertionError where the answer's own word made it."""
@@ -176,6 +192,14 @@ class ComparisonJudge:
         is_there = getattr(home, kind.__qualname__, None) is kind
         return is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
 
+    def has_answers_code(self, trace: Any) -> bool:
+        """Whether an exception came out of the answer."""
+        while trace is not None:
+            if self._is_answers_code(trace.tb_frame.f_code):
+                return True
+            trace = trace.tb_next
+        return False
+
     def _is_answers_code(self, code: Any) -> bool:
         file: str = code.co_filename
         if file == TESTS_FILE or file.startswith(("steelyard.", "<frozen ")):
@@ -230,6 +254,10 @@ def _compare(how: str, left: Any, right: Any, judge: Any = None) -> Any:
     return judge.compare(how, left, right)
 
 
+def _enter(name: str, judge: Any = None) -> None:
+    judge.enter(name)
+
+
 def _holds(how: str, left: Any, right: Any, judge: Any = None, text: Any = None, words: Any = None) -> None:
     """An assert of a comparison."""
     if not judge.compare(how, left, right):
@@ -248,6 +276,19 @@ def _truth(value: Any, judge: Any = None) -> Any:
 
 class _AssertionRewriter(ast.NodeTransformer):
     """Lets every comparison of a test file go through our functions."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._entered(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._entered(node)
+
+    def _entered(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        if node.name.startswith("test"):
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
+        return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         test = node.test

@@ -90,7 +90,7 @@ class InProcessJudge:
             report = await self._run(case, tests, reference, allows_own_word=True)
             if report.raised and not report.tests and reference is not None:
                 report = await self._run(case, tests, None, allows_own_word=True)
-            skipped = {name for name, fact in report.tests.items() if fact.outcome in ("skipped", "expected")}
+            skipped = {name for name, fact in report.tests.items() if fact.outcome not in ("passed", "failed")}
             if report.tests and skipped == set(report.tests):
                 raise VerifierError("every test of the case skips itself here, so no answer can be judged")
             is_whole = bool(report.tests) and not report.raised and report.is_finished
@@ -227,8 +227,9 @@ def _judged(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered: st
     message = fact.message
     if fact.outcome == "passed":
         outcome = "passed"
-    elif fact.outcome in ("skipped", "expected"):
-        if name in rehearsal.skipped:
+    elif fact.outcome != "failed":
+        # what the answer had a hand in is no reason to skip
+        if fact.outcome == "declined" or name in rehearsal.skipped:
             outcome = "ignored"
         message = f"skipped: {message}"
     return Test(name=name, outcome=outcome, message=message, seconds=fact.seconds)

@@ -261,6 +261,8 @@ class AnswerSession:
             self._load()
             self.check()
             exec(code, module.__dict__)
+            self._machinery.remember("the tests", module)
+            self.check()
             return module
 
         if self._job["style"] == "pytest":
@@ -299,11 +301,12 @@ class Machinery:
         self._watched: list[tuple[str, Any, dict[str, Any]]] = []
         for name, module in sorted(sys.modules.items()):
             if name.partition(".")[0] in WATCHED_PACKAGES and module is not None:
-                self._remember(name, module)
+                self.remember(name, module)
         kept = {key: value for key, value in vars(builtins).items() if isinstance(value, type)}
         self._watched.append(("builtins", builtins, kept))
 
-    def _remember(self, name: str, thing: Any) -> None:
+    def remember(self, name: str, thing: Any) -> None:
+        """From now on a module and its classes are what they are."""
         self._watched.append((name, thing, _callables(thing)))
         for inner in list(vars(thing).values()):
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
@@ -317,7 +320,7 @@ class Machinery:
                 if now.get(key) is not value:
                     yield f"changed {name}.{key}"
             # nothing may come to stand in front of what a test case inherits; pytest completes its own classes as it runs
-            if isinstance(thing, type) and name.startswith("unittest") and len(now) > len(before):
+            if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
                 yield from (
                     f"added {name}.{key}" for key, value in list(now.items()) if key not in before and callable(value)
                 )

@@ -17,7 +17,7 @@ import sys
 import traceback
 import types
 
-from steelyard.verifiers.python.fairness import LIBRARY_FOLDERS, TESTS_FILE
+from steelyard.verifiers.python.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class IntrospectionGuard:
         self._thread = _thread.get_ident
         self._busy: set[int] = set()
         self._allows_memory = "ctypes" in tests
-        self._ours = {id(IntrospectionGuard._hear.__code__), id(_frame_source.__code__)}
+        self._ours = {id(_frame_source.__code__), id(ComparisonJudge.enter.__code__)}
 
     def begin(self) -> None:
         """From now on answers may run."""

@@ -28,6 +28,7 @@ try:
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
+    _TRACES = pytest.StashKey[list[object]]()
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
@@ -49,7 +50,8 @@ class TestResultLine(NamedTuple):
 
     name: str
     outcome: str
-    """`passed`, `failed`, `skipped`, or `expected`: it failed, as its file says that it will."""
+    """`passed`, `failed`, `expected` (it failed, as its file says that it will), `skipped` or `declined`: the test itself,
+    while it ran, decided that it has nothing to say."""
     message: str
     seconds: float
 
@@ -114,10 +116,10 @@ def empty_tests_module(source: str) -> types.ModuleType:
 def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
     """Run what unittest finds in a module, and functions test_* besides."""
     for test in _cases_in(unittest.TestLoader().loadTestsFromModule(module)):
-        runner.run(_case_name(test), _unittest_call(test, module))
+        runner.run(_case_name(test), _unittest_call(test, module, runner.judge))
     for name, function in list(vars(module).items()):
         if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount:
-            runner.run(name, _function_call(function))
+            runner.run(name, _function_call(function, runner.judge))
 
 
 def _cases_in(suite: Any) -> Iterator[Any]:
@@ -133,9 +135,23 @@ def _case_name(test: Any) -> str:
     return f"{type(test).__qualname__}.{method}" if method else str(test.id())
 
 
-def _unittest_call(test: Any, module: types.ModuleType) -> Callable[[], tuple[str, str]]:
+class SkipNotingResult(unittest.TestResult):
+    """Knows whether a test was skipped by its own code."""
+
+    def __init__(self, judge: ComparisonJudge) -> None:
+        super().__init__()
+        self._judge = judge
+        self.is_declined = False
+
+    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802  the name is unittest's
+        trace = sys.exc_info()[2]
+        self.is_declined = trace is not None and not self._judge.has_answers_code(trace)
+        super().addSkip(test, reason)
+
+
+def _unittest_call(test: Any, module: types.ModuleType, judge: ComparisonJudge) -> Callable[[], tuple[str, str]]:
     def call() -> tuple[str, str]:
-        result = unittest.TestResult()
+        result = SkipNotingResult(judge)
         # unittest itself looks for them in the module's name, which nobody finds
         set_up, tear_down = (
             None if TESTS_MODULE in sys.modules else getattr(module, name, None)
@@ -155,24 +171,25 @@ def _unittest_call(test: Any, module: types.ModuleType) -> Callable[[], tuple[st
     return call
 
 
-def _unittest_outcome(result: unittest.TestResult) -> tuple[str, str]:
+def _unittest_outcome(result: SkipNotingResult) -> tuple[str, str]:
     for _, trace in (*result.failures, *result.errors):
         return "failed", trace.strip().splitlines()[-1]
     if result.unexpectedSuccesses:
         return "failed", "passed, although it is expected to fail"
     if result.skipped:
-        return "skipped", str(result.skipped[0][1])
+        return "declined" if result.is_declined else "skipped", str(result.skipped[0][1])
     if result.expectedFailures:
         return "expected", "failed, as expected"
     return ("passed", "") if result.testsRun == 1 else ("failed", "did not run as a test")
 
 
-def _function_call(function: Any) -> Callable[[], tuple[str, str]]:
+def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[str, str]]:
     def call() -> tuple[str, str]:
         try:
             function()
         except unittest.SkipTest as skipped:
-            return "skipped", str(skipped)
+            is_own = not judge.has_answers_code(skipped.__traceback__)
+            return "declined" if is_own else "skipped", str(skipped)
         return "passed", ""
 
     return call
@@ -209,8 +226,20 @@ def run_pytest(runner: StyleRunner, load: Callable[[], types.ModuleType]) -> Non
 
         def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
             name = item.nodeid.partition("::")[2].replace("::", ".")
-            runner.run(name, lambda: _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem)))
+            traces: list[Any] = []
+            item.stash[_TRACES] = traces
+
+            def call() -> tuple[str, str]:
+                outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
+                is_own = outcome == "skipped" and traces and not any(map(runner.judge.has_answers_code, traces))
+                return "declined" if is_own else outcome, message
+
+            runner.run(name, call)
             return True
+
+        def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+            if call.excinfo is not None and call.when == "call":
+                item.stash[_TRACES].append(call.excinfo.tb)
 
     with open("pytest.ini", "w", encoding="utf-8") as settings:
         settings.write("[pytest]\n")  # read before the answer is loaded; without it pytest would look around for one
@@ -329,7 +358,9 @@ def _example_problem(step: dict[str, Any], code: Any, known: dict[str, Any]) -> 
         got = exception_text(error) + "\n"
         if flags & doctest.IGNORE_EXCEPTION_DETAIL:
             return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
-        return "" if checker.check_output(raises, got, flags) else f"raised {got}"
+        # the interpreter names the module as well
+        forms = (got, f"{type(error).__module__}.{got}")
+        return "" if any(checker.check_output(raises, form, flags) for form in forms) else f"raised {got}"
     if raises is not None:
         return f"raised nothing, expected {raises}"
     text = printed.getvalue()
