@@ -78,6 +78,14 @@ def test_a_run_in_which_all_pass_needs_no_witness(tmp_path: Path) -> None:
     assert "witnesses" not in summary_text(done.summary, title="", next_commands=(), width=80, color=False)
 
 
+def test_an_answer_that_kills_itself_is_verified_again_alone_and_then_counts(tmp_path: Path) -> None:
+    kills = "import os\n\ndef double(number):\n    os.kill(os.getpid(), 9)\n"
+    done = run(tmp_path, python_case(""), RIGHT, kills)
+    assert [verdict.found.label for verdict in facts(done.folder).verdicts] == ["", "died"]
+    assert {verdict.found.trouble for verdict in facts(done.folder).verdicts} == {""}
+    assert [result.source for result in witness_results(StoredRun(done.folder))] == ["built-in"]
+
+
 class ScriptedVerifier:
     """A verifier whose machine works as a script says, and that counts what it is asked."""
 

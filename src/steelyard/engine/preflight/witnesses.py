@@ -111,7 +111,7 @@ class WitnessSet:
         async with self._turns.setdefault(key, asyncio.Lock()):
             if afresh or key not in self._problems:
                 fault = await self._fault(witness)
-                what = f"{case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
+                what = f"{case.language or case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
                 self._problems[key] = f"{what}; steelyard doctor says more" if fault else ""
             return self._problems[key]
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult
 from steelyard.records import Case, Diagnostic, DiagnosticLevel, Finding, Span, Test
 from steelyard.verifiers.command.text_results import SUITE_SEPARATOR
+from steelyard.verifiers.trouble import trouble_sign
 
 MAX_COMMAND_OUTPUT_CHARS = 64 << 10
 """Characters of output that are kept."""
@@ -124,6 +125,7 @@ def build_failure(built: ProcessResult, case: Case) -> Finding:
         reason=reason,
         output=printed[:MAX_COMMAND_OUTPUT_CHARS],
         compile_seconds=built.seconds,
+        trouble=trouble_sign(built),
     )
 
 

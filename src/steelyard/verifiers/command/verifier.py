@@ -34,6 +34,7 @@ from steelyard.verifiers.command.output import (
 )
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
+from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import command_witness
 
 if TYPE_CHECKING:
@@ -387,7 +388,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
             tampered=str(error),
         )
     label, reason = _why(tests, outcome)
-    return replace(finding, tests=tuple(tests), label=label, reason=reason)
+    return replace(finding, tests=tuple(tests), label=label, reason=reason, trouble=trouble_sign(outcome))
 
 
 async def _run(place: Workspace, command: str, case: Case) -> ProcessResult:

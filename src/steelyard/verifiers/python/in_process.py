@@ -15,6 +15,7 @@ from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
 from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan
+from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
@@ -200,6 +201,7 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
         trust="in-process",
         test_seconds=result.seconds,
         tampered=report.tampered,
+        trouble="" if report.is_finished else trouble_sign(result),
     )
 
 

@@ -32,6 +32,7 @@ from steelyard.verifiers.python.guests import (
 )
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
+from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
                 label=answered.limit or FailureLabel.DIED,
                 reason=exit_description(answered),
                 output=output[:MAX_ANSWER_OUTPUT_CHARS],
+                trouble=trouble_sign(answered),
             )
         )
     results = {number: values for number, *values in report["tests"]}
@@ -260,6 +262,7 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
         trust="in-process" if own_word else "",
         compile_seconds=report["seconds"],
         test_seconds=answered.seconds,
+        trouble=trouble_sign(answered) if gone else "",
     )
     return RefereedFinding(finding, tuple(uncrossed))
 

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import math
 import secrets
+import signal
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
@@ -32,6 +33,7 @@ from steelyard.verifiers.rust.linker import LinkerFinder
 from steelyard.verifiers.rust.refusal import rust_refusal
 from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
+from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import rust_witness
 
 if TYPE_CHECKING:
@@ -231,6 +233,7 @@ class RustVerifier:
             reason=reason,
             output=crate.stable_output(outcome.stderr, piece),
             test_seconds=outcome.seconds,
+            trouble=_trouble(report, outcome),
         )
         return finding, report.finished
 
@@ -386,11 +389,14 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
         return {
             "label": FailureLabel.DOES_NOT_COMPILE,
             "reason": errors[0].message if errors else compiled.elsewhere[0],
+            # about what it names a place for, the compiler is at work
+            "trouble": "" if errors else trouble_sign(compiled.outcome),
         }
     printed = compiled.outcome.stdout
     if b"memory allocation of" in printed or b"out of memory" in printed:
         return {"label": FailureLabel.MEMORY_LIMIT, "reason": "the compiler was stopped at the memory limit"}
-    return {"label": FailureLabel.DIED, "reason": f"the compiler {_process_end_text(compiled.outcome.exit_code)}"}
+    reason = f"the compiler {_process_end_text(compiled.outcome.exit_code)}"
+    return {"label": FailureLabel.DIED, "reason": reason, "trouble": trouble_sign(compiled.outcome)}
 
 
 def _outcomes_of_tests(
@@ -438,6 +444,13 @@ def _why(
         short = b"memory allocation of" in outcome.stderr
         return (outcome.limit or (FailureLabel.MEMORY_LIMIT if short else FailureLabel.DIED)), reason
     return ("", "") if running else (FailureLabel.NO_TESTS, "all tests are ignored")
+
+
+def _trouble(report: HarnessReport, outcome: ProcessResult) -> str:
+    is_killed = any(
+        fact.outcome is HarnessOutcome.KILLED and fact.code == signal.SIGKILL for fact in report.tests.values()
+    )
+    return "a test was killed from outside" if is_killed and not outcome.limit else trouble_sign(outcome)
 
 
 def _test_end_text(fact: HarnessTestResult) -> str:

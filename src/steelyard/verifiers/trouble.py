@@ -1,0 +1,40 @@
+"""Signs that a machine is in trouble: ends of programs that say more about the machine than about the answer."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.protocols import ProcessResult
+
+CANNOT_START_EXIT_CODES = (126, 127)
+"""What a shell says of a program that could not be started."""
+MAX_SEARCHED_OUTPUT_BYTES = 64 << 10
+"""Bytes at the end of each output in which signs are looked for."""
+TROUBLE_PATTERN = re.compile(
+    rb"No space left on device|Disk quota exceeded|Resource temporarily unavailable|Cannot allocate memory|"
+    rb"internal compiler error|error while loading shared libraries|cannot execute|Exec format error|"
+    rb"Input/output error|Stale file handle|uv_thread_create|unable to create (?:native )?thread|signal: 9, SIGKILL",
+    re.IGNORECASE,
+)
+"""What programs print when a machine runs out of something, or lacks a part of them."""
+
+
+def trouble_sign(outcome: ProcessResult) -> str:
+    """How the end of a program looks like a machine in trouble; empty when it does not.
+
+    An answer can feign such a sign. It is then verified once more, alone and with a witness, and gains nothing.
+    """
+    code = outcome.exit_code
+    if outcome.limit or not code:
+        return ""
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        return "killed from outside"
+    if code in CANNOT_START_EXIT_CODES:
+        return f"exit code {code}: a program did not start"
+    for output in (outcome.stderr, outcome.stdout):
+        if found := TROUBLE_PATTERN.search(output[-MAX_SEARCHED_OUTPUT_BYTES:]):
+            return found[0].decode("utf-8", "replace")
+    return ""

@@ -1,0 +1,174 @@
+"""Runs on machines that are broken on purpose: a right answer is missing at worst, never wrong, and is judged once the machine works."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from steelyard.analysis.scoring import is_correct
+from steelyard.records import Case, Expectations, Verify
+from steelyard.store.journal import StoredRun
+from support.facts import Facts, facts
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None,
+    reason="only root can break a machine of its own",
+)
+STEELYARD = (sys.executable, "-m", "steelyard.cli")
+
+
+def command_case(
+    name: str, language: str, file: str, test_file: str, tests: str, reference: str, **verify: Any
+) -> Case:
+    return Case(
+        id=name,
+        prompt=name,
+        name=name,
+        language=language,
+        timeout_secs=20,
+        reference=reference,
+        verify=Verify(kind="command", answer=file, files={test_file: tests}, **verify),
+    )
+
+
+C_RIGHT, C_WRONG = "int twice(int number) { return 2 * number; }", "int twice(int number) { return 2 * number }"
+C = command_case(
+    "c",
+    "c",
+    "answer.c",
+    "test.c",
+    "#include <assert.h>\nint twice(int);\nint main(void) { assert(twice(2) == 4); return 0; }\n",
+    C_RIGHT,
+    build="cc -o test test.c answer.c",
+    test="./test",
+)
+NODE_RIGHT, NODE_WRONG = "export const twice = (number) => 2 * number", "export const twice = (number) => 3 * number"
+NODE = command_case(
+    "node",
+    "javascript",
+    "answer.mjs",
+    "test.mjs",
+    'import { twice } from "./answer.mjs"\nif (twice(2) !== 4) process.exit(1)\n',
+    NODE_RIGHT,
+    test="node test.mjs",
+)
+RUST_RIGHT, RUST_WRONG = "pub fn twice(number: i64) -> i64 { 2 * number }", "pub fn twice(number: i64) -> i64 { number"
+RUST = Case(
+    id="rust",
+    prompt="rust",
+    language="rust",
+    timeout_secs=60,
+    reference=RUST_RIGHT,
+    expectations=Expectations(
+        test_file="#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    fn two() { assert_eq!(twice(2), 4); }\n}\n"
+    ),
+)
+PYTHON_RIGHT, PYTHON_WRONG = "def twice(number):\n    return 2 * number", "def twice(number:\n"
+PYTHON = Case(
+    id="python",
+    prompt="python",
+    language="python",
+    reference=PYTHON_RIGHT,
+    expectations=Expectations(test_file="assert twice(2) == 4\n"),
+)
+ANSWERS = {
+    "c": (C_RIGHT, C_WRONG),
+    "javascript": (NODE_RIGHT, NODE_WRONG),
+    "rust": (RUST_RIGHT, RUST_WRONG),
+    "python": (PYTHON_RIGHT, PYTHON_WRONG),
+}
+
+COMPILER = 'place=$(readlink -f /usr/bin/cc)\nprintf "#!/bin/sh\\necho cc: internal error >&2\\nexit 4\\n" >tool\n'
+NODE_TOOL = "place=$(readlink -f /usr/bin/node)\n"
+PUT = 'chmod 755 tool\nmount --bind tool "$place"\n'
+BREAKAGES: dict[str, tuple[str, tuple[Case, ...]]] = {
+    "cc fails": (f"{COMPILER}{PUT}", (C, RUST)),
+    "cc1 is missing": ('touch tool\nplace=$(cc -print-prog-name=cc1)\nmount --bind tool "$place"\n', (C,)),
+    "cc1 is killed": (
+        f'place=$(cc -print-prog-name=cc1)\nprintf "#!/bin/sh\\nkill -9 \\$\\$\\n" >tool\n{PUT}',
+        (C,),
+    ),
+    "node lacks a library": (
+        f'{NODE_TOOL}printf "#!/bin/sh\\necho error while loading shared libraries >&2\\nexit 127\\n" >tool\n{PUT}',
+        (NODE,),
+    ),
+    "node is killed": (f'{NODE_TOOL}printf "#!/bin/sh\\nkill -9 \\$\\$\\n" >tool\n{PUT}', (NODE,)),
+    "node lacks threads": (
+        f'{NODE_TOOL}printf "#!/bin/sh\\necho Assertion failed: uv_thread_create >&2\\nkill -6 \\$\\$\\n" >tool\n{PUT}',
+        (NODE,),
+    ),
+}
+"""What is done to a machine, and the cases that no answer can pass there."""
+
+
+def write_set(folder: Path, cases: tuple[Case, ...]) -> None:
+    """An eval set of these cases, each also without its reference, and a recording of a right and a wrong answer to each."""
+    every = [each for case in cases for each in (case, replace(case, id=f"{case.id} alone", reference=""))]
+    folder.mkdir(exist_ok=True)
+    with (folder / "cases.jsonl").open("w") as file:
+        for case in every:
+            file.write(json.dumps(msgspec.to_builtins(case)) + "\n")
+    with (folder / "samples.jsonl").open("w") as file:
+        for case in every:
+            for answer in ANSWERS[case.language]:
+                text = f"```{case.language}\n{answer}\n```\n"
+                file.write(json.dumps({"case_id": case.id, "raw_response": text}) + "\n")
+
+
+def run_broken(folder: Path, setup: str, *arguments: str, environment: dict[str, str] | None = None) -> int:
+    """Run a command of ours on a machine that `setup` broke, which nobody else sees; returns its exit code."""
+    script = f'set -e\ncd "$1"\nshift\n{setup}exec "$@"\n'
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", str(folder), *STEELYARD, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "Traceback" not in ran.stderr, ran.stderr
+    print(ran.stdout, ran.stderr)
+    return ran.returncode
+
+
+RUN = ("run", "cases.jsonl", "--models", "replay:samples.jsonl", "--output", "run")
+
+
+def counting(folder: Path) -> dict[str, list[bool]]:
+    """Whether the attempts at each case are correct, the right answer first; only of verdicts that count."""
+    stored = StoredRun(folder / "run")
+    cases = {case.id: case for case in stored.cases}
+    found: Facts = facts(folder / "run")
+    taken_back = {failure.key for failure in found.failures}
+    verdicts = sorted(
+        (verdict for verdict in found.verdicts if verdict.key not in taken_back), key=lambda verdict: verdict.number
+    )
+    return {
+        name: [is_correct(case, verdict.found) for verdict in verdicts if verdict.case == name]
+        for name, case in cases.items()
+    }
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_a_broken_toolchain_makes_answers_missing_and_resume_judges_them_when_it_is_mended(
+    breakage: str, tmp_path: Path
+) -> None:
+    setup, cases = BREAKAGES[breakage]
+    cases = tuple(
+        case for case in cases if shutil.which({"javascript": "node", "rust": "rustc"}.get(case.language, "cc"))
+    )
+    if not cases:
+        pytest.skip("the toolchain is not installed")
+    write_set(tmp_path, cases)
+    assert run_broken(tmp_path, setup, *RUN) == 3
+    assert set(map(tuple, counting(tmp_path).values())) == {()}
+    assert run_broken(tmp_path, "", "resume", "run") == 0
+    assert set(map(tuple, counting(tmp_path).values())) == {(True, False)}
