@@ -7,8 +7,9 @@ import math
 import sys
 import zlib
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -17,9 +18,6 @@ from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suites import classify_response
 from steelyard.protocols import FailureLabel
 from steelyard.records import Case, Fact, Failure, Judgment, Reply, Rule, RunInfo, Trust, Verdict, is_trusted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 MAX_REASON_CHARACTERS = 200
 REPLY_KEY_HASH_BYTES, FACT_PLACE_BYTES = 4, 8

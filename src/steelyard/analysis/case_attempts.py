@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable, Column, planned_columns
 from steelyard.analysis.estimates import Estimate, mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from steelyard.records import Case, RunInfo
+from steelyard.records import Case, RunInfo
 
 
 @dataclass(slots=True)

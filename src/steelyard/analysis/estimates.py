@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from steelyard.records import Record
 from steelyard.stats.cost import cost_interval, cost_of_pass
 from steelyard.stats.intervals import Interval, independent_difference_interval, mean_interval, wilson
 from steelyard.stats.passk import pass_at_k, pass_hat_k
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Estimate(Record, frozen=True, kw_only=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from steelyard.analysis import scoring
-from steelyard.analysis.attempts import NO_PLACE, AttemptTable, VerdictDigest
+from steelyard.analysis.attempts import NO_PLACE, AttemptTable, Column, VerdictDigest
 from steelyard.analysis.case_attempts import (
+    CaseAttempts,
     attempts_by_case,
     case_group,
     mean_pass,
@@ -19,16 +19,10 @@ from steelyard.analysis.case_attempts import (
     total_cost,
 )
 from steelyard.analysis.estimates import Estimate, mean
-from steelyard.analysis.summary import Summary
-from steelyard.records import Record
+from steelyard.analysis.summary import CaseSummary, Summary
+from steelyard.errors import Problem
+from steelyard.records import Case, Record, RunInfo
 from steelyard.stats.passk import pass_at_k
-
-if TYPE_CHECKING:
-    from steelyard.analysis.attempts import Column
-    from steelyard.analysis.case_attempts import CaseAttempts
-    from steelyard.analysis.summary import CaseSummary
-    from steelyard.errors import Problem
-    from steelyard.records import Case, RunInfo
 
 
 class ModelHeadline(Record, frozen=True, kw_only=True):

@@ -10,17 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Record, SuiteRule
-from steelyard.stats.intervals import Stratum, mean_interval, stratified_interval
+from steelyard.stats.intervals import Interval, Stratum, mean_interval, stratified_interval
 from steelyard.text import short_quote
-
-if TYPE_CHECKING:
-    from steelyard.stats.intervals import Interval
-
 
 RESPONSE_CLASSES = (
     "pass",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from steelyard.comparison.exact_tests import PairedCase
 from steelyard.comparison.gate import decide
+from steelyard.comparison.sides import PairedModel
 from steelyard.records import Record
 from steelyard.stats.power import (
     BaselineRate,
@@ -19,9 +20,6 @@ from steelyard.stats.power import (
     rates_after_drop,
     typical_passes,
 )
-
-if TYPE_CHECKING:
-    from steelyard.comparison.sides import PairedModel
 
 OUTLOOK_ATTEMPTS_PER_CASE = (1, 3, 5, 10, 20)
 """The numbers of attempts per case that an outlook covers."""

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.comparison.sides import pair_sides, rules_changed_sentence
+from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
 from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
 from steelyard.stats.paired import PairedCaseScores
 from steelyard.stats.power import expected_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from steelyard.comparison.sides import PairedModel, Side, Trials
 
 SCORE_CHANGE_TOLERANCE = 1e-9
 """A drop of exactly the threshold is not a regression, whatever its rounding."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,13 +13,11 @@ from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_ve
 from steelyard.engine.steps import now
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import LoadedExperiment
+from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.providers.prices import Prices
 from steelyard.records import Experiment, Panel, RunInfo, Tier
 from steelyard.store.journal import create_run
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Provider
 
 
 def run_experiment(

@@ -6,7 +6,7 @@ import asyncio
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,16 +14,14 @@ from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, ma
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.steps import RetryPolicy, ask, ask_provider, now
 from steelyard.errors import ProviderError
+from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
+from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
+from steelyard.store.journal import Journal
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages
 from steelyard.verifiers.judge.prompt import schema as judgment_schema
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
-    from steelyard.providers.prices import Prices
-    from steelyard.store.journal import Journal
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is asked to repair its answer before that is a failure."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,16 +18,11 @@ from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
-from steelyard.store.journal import StoredRun, append_facts, create_run_atomically, read_lock
+from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically, read_lock
 from steelyard.store.locate import find_run
 from steelyard.store.untrusted import DeliveredRun, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from steelyard.store.journal import JournalFact
 
 MAX_MERGED_JOURNALS = 64
 """Journals of a merged run at most: some readers take longer for many small ones than for few large ones."""

@@ -7,12 +7,9 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from steelyard.protocols import RateLimitHeadroom
-    from steelyard.records import Attempt
-
+from steelyard.protocols import RateLimitHeadroom
+from steelyard.records import Attempt
 
 DEFAULT_MAX_OUTPUT_TOKENS = 8192
 """Output tokens that a reply is taken to have at most, where the user sets no limit."""

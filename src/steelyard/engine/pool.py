@@ -7,14 +7,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from steelyard.records import Case, Reply
-
-if TYPE_CHECKING:
-    from steelyard.protocols import VerdictCallback, VerificationService
-    from steelyard.records import WitnessResult
-
+from steelyard.protocols import VerdictCallback, VerificationService
+from steelyard.records import Case, Reply, WitnessResult
 
 WorkItem = TypeVar("WorkItem")
 CoroutineResult = TypeVar("CoroutineResult")

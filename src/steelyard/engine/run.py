@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -28,15 +28,12 @@ from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
-from steelyard.protocols import Pool
+from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.witnesses import witness_counts, witness_results
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Provider
 
 
 class Run(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.judging import JudgeRunner
@@ -24,14 +23,11 @@ from steelyard.engine.progress import SessionProgress
 from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, now, verdict_key
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import VerifierError
+from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
-from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Verdict
+from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
+from steelyard.store.journal import Journal
 from steelyard.store.witnesses import record_witness_results
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Pool, Provider
-    from steelyard.records import Tier
-    from steelyard.store.journal import Journal
 
 AGENT_GRACE_SECONDS = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import cache
 from inspect import Parameter
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.pace import MAX_RETRY_AFTER_SECONDS, backoff_seconds
+from steelyard.engine.pace import MAX_RETRY_AFTER_SECONDS, CircuitBreaker, ConcurrencyLimiter, backoff_seconds
 from steelyard.errors import (
     ProviderError,
     ProviderTimeout,
@@ -25,17 +26,10 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
-from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel
+from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel, Provider, Verifier
+from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.verifiers.function import verify_with_function
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
-    from steelyard.protocols import Provider, Verifier
-    from steelyard.providers.prices import Prices
-
 
 PluginOutput = TypeVar("PluginOutput")
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.witnesses import WitnessSet, could_come_from_machine
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, is_plugin, load_plugin, plugin_names
-from steelyard.protocols import Verifier
-from steelyard.records import JUDGE_ONLY_KIND, Failure
+from steelyard.protocols import Sandbox, Verifier
+from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, WitnessResult
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.function import check_unchanged
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from steelyard.engine.options import RunOptions
-    from steelyard.protocols import Sandbox
-    from steelyard.records import Case, Reply, Verdict, WitnessResult
 
 
 class VerifierSet:

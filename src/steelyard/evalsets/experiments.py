@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -33,9 +34,6 @@ from steelyard.records import (
 )
 from steelyard.text import printable, short_quote
 from steelyard.tiers.rubrics import default_rubric
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_EXPERIMENT_FILE_BYTES = 10 << 20
 EXPERIMENT_TABLE_NAMES = ("experiment", "judging", "tiers")

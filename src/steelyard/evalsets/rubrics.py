@@ -6,8 +6,9 @@ import hashlib
 import json
 import re
 import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,9 +28,6 @@ from steelyard.evalsets.yaml import LocatedDocument, nearest_line
 from steelyard.records import EvalSetFile, Record
 from steelyard.text import printable, short_quote
 from steelyard.tiers.rubrics import BINARY_EVALUATION, SCALED_EVALUATION, Rubric, RubricCategory, RubricItem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_RUBRIC_FILE_BYTES = 256 << 10
 """Bytes of a rubric: all of it goes into every question to a judge."""

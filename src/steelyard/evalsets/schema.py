@@ -7,10 +7,11 @@ import inspect
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType, UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -18,9 +19,6 @@ from steelyard.errors import Problem, did_you_mean
 from steelyard.plugins import settings_type
 from steelyard.records import Case, Record, Rule, Verify, cases, runs
 from steelyard.text import printable, short_quote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 MAX_REPORTED_PROBLEMS = 100
 """Problems, and as many warnings, after which more would not help."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -25,9 +26,6 @@ from steelyard.evalsets.schema import (
 )
 from steelyard.records import Rule
 from steelyard.text import short_quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_TOML_EVAL_SET_BYTES = 64 << 20
 MAX_TOML_KEY_PARTS = 100

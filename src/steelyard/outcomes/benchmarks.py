@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,10 +26,6 @@ from steelyard.outcomes.files import (
     open_unpacked,
 )
 from steelyard.text import printable, short_quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 RESULT_FILE_ENDINGS = (("_eval_results", ".eval_results", "_results"), (".jsonl", ".json"))
 MAX_EVALPLUS_FILE_BYTES = 512 << 20

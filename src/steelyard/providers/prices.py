@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Answer, Cost, Price
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PRICE_LIST_PROVIDER_NAMES = {"xai": "x-ai"}
 """Providers that the price list knows by another name."""

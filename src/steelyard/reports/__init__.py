@@ -6,16 +6,12 @@ Nothing here reads a file, a clock or the network.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from steelyard import plugins
+from steelyard.analysis.summary import RunResults
 from steelyard.errors import InputError, did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from steelyard.analysis.summary import RunResults
 
 REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = plugins.BUILT_IN_SUFFIXES["reports"]
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""

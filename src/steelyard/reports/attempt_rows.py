@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from steelyard.analysis.suites import accuracy
+from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.protocols import TIMEOUT_LABELS
-from steelyard.records import Finish
+from steelyard.records import Finish, Reply, Verdict
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
-from steelyard.reports.tables import csv_text
+from steelyard.reports.tables import CsvValue, csv_text
 from steelyard.text import line
-
-if TYPE_CHECKING:
-    from steelyard.analysis.summary import AttemptText, RunResults
-    from steelyard.records import Reply, Verdict
-    from steelyard.reports.tables import CsvValue
-
 
 ATTEMPT_CSV_COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
-from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, CaseDrop, Decision, ModelDecision
+from steelyard.comparison.power import (
+    MAX_PLANNED_ATTEMPTS_PER_CASE,
+    ComparisonPlan,
+    ModelPlan,
+    RequiredAttempts,
+    SingleRoundCost,
+)
+from steelyard.comparison.threshold import CaseScoreChange, OverallChange, SuiteChange, ThresholdComparison
 from steelyard.reports.figures import money
 from steelyard.reports.tables import (
     aligned_lines,
@@ -22,12 +30,6 @@ from steelyard.reports.tables import (
     warning_parts,
 )
 from steelyard.text import counted, line
-
-if TYPE_CHECKING:
-    from steelyard.analysis.estimates import Estimate
-    from steelyard.comparison.gate import CaseDrop, Decision, ModelDecision
-    from steelyard.comparison.power import ComparisonPlan, ModelPlan, RequiredAttempts, SingleRoundCost
-    from steelyard.comparison.threshold import CaseScoreChange, OverallChange, SuiteChange, ThresholdComparison
 
 
 def comparison_text(comparison: ThresholdComparison) -> str:

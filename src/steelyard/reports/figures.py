@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.suites import classify_response, ordered_class_counts
+from steelyard.analysis.suites import SuiteScores, classify_response, ordered_class_counts
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
+from steelyard.records import Cost, Evidence
 from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from steelyard.analysis.suites import SuiteScores
-    from steelyard.records import Cost, Evidence
 
 # Numbers look the same in every report.
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from steelyard.analysis.attempts import AttemptRow, AttemptTable, table_of_texts
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
 from steelyard.comparison import gate as gates
+from steelyard.comparison.gate import Decision, ModelDecision
+from steelyard.comparison.threshold import ThresholdComparison
+from steelyard.records import Case, RunInfo
 from steelyard.reports import figures, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
+from steelyard.reports.charts.spec import Chart
 from steelyard.reports.comparison import headline, reasons, suite_rows, uncompared_names
 from steelyard.reports.page import (
     MAX_SMALL_RUN_ATTEMPTS,
@@ -25,16 +30,8 @@ from steelyard.reports.page import (
 )
 from steelyard.stats.paired import difference_interval
 from steelyard.text import counted, line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from steelyard.comparison.gate import Decision, ModelDecision
-    from steelyard.comparison.threshold import ThresholdComparison
-    from steelyard.records import Case, RunInfo
-    from steelyard.reports.charts.spec import Chart
-    from steelyard.tiers.results import ExperimentAnalysis
-    from steelyard.tiers.rubrics import JudgingResult
+from steelyard.tiers.results import ExperimentAnalysis
+from steelyard.tiers.rubrics import JudgingResult
 
 SMALL_RUN_PAGE_BYTES = 4_900_000
 """Bytes of the page of a small run."""

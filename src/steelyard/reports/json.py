@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard.analysis.suites import accuracy
-from steelyard.records import DiagnosticLevel
+from steelyard.analysis.suites import SuiteScores, accuracy
+from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
+from steelyard.records import Diagnostic, DiagnosticLevel, Fact, RunInfo, Verdict
 from steelyard.reports.figures import missing_reason, model_label, response_class
 from steelyard.reports.tables import json_report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from steelyard.analysis.suites import SuiteScores
-    from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
-    from steelyard.records import Diagnostic, Fact, RunInfo, Verdict
 
 
 def report(results: RunResults) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
+from steelyard.records import RunInfo, Test
 from steelyard.reports.figures import (
     attempt_failure_reason,
     case_figures,
@@ -18,12 +20,6 @@ from steelyard.reports.figures import (
     verification_text,
 )
 from steelyard.text import counted, line, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
-    from steelyard.records import RunInfo, Test
 
 MAX_JUNIT_REASONS = 5
 """Different reasons that a failure tells of, and failed tests under each."""

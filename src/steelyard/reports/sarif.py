@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
+from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.records import Case, Diagnostic, DiagnosticLevel, Span, digest
 from steelyard.reports.figures import model_label
 from steelyard.text import counted, escaped_json, line, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from steelyard.analysis.summary import AttemptText, RunResults
 
 MAX_SARIF_RESULTS = 5_000
 """Results that are written: GitHub takes more and shows no more."""

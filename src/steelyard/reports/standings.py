@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from steelyard.analysis.counts import Standing, Standings
+from steelyard.analysis.estimates import Estimate
 from steelyard.reports.figures import dollars, points
-from steelyard.reports.tables import bullets, code, csv_text, json_report, markdown_table
+from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
 from steelyard.text import line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from steelyard.analysis.counts import Standing, Standings
-    from steelyard.analysis.estimates import Estimate
-    from steelyard.reports.tables import CsvValue
 
 
 def markdown(standings: Standings) -> str:

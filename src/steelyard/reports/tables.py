@@ -5,14 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from steelyard.text import escaped_json, line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 CsvValue = str | int | float | bool | None
 _FORMULA_PREFIXES = tuple("=+-@\uff1d\uff0b\uff0d\uff20")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.counts import Standings
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
-from steelyard.records import MessageRole
+from steelyard.records import Answer, Case, Diagnostic, Finding, MessageRole, Price
 from steelyard.reports.figures import (
     SuiteTable,
     attempt_failure_reason,
@@ -36,16 +37,10 @@ from steelyard.reports.figures import (
     verification_text,
     witness_text,
 )
+from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
 from steelyard.reports.standings import standings_rows
 from steelyard.text import line, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from steelyard.analysis.counts import Standings
-    from steelyard.records import Answer, Case, Diagnostic, Finding, Price
-    from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
-    from steelyard.tiers.rubrics import JudgingResult
+from steelyard.tiers.rubrics import JudgingResult
 
 _OUTCOME_STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
 UNFOLDED_PAGE_COLUMNS = 10_000

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.figures import dollars, model_label, money, points, rate
-from steelyard.reports.tables import ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
+from steelyard.reports.tables import CsvValue, ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
 from steelyard.reports.terminal import rows_text
 from steelyard.text import counted, line
-from steelyard.tiers.results import RUN_METRICS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from steelyard.reports.tables import CsvValue
-    from steelyard.tiers.agreement import PanelAgreement
-    from steelyard.tiers.results import (
-        ExperimentAnalysis,
-        MetricStatistics,
-        ModelAnalysis,
-        TierAnalysis,
-        TierComparison,
-        TierGrade,
-    )
+from steelyard.tiers.agreement import PanelAgreement
+from steelyard.tiers.results import (
+    RUN_METRICS,
+    ExperimentAnalysis,
+    MetricStatistics,
+    ModelAnalysis,
+    TierAnalysis,
+    TierComparison,
+    TierGrade,
+)
 
 TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sized
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Sized
 
 from steelyard.stats.intervals import Interval, relative_mean_interval, student_quantile, upper_tail
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def cost_of_pass(costs: Sequence[float], passes: Sequence[int]) -> float | None:

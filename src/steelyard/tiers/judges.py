@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -12,12 +13,8 @@ from msgspec.structs import replace
 from steelyard.stats.descriptive import percentile
 from steelyard.tiers import agreement
 from steelyard.tiers.agreement import PanelAgreement, consensus, panel_agreement
+from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE, SCORE_THRESHOLD_TOLERANCE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating
 
 SHIFT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -6,15 +6,12 @@ import asyncio
 import math
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from steelyard import plugins
 from steelyard.errors import InputError, VerifierError
+from steelyard.protocols import Sandbox
 from steelyard.records import Answer, Case, Finding, digest
 from steelyard.sandbox.processors import processor_count
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Sandbox
 
 
 class FunctionVerifier:

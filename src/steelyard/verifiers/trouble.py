@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from steelyard.protocols import ProcessResult
+from steelyard.protocols import ProcessResult
 
 CANNOT_START_EXIT_CODES = (126, 127)
 """What a shell says of a program that could not be started."""

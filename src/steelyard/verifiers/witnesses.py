@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from steelyard.records import Case, Expectations, Pair, Verify
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 WITNESS_ID = "witness"
 """The id of every built-in witness."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
+from steelyard.analysis.attempts import AttemptText
+from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown
 from steelyard.reports.attempt_rows import result
@@ -18,16 +21,9 @@ from steelyard.reports.figures import model_label
 from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
-from steelyard.viewer.run_cache import eval_sets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from steelyard.analysis.attempts import AttemptText
-    from steelyard.analysis.headlines import ModelHeadline
-    from steelyard.viewer.run_cache import RunCache
-    from steelyard.viewer.run_list import ListedRun
-    from steelyard.viewer.run_view import AttemptRow, RunView
+from steelyard.viewer.run_cache import RunCache, eval_sets
+from steelyard.viewer.run_list import ListedRun
+from steelyard.viewer.run_view import AttemptRow, RunView
 
 DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
 """Entries on a page unless more are asked for, and at the most."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from steelyard.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from steelyard.records import Case
-    from steelyard.viewer.run_view import AttemptRow
+from steelyard.records import Case, Record
+from steelyard.viewer.run_view import AttemptRow
 
 MATRIX_SORTS = {
     "order": "as in the eval set",

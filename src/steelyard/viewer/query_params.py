@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from steelyard.errors import did_you_mean
 from steelyard.text import short_quote
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 MAX_QUERY_VALUE_CHARACTERS = 400
 """Characters of a value."""

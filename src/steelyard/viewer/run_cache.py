@@ -8,26 +8,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from steelyard.analysis.headlines import ModelHeadline
+from steelyard.analysis.summary import Summary
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError, SteelyardError, did_you_mean
+from steelyard.reports.charts.spec import Chart
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.figures import model_label
 from steelyard.store.untrusted import UntrustedRun
+from steelyard.tiers.results import ExperimentAnalysis
 from steelyard.viewer import run_view
 from steelyard.viewer.matrix import CaseMatrix
 from steelyard.viewer.query_params import ViewerRequestError
-from steelyard.viewer.run_view import garbage_collection_paused
-
-if TYPE_CHECKING:
-    from steelyard.analysis.headlines import ModelHeadline
-    from steelyard.analysis.summary import Summary
-    from steelyard.reports.charts.spec import Chart
-    from steelyard.tiers.results import ExperimentAnalysis
-    from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
-    from steelyard.viewer.run_view import RunView
-
+from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
+from steelyard.viewer.run_view import RunView, garbage_collection_paused
 
 Value = TypeVar("Value")
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from steelyard.analysis.headlines import ATTEMPT_TABLE_VERSION, ModelHeadline, RunHeadlines, headlines
 from steelyard.errors import InputError, SteelyardError
-from steelyard.records import RunInfo
+from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS
 from steelyard.store.untrusted import (
     HEADLINE_FILE,
@@ -24,11 +25,6 @@ from steelyard.store.untrusted import (
 )
 from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from steelyard.records import Case
 
 __all__ = ["ListedRun", "ModelHeadline", "RunCatalog", "RunListing"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -35,20 +35,19 @@ from steelyard.analysis.headlines import (
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.comparison.sides import Side, Trials, run_side
-from steelyard.engine.gate.gate import gate_sides
+from steelyard.engine.gate.gate import GateResult, gate_sides
 from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
-from steelyard.records import Judgment
-from steelyard.store.journal import JournalReader, fact_offset
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, UntrustedRun, run_fingerprint, run_folder_snapshot
-
-if TYPE_CHECKING:
-    from steelyard.engine.gate.gate import GateResult
-    from steelyard.records import Case, RunInfo
-    from steelyard.store.journal import JournalFact
-    from steelyard.store.untrusted import RunFolderSnapshot
-    from steelyard.tiers.rubrics import JudgingResult
-
+from steelyard.records import Case, Judgment, RunInfo
+from steelyard.store.journal import JournalFact, JournalReader, fact_offset
+from steelyard.store.untrusted import (
+    ATTEMPT_INDEX_FILE,
+    RunFolderSnapshot,
+    UntrustedRun,
+    run_fingerprint,
+    run_folder_snapshot,
+)
+from steelyard.tiers.rubrics import JudgingResult
 
 __all__ = ["AttemptRow", "Column", "RunView"]
 

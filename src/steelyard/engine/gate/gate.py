@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -31,17 +31,12 @@ from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, Problem, did_you_mean
-from steelyard.records import Attempt, GateLook, RunInfo, digest
-from steelyard.stats.multiplicity import FINAL_TEST_SHARE
+from steelyard.providers.prices import Prices
+from steelyard.records import Attempt, Case, GateLook, RunInfo, digest
+from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.journal import gate_looks, record_gate_look
 from steelyard.store.locate import DEFAULT_RUNS_FOLDER
-
-if TYPE_CHECKING:
-    from steelyard.providers.prices import Prices
-    from steelyard.records import Case
-    from steelyard.stats.multiplicity import PlannedLook
-
 
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""

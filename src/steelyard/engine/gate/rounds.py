@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Decision
 from steelyard.comparison.sides import Pairing, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
+from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import close_providers, connect
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive
@@ -25,12 +26,6 @@ from steelyard.reports.figures import money
 from steelyard.stats.multiplicity import PlannedLook, design
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from steelyard.comparison.gate import Decision
-    from steelyard.engine.options import RunOptions
 
 DEFAULT_MAX_SAMPLES = 20
 """Attempts per case at the most, unless the user says otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
@@ -24,11 +24,8 @@ from steelyard.errors import (
 from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
 from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
-from steelyard.records import Case
+from steelyard.records import Case, Price
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
-
-if TYPE_CHECKING:
-    from steelyard.records import Price
 
 
 def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:

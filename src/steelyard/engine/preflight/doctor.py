@@ -8,10 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.wire import LOCAL
@@ -32,9 +33,6 @@ from steelyard.sandbox.worker import base_interpreter, base_python_folders, sand
 from steelyard.sandbox.zygote import MAX_OPEN_FILES
 from steelyard.text import printable
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 VERSION_TIMEOUT_SECONDS = 20
 """Seconds in which a program must tell its version."""

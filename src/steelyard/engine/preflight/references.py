@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
@@ -12,12 +13,7 @@ from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import ExitCode, Problem
 from steelyard.plugins import is_plugin
-from steelyard.records import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from steelyard.records import Case
+from steelyard.records import Answer, Case
 
 
 class ReferenceCheck(NamedTuple):

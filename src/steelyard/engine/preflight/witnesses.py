@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.steps import now, verify
-from steelyard.protocols import FailureLabel
-from steelyard.records import Answer, Reply, Verdict, WitnessResult, digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
-    from steelyard.protocols import Verifier
-    from steelyard.records import Case, Finding
+from steelyard.protocols import FailureLabel, Verifier
+from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, digest
 
 LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)
 """What a finding is called when the code ran to its end; after a passed test that is the code's own doing."""

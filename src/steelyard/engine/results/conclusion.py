@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from steelyard.analysis.summary import hardest_cases
-from steelyard.comparison.gate import CANNOT_TELL, REGRESSED
+from steelyard.analysis.counts import Standings
+from steelyard.analysis.summary import Summary, hardest_cases
+from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision
+from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.errors import ExitCode
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from steelyard.analysis.counts import Standings
-    from steelyard.analysis.summary import Summary
-    from steelyard.comparison.gate import Decision
-    from steelyard.comparison.threshold import ThresholdComparison
-    from steelyard.records import RunInfo
+from steelyard.records import RunInfo
 
 OnInconclusive = Literal["pass", "fail"]
 """What thin evidence means."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -18,6 +19,7 @@ from steelyard.analysis.headlines import (
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.errors import StoreError
+from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
 from steelyard.store.locate import runs
 from steelyard.store.untrusted import (
@@ -27,12 +29,6 @@ from steelyard.store.untrusted import (
     run_folder_snapshot,
     run_size_fingerprint,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from steelyard.records import Case, RunInfo
 
 _headlines = msgspec.json.Decoder(RunHeadlines)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -16,14 +16,11 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results import tier_runs
 from steelyard.errors import InputError, did_you_mean
+from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
-
-if TYPE_CHECKING:
-    from steelyard.records import SuiteRule
-    from steelyard.store.journal import StoredRun
-    from steelyard.tiers.results import ExperimentAnalysis
-
+from steelyard.store.journal import StoredRun
+from steelyard.tiers.results import ExperimentAnalysis
 
 MAX_PAGE_TEXT_CHARACTERS, MIN_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS = 100_000, 2_000, 10_000_000
 """Characters that are kept of a text at most, at least, and of one text of every attempt together."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.attempts import AttemptText, attempt_texts
 from steelyard.engine.results.conclusion import Conclusion
-from steelyard.errors import ExitCode, InputError
+from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
-from steelyard.records import Judgment, digest
+from steelyard.records import Case, Judgment, Panel, RunInfo, digest
+from steelyard.store.journal import StoredRun
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
 from steelyard.tiers.results import (
@@ -28,14 +30,6 @@ from steelyard.tiers.results import (
 )
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-
-    from steelyard.analysis.attempts import AttemptText
-    from steelyard.errors import Problem
-    from steelyard.records import Case, Panel, RunInfo
-    from steelyard.store.journal import StoredRun
 
 SEVERAL_MODELS = "several models"
 """What stands for the model where each tier has its own: then the tier is what is compared, model and all."""

@@ -20,13 +20,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO, Any
 
 from steelyard.errors import InputError
 from steelyard.providers.agent import workspaces
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
 
 RUNS_ON_LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from steelyard.analysis.attempts import Column
+from steelyard.analysis.attempts import AttemptRow, AttemptTable, Column
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.analysis.suites import ordered_class_counts
+from steelyard.analysis.summary import CaseSummary, ModelSummary, Summary
+from steelyard.records import Case
 from steelyard.reports.charts.spec import (
     LOG_SCALE_RATIO,
     Axis,
@@ -34,13 +37,6 @@ from steelyard.reports.figures import model_label, money, rate, seconds
 from steelyard.stats.descriptive import percentile
 from steelyard.stats.passk import pass_at_k
 from steelyard.text import line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from steelyard.analysis.attempts import AttemptRow, AttemptTable
-    from steelyard.analysis.summary import CaseSummary, ModelSummary, Summary
-    from steelyard.records import Case
 
 MAX_BAND_MODELS = 2
 """Models whose intervals are bands; more of them would cover each other."""

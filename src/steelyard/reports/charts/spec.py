@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from steelyard.analysis.estimates import Estimate
-
+from steelyard.analysis.estimates import Estimate
 
 CHART_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 CHART_GREY, CHART_LIGHT_GREY, CHART_DARK_GREY = "#767676", "#D9D9D9", "#262626"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import msgspec
 from markupsafe import Markup
@@ -18,13 +18,12 @@ from steelyard.reports.charts.spec import (
     CHART_LIGHT_GREY,
     SERIES_DASHES,
     SERIES_SHAPES,
+    Chart,
+    ChartPanel,
+    Layer,
+    Point,
     vega_lite,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from steelyard.reports.charts.spec import Chart, ChartPanel, Layer, Point
 
 CHART_WIDTH_PIXELS = 420
 CHART_FONT_PIXELS = 11

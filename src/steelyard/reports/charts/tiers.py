@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,12 +29,8 @@ from steelyard.reports.charts.spec import (
 from steelyard.reports.figures import dollars, money, points, rate
 from steelyard.reports.tiers import grade_text, score_difference_text
 from steelyard.text import counted, line
+from steelyard.tiers.results import ExperimentAnalysis, TierAnalysis
 from steelyard.tiers.rubrics import GRADE_THRESHOLDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from steelyard.tiers.results import ExperimentAnalysis, TierAnalysis
 
 MAX_CHART_TIERS = 60
 """Tiers of all models together in one chart; readers cannot distinguish more."""

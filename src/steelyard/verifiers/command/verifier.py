@@ -6,13 +6,14 @@ import asyncio
 import re
 import shlex
 import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
-from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
+from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
@@ -36,11 +37,6 @@ from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import command_witness
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from steelyard.protocols import Sandbox, Workspace
 
 EXIT_CODE_RESULTS = "exit code"
 COMMAND_MEMORY_BYTES = 2 << 30

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from steelyard.records import Evidence
-from steelyard.verifiers.response.judged import FAIL, PASS, ResponseCheckResult, check_result, evidence
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from steelyard.verifiers.response.judged import CheckTable
+from steelyard.verifiers.response.judged import FAIL, PASS, CheckTable, ResponseCheckResult, check_result, evidence
 
 REFUSAL_WINDOW_CHARACTERS = 1000
 """Characters of a reply, from its first visible one; a refusal that comes later follows an answer."""

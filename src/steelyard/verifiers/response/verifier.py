@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, get_args
+from typing import Final, get_args
 
 from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, did_you_mean
+from steelyard.protocols import Sandbox
 from steelyard.records import Answer, Case, Evidence, Finding
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
@@ -17,16 +18,12 @@ from steelyard.verifiers.response.checks import declared_check, expected_respons
 from steelyard.verifiers.response.judged import (
     MAX_EVIDENCE_PIECES,
     POLICY_VIOLATION,
+    ResponseCheck,
     ResponseCheckResult,
     ResponseClass,
 )
 from steelyard.verifiers.response.refusals import refusal_evidence, refusal_match
 from steelyard.verifiers.response.unicode import printable_excerpt
-
-if TYPE_CHECKING:
-    from steelyard.protocols import Sandbox
-    from steelyard.verifiers.response.judged import ResponseCheck
-
 
 TRUNCATED: Final = "truncated"
 REFUSAL: Final = "refusal"

@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from steelyard.analysis.summary import AttemptText
+from steelyard.comparison.sides import Trials
 from steelyard.reports import figures as reports
 from steelyard.reports.comparison import VERDICT_WORDS, reasons
 from steelyard.text import plain
 from steelyard.viewer.matrix import PAGE_SIZES, page_slice
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
-from steelyard.viewer.run_view import CASE_CHANGE_STATES, SAME
-
-if TYPE_CHECKING:
-    from steelyard.analysis.summary import AttemptText
-    from steelyard.comparison.sides import Trials
-    from steelyard.viewer.run_cache import RunCache, RunViewSide
-    from steelyard.viewer.run_list import ListedRun
-    from steelyard.viewer.run_view import AttemptRow, ComparedCase, RunView, SideComparison
-
+from steelyard.viewer.run_cache import RunCache, RunViewSide
+from steelyard.viewer.run_list import ListedRun
+from steelyard.viewer.run_view import CASE_CHANGE_STATES, SAME, AttemptRow, ComparedCase, RunView, SideComparison
 
 MAX_DIFF_LINES = 1_500
 """Lines of a text that is compared with another; finding what differs takes time that grows with their product."""

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, share
-from steelyard.analysis.suites import RESPONSE_CLASSES
+from steelyard.analysis.suites import RESPONSE_CLASSES, SuiteScore
+from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
+from steelyard.records import Case
 from steelyard.reports import figures as reports
 from steelyard.reports.tiers import tier_tables
 from steelyard.text import line
-from steelyard.viewer.matrix import MATRIX_SORTS, OUTCOME_FILTERS, PAGE_SIZES, MatrixQuery, page_slice
+from steelyard.tiers.rubrics import JudgingResult
+from steelyard.viewer.matrix import (
+    MATRIX_SORTS,
+    OUTCOME_FILTERS,
+    PAGE_SIZES,
+    CaseMatrix,
+    MatrixCell,
+    MatrixQuery,
+    page_slice,
+)
 from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.pages.runs import run_row
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
-from steelyard.viewer.run_cache import displayed_path, eval_sets, run_histories
-
-if TYPE_CHECKING:
-    from steelyard.analysis.suites import SuiteScore
-    from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
-    from steelyard.records import Case
-    from steelyard.tiers.rubrics import JudgingResult
-    from steelyard.viewer.matrix import CaseMatrix, MatrixCell
-    from steelyard.viewer.run_cache import RunCache
-    from steelyard.viewer.run_view import AttemptRow, RunView
-
+from steelyard.viewer.run_cache import RunCache, displayed_path, eval_sets, run_histories
+from steelyard.viewer.run_view import AttemptRow, RunView
 
 MAX_NEARBY_ATTEMPTS = 60
 """Attempts that are within reach of the one that is being read."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate, difference
+from steelyard.analysis.headlines import ModelHeadline
 from steelyard.reports import figures as reports
 from steelyard.viewer.matrix import page_slice
 from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
-from steelyard.viewer.run_cache import eval_sets, run_histories
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from steelyard.analysis.headlines import ModelHeadline
-    from steelyard.viewer.run_cache import EarlierRun, RunCache
-    from steelyard.viewer.run_list import ListedRun
+from steelyard.viewer.run_cache import EarlierRun, RunCache, eval_sets, run_histories
+from steelyard.viewer.run_list import ListedRun
 
 RUNS_PER_PAGE = 50
 MAX_TREND_CARDS = 6
