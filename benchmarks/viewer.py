@@ -55,7 +55,7 @@ from steelyard.records import (
     digest,
 )
 from steelyard.store.journal import Journal, create_run
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, HEADLINE_FILE
+from steelyard.store.run_folders import ATTEMPT_INDEX_FILE, HEADLINE_FILE
 from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "ollama": "steelyard.providers.openai:connect",
         "openai": "steelyard.providers.openai:connect",
         "openai-completions": "steelyard.providers.completions:connect",
-        "python": "steelyard.providers.python:connect",
+        "python": "steelyard.providers.command:connect_function",
         "replay": "steelyard.providers.replay:connect",
     },
     "reports": {

@@ -28,9 +28,8 @@ from steelyard.engine.results.report_files import html_page
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
 from steelyard.store.journal import Journal, StoredRun, append_facts, create_run
-from steelyard.store.locate import find_run, runs
 from steelyard.store.parquet import copy_to_parquet
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE, HEADLINE_FILE, DeliveredRun
+from steelyard.store.run_folders import ATTEMPT_INDEX_FILE, HEADLINE_FILE, DeliveredRun, find_run, runs
 from steelyard.viewer.run_list import RunCatalog
 from steelyard.viewer.run_view import RunView
 from support import mixed_runs

@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.engine.plan import expected_attempts, outstanding_attempts, parameters, planned_attempts
 from steelyard.plugins import UserFunction
 from steelyard.protocols import Provider
-from steelyard.providers.python import PythonProvider
+from steelyard.providers.command import PythonProvider
 from steelyard.records import Attempt, Case, RunInfo
 
 A, B = Case(id="a", prompt="a?"), Case(id="b", prompt="b?", max_tokens=50)

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
-from steelyard.providers.python import connect
+from steelyard.providers.command import connect_function
 from steelyard.records import Answer, Cost
 from support.asking import answer, attempt, offers
 
@@ -63,7 +63,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def function(path: str) -> Provider:
-    return connect(path, ProviderSettings(type="python"))[path]
+    return connect_function(path, ProviderSettings(type="python"))[path]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store.files import TolerantDecoder
 from steelyard.store.journal import Journal, StoredRun, create_run
-from steelyard.store.locate import find_run, runs
 from steelyard.store.parquet import FactScore, copy_to_parquet
+from steelyard.store.run_folders import find_run, runs
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))
 INFO = RunInfo(id="run-1", started_at="2026-01-01T00:00:00Z", models=("openai/m",), samples=2)

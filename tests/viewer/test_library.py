@@ -20,7 +20,7 @@ from steelyard.analysis.summary import summarise
 from steelyard.errors import InputError
 from steelyard.records import Answer, Experiment, Reply, RunInfo, Tier
 from steelyard.store.journal import Journal, StoredRun, create_run
-from steelyard.store.untrusted import HEADLINE_FILE, run_folder_snapshot
+from steelyard.store.run_folders import HEADLINE_FILE, run_folder_snapshot
 from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
 from support.mixed_runs import CASES, encoded, journal, mixed_run, prepared
 

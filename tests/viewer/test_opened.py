@@ -21,7 +21,7 @@ from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome
 from steelyard.store.journal import Journal, StoredRun, create_run
-from steelyard.store.untrusted import ATTEMPT_INDEX_FILE
+from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
 from steelyard.viewer.run_view import AttemptRow, Column, RunView
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 

@@ -53,7 +53,7 @@ def settings_and_run_options(options: argparse.Namespace) -> tuple[Settings, Run
 
 def find_named_run(name: str, settings: Settings) -> Path:
     """The folder of a run that the user named."""
-    from steelyard.store.locate import find_run
+    from steelyard.store.run_folders import find_run
 
     return find_run(name, Path(settings.output_dir))
 

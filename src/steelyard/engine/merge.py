@@ -19,8 +19,7 @@ from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
 from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically, read_lock
-from steelyard.store.locate import find_run
-from steelyard.store.untrusted import DeliveredRun, run_folder_snapshot
+from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
 

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from steelyard import evalsets
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import rubrics
-from steelyard.evalsets.companions import CompanionFiles, system_error_reason
+from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
 from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector, TooManyProblemsError, record_from_draft
-from steelyard.evalsets.template import rendered_prompt
 from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import (
     Case,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import long_context, toml
-from steelyard.evalsets.companions import CompanionFiles, system_error_reason
+from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
 from steelyard.evalsets.schema import (
     Draft,
     ProblemCollector,
@@ -27,7 +27,6 @@ from steelyard.evalsets.schema import (
     record_from_draft,
     with_verifier_settings,
 )
-from steelyard.evalsets.template import rendered_prompt
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule, digest
 from steelyard.text import printable, short_quote
 

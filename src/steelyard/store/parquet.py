@@ -39,8 +39,7 @@ from steelyard.store.journal import (
     is_journal,
     write_atomically,
 )
-from steelyard.store.locate import is_hidden
-from steelyard.store.untrusted import HEADLINE_FILE, MAX_RUN_FILE_BYTES, content_digest, steelyard_version
+from steelyard.store.run_folders import HEADLINE_FILE, MAX_RUN_FILE_BYTES, content_digest, is_hidden, steelyard_version
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,7 +12,7 @@ from steelyard.errors import InputError, StoreError
 from steelyard.records import WitnessCounts, WitnessResult
 from steelyard.store.files import TolerantDecoder
 from steelyard.store.journal import DECODE_ERRORS, StoredRun
-from steelyard.store.untrusted import WITNESS_FILE
+from steelyard.store.run_folders import WITNESS_FILE
 
 _result: TolerantDecoder[WitnessResult] = TolerantDecoder(WitnessResult)
 

@@ -17,7 +17,7 @@ from steelyard.errors import InputError, SteelyardError, did_you_mean
 from steelyard.reports.charts.spec import Chart
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.figures import model_label
-from steelyard.store.untrusted import UntrustedRun
+from steelyard.store.run_folders import UntrustedRun
 from steelyard.tiers.results import ExperimentAnalysis
 from steelyard.viewer import run_view
 from steelyard.viewer.matrix import CaseMatrix

@@ -16,7 +16,7 @@ from steelyard.analysis.headlines import ATTEMPT_TABLE_VERSION, ModelHeadline, R
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS
-from steelyard.store.untrusted import (
+from steelyard.store.run_folders import (
     HEADLINE_FILE,
     RunFolderSnapshot,
     UntrustedRun,

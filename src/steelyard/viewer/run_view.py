@@ -40,7 +40,7 @@ from steelyard.engine.results.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Case, Judgment, RunInfo
 from steelyard.store.journal import JournalFact, JournalReader, fact_offset
-from steelyard.store.untrusted import (
+from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     RunFolderSnapshot,
     UntrustedRun,

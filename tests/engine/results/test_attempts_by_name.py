@@ -20,7 +20,7 @@ from steelyard.errors import InputError
 from steelyard.outcomes.parquet_counts import AttemptColumns
 from steelyard.records import Answer, Case, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store.journal import create_run
-from steelyard.store.locate import DEFAULT_RUNS_FOLDER
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from support.command_line import steelyard
 
 MOMENT = "2026-01-02T03:04:06Z"

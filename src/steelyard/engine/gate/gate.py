@@ -36,7 +36,7 @@ from steelyard.records import Attempt, Case, GateLook, RunInfo, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.journal import gate_looks, record_gate_look
-from steelyard.store.locate import DEFAULT_RUNS_FOLDER
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""

@@ -18,7 +18,7 @@ from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
 from steelyard.store.journal import StoredRun
-from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
 
 MAX_REPORT_FILE_BYTES = 1 << 30

@@ -21,13 +21,13 @@ from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.errors import StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
-from steelyard.store.locate import runs
-from steelyard.store.untrusted import (
+from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
     run_fingerprint,
     run_folder_snapshot,
     run_size_fingerprint,
+    runs,
 )
 
 _headlines = msgspec.json.Decoder(RunHeadlines)

@@ -24,8 +24,8 @@ from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
 from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.journal import DISK_FULL_ERRNOS
-from steelyard.store.locate import DEFAULT_RUNS_FOLDER
 from steelyard.store.parquet import FactScore
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain
 
 QUERY_FORMATS = ("csv", "json", "parquet")

@@ -21,8 +21,8 @@ from steelyard.outcomes.files import OUTCOME_FILE_SUFFIXES
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.store.journal import StoredRun
-from steelyard.store.locate import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.store.parquet import copied_runs
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
 
 
