@@ -123,6 +123,8 @@ class Verify(Record, frozen=True, kw_only=True):
     """How the tests are written, for example `asserts` or `check`."""
     pairs: tuple[Pair, ...] = ()
     """Inputs and outputs, for the style `io`."""
+    tolerance: float = 0
+    """How far numbers that a program prints may be off, absolutely or relatively; exact when left out."""
     python_env: str = ""
     """A virtual environment with the packages that answers and tests may import."""
     answer: str = ""

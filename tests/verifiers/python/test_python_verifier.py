@@ -387,7 +387,7 @@ def test_a_program_is_judged_by_what_it_prints_for_each_input() -> None:
     assert finding.reason == "pair 2: printed '3\\n', expected '42'"
     assert judge("import sys\nsys.exit(3)", of).tests[0].message == "exit code 3"
     assert judge("print(", of).label == "does not compile"
-    assert judge("import os\nprint(3, flush=True)\nos._exit(0)", of).label == "died"
+    assert judge("import os\nprint(3, flush=True)\nos._exit(0)", of).label == "wrong answer"
 
 
 def test_a_function_is_judged_by_what_it_returns_for_each_input() -> None:

@@ -27,6 +27,7 @@ GUEST_PARTS = {
     "candidate": ("wire", "values", "objects", "candidate_peer", "candidate"),
     "inside": ("wire", "fairness", "introspection", "runners", "inside"),
     "referee": ("wire", "values", "objects", "remote", "referee"),
+    "program": ("program",),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 GUEST_EXIT_SECONDS = 0.2

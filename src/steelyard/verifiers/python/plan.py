@@ -8,6 +8,7 @@ import doctest
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
+from steelyard.verifiers.code.pairs import check_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,8 +88,8 @@ class PythonTestPlan(NamedTuple):
     """The tests; for a style inside, a name may stand for several tests that begin with it."""
     steps: tuple[dict[str, Any], ...] = ()
     """Tests and what prepares them, in order, for the referee."""
-    pairs: tuple[tuple[str, str], ...] = ()
-    """What a whole program reads and must print."""
+    is_program: bool = False
+    """Whether the answer is a whole program, run once for each pair of the case."""
 
 
 def python_test_plan(case: Case) -> PythonTestPlan:
@@ -281,13 +282,13 @@ def _doctest(case: Case) -> PythonTestPlan:
 
 def _io(case: Case) -> PythonTestPlan:
     if not case.verify.entry_point:
-        wrong = [
-            pair for pair in case.verify.pairs if not isinstance(pair.input, str) or not isinstance(pair.output, str)
-        ]
-        if wrong:
-            raise VerifierError("pairs of a program are texts; with an entry_point they are arguments and a value")
+        check_pairs(case)
         names = tuple(f"pair {number}" for number in range(1, len(case.verify.pairs) + 1))
-        return PythonTestPlan("io", names, pairs=tuple((pair.input, pair.output) for pair in case.verify.pairs))
+        return PythonTestPlan("io", names, is_program=True)
+    if case.verify.tolerance:
+        raise VerifierError(
+            "tolerance is for programs; leave out entry_point, or compare in asserts, as in abs(f(x) - 2) < 1e-6"
+        )
     steps = []
     for pair in case.verify.pairs:
         if not isinstance(pair.input, (list, tuple)):

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
-from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Finding, Test, TestOutcome
+from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
+from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.code.pairs import finding_by_pairs
 from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import (
     GuestChannel,
@@ -38,7 +39,7 @@ from steelyard.verifiers.witnesses import python_witness
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from steelyard.protocols import Sandbox
+    from steelyard.protocols import GuestHost, Sandbox
 
 PYTHON_BINDING_PATTERN = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
@@ -101,8 +102,8 @@ class PythonVerifier:
         extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
-        if tests.pairs:
-            finding = await self._program(case, tests, extracted.code)
+        if tests.is_program:
+            finding = await self._program(case, extracted.code)
         elif tests.style in IN_PROCESS_STYLES:
             finding = await self._inside(case, tests, extracted.code)
         else:
@@ -162,53 +163,37 @@ class PythonVerifier:
         if not waiting.ended:
             self._referees.append(waiting)
 
-    async def _program(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
-        """Run the answer as a program once for each pair, and compare what it prints."""
-        results = []
-        died: str = ""
-        for name, (given, wanted) in zip(tests.names, tests.pairs, strict=True):
-            if died in LIMIT_LABELS:
-                # a program that ran out of time once does not get the same time again for every pair
-                results.append(Test(name=name, outcome="failed", message=f"not run after the {died}"))
-                continue
-            compiled, ran, outcome = await self._run_once(case, code, given)
-            if compiled and compiled[0] == "not compiled" and len(compiled) == 3:
-                line = compiled[2] if isinstance(compiled[2], int) else None
-                return compile_failure(str(compiled[1]), line, outcome.seconds)
-            if ran is None:
-                died = died or outcome.limit or FailureLabel.DIED
-            wrong = exit_description(outcome) if ran is None else ran
-            got = outcome.stdout.decode("utf-8", "replace")
-            if not wrong and _stripped_lines(got) != _stripped_lines(wanted):
-                wrong = f"printed {got[:200]!r}, expected {wanted[:200]!r}"
-            word: TestOutcome = "failed" if wrong else "passed"
-            results.append(Test(name=name, outcome=word, message=wrong, seconds=outcome.seconds))
-        first = next((f"{test.name}: {test.message}" for test in results if test.outcome == "failed"), "")
-        label, reason = failure_label(results, "", died, first)
-        seconds = sum(test.seconds for test in results)
-        return Finding(compiled=True, tests=tuple(results), label=label, reason=reason, test_seconds=seconds)
-
-    async def _run_once(self, case: Case, code: str, given: str) -> tuple[list[Any] | None, str | None, ProcessResult]:
-        """What the program's process said of compiling it, what went wrong in it if it came to its end, and how it ended."""
-        ours, theirs = socket.socketpair()
-        with ours:
-            async with self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate:
-                answering = asyncio.ensure_future(candidate.call([theirs], _limits(case)))
-                try:
-                    guest = GuestChannel(ours)
-                    await guest.send(["program", code, given])
-                    compiled = await guest.receive()
-                    ran = await guest.receive() if compiled and compiled[0] == "compiled" else None
-                    outcome = await finish_call(candidate, answering)
-                finally:
-                    answering.cancel()
-        # a program may say anything here; what we do not understand says nothing
-        is_ours = ran is not None and len(ran) == 2 and ran[0] == "ran"
-        return compiled, str(ran[1]) if ran is not None and is_ours else None, outcome
+    async def _program(self, case: Case, code: str) -> Finding:
+        """Run the answer as a program once for each pair."""
+        async with self._sandbox.host(python_guest("program", case.verify.python_env)) as host:
+            finding = await finding_by_pairs(case, lambda stdin: _run_program(host, case, code, stdin))
+        return finding if finding.compiled is False else msgspec.structs.replace(finding, compiled=True)
 
     async def _inside(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """Run the tests of any style beside the answer: one test per planned name, with trust in-process."""
         return await self._in_process.judge(case, tests, code)
+
+
+async def _run_program(host: GuestHost, case: Case, code: str, stdin: bytes) -> ProcessResult | Finding:
+    """How a program ended; what it says of itself is heard only before its first line runs."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        running = asyncio.ensure_future(host.call([theirs], _limits(case), stdin=stdin))
+        try:
+            guest = GuestChannel(ours)
+            await guest.send([code])
+            compiled = await guest.receive()
+            outcome = await running
+        finally:
+            running.cancel()
+    if compiled is None:
+        if not outcome.limit and outcome.exit_code >= 0:
+            raise VerifierError(f"a program could not be started: exit code {outcome.exit_code}")
+        # only compiling something monstrous ends here
+        return Finding(compiled=False, label=outcome.limit or FailureLabel.DIED, reason=exit_description(outcome))
+    if compiled[0] == "not compiled":
+        return compile_failure(compiled[1], compiled[2], outcome.seconds)
+    return outcome
 
 
 def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
@@ -277,11 +262,6 @@ def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:
     reason = f"the tests did not survive what the answer returned: {how}"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
     return RefereedFinding(Finding(compiled=True, tests=failed, label=limit, reason=reason), tests.names)
-
-
-def _stripped_lines(text: str) -> list[str]:
-    """What was printed, without the invisible blanks at the ends of lines."""
-    return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
 def _missing(code: str, expected: tuple[str, ...]) -> tuple[str, ...]:
