@@ -27,21 +27,25 @@ def add_shard_option(sub: Any) -> None:
         "--shard",
         type=shard_of,
         metavar="I/N",
-        help="only every Nth of these, starting with the Ith, such as 3/8; steelyard merge joins the results of N machines",
+        help="only every Nth of these cases, starting with the Ith, such as 3/8; steelyard merge joins the results of N machines",
     )
 
 
 def add_decision_options(sub: Any) -> None:
     """What a gate decides by."""
     sub.add_argument(
-        "--margin", type=fraction, default=0.05, metavar="X", help="a mean drop below this passes (default: 0.05)"
+        "--margin",
+        type=fraction,
+        default=0.05,
+        metavar="X",
+        help="a mean drop smaller than this passes (default: 0.05)",
     )
     sub.add_argument(
         "--alpha",
         type=fraction,
         default=0.05,
         metavar="X",
-        help="the rate of false alarms (default: 0.05)",
+        help="the highest rate of false alarms (default: 0.05)",
     )
     add_inconclusive_option(sub)
 
@@ -90,7 +94,7 @@ def add_backend_options(group: Any, what: str) -> None:
         "--ray-address",
         default="",
         metavar="HOST:PORT",
-        help="the Ray cluster; local starts one for this command (default: RAY_ADDRESS, the one that runs here, else local)",
+        help="the Ray cluster; local starts one for this command (default: RAY_ADDRESS, else the cluster on this machine, else local)",
     )
 
 
@@ -99,7 +103,7 @@ def add_copies_option(sub: Any) -> None:
     sub.add_argument(
         "--copies",
         metavar="DIR",
-        help="where to keep the Parquet copies of runs whose folders cannot be written (default: nowhere, they are made for this command)",
+        help="where to keep the Parquet copies of runs whose folders cannot be written (default: temporary copies for this command)",
     )
 
 
@@ -111,7 +115,7 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         "--parallelism",
         type=positive_integer,
         metavar="N",
-        help="the maximum of requests at once; below it the pace adapts",
+        help="the maximum number of requests at once; the actual number adapts to the endpoint",
     )
     how.add_argument("--max-cost", type=float, metavar="USD", help="stop before more than this is spent")
     how.add_argument(
@@ -120,7 +124,7 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         metavar="N",
         help="verify attempts that passed or ran out of time N more times, and list different outcomes",
     )
-    how.add_argument("--env-file", metavar="FILE", help="read keys from a file of NAME=value lines")
+    how.add_argument("--env-file", metavar="FILE", help="read API keys from a file of NAME=value lines")
     add_sandbox_options(how)
     if backend:
         add_backend_options(how, "verify")
@@ -200,7 +204,7 @@ def add_result_options(sub: argparse.ArgumentParser) -> None:
 
 def add_suite_options(sub: argparse.ArgumentParser) -> None:
     """How suites are scored."""
-    suites = sub.add_argument_group("how to score suites, beside the plain rule")
+    suites = sub.add_argument_group("how to score suites, in addition to the rule")
     suites.add_argument(
         "--penalty",
         action="append",

@@ -19,7 +19,7 @@ from steelyard.errors import ExitCode
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Show what changed between two runs, case by case: mean scores that changed by more than a threshold."""
+    """Show which mean scores changed by more than a threshold between two runs, case by case."""
     from steelyard.comparison.threshold import compare as compared
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
@@ -34,8 +34,8 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def _compare_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--baseline", required=True, metavar="A", help="the side before")
-    sub.add_argument("--current", required=True, metavar="B", help="the side now")
+    sub.add_argument("--baseline", required=True, metavar="A", help="what to compare with")
+    sub.add_argument("--current", required=True, metavar="B", help="what to compare")
     sub.add_argument(
         "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may change (default: 0.05)"
     )
@@ -60,7 +60,7 @@ examples:
 
 
 def gate(options: argparse.Namespace) -> int:
-    """Decide whether a run is worse than its baseline, is not, or is still undecided; made for gating a pull request."""
+    """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison import DECISION_FORMATS
@@ -85,8 +85,10 @@ def gate(options: argparse.Namespace) -> int:
 
 
 def _gate_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--baseline", required=True, metavar="A", help="the side before; best a baseline of several runs")
-    sub.add_argument("--current", required=True, metavar="B", help="the side now")
+    sub.add_argument(
+        "--baseline", required=True, metavar="A", help="what to compare with; a baseline of several runs is best"
+    )
+    sub.add_argument("--current", required=True, metavar="B", help="what to compare")
     add_decision_options(sub)
     sub.add_argument(
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
@@ -181,7 +183,9 @@ def bless(options: argparse.Namespace) -> int:
 
 def _bless_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", nargs="+", metavar="RUN", help="run folders, their names, latest, or reports")
-    sub.add_argument("--as", dest="name", required=True, metavar="NAME", help="the name for --baseline")
+    sub.add_argument(
+        "--as", dest="name", required=True, metavar="NAME", help="the name of the baseline, for --baseline"
+    )
     sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
     add_settings_option(sub)
 

@@ -231,7 +231,7 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
         type=port_number,
         default=DEFAULT_VIEWER_PORT,
         metavar="N",
-        help=f"0 takes any free port (default: {DEFAULT_VIEWER_PORT})",
+        help=f"the port to listen on; 0 takes any free one (default: {DEFAULT_VIEWER_PORT})",
     )
     sub.add_argument("--no-browser", action="store_true", help="only print the address")
     add_settings_option(sub)

@@ -116,7 +116,7 @@ examples:
 
 
 def repairs(options: argparse.Namespace) -> int:
-    """Compute pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform judges what is not judged yet."""
+    """Compute pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform validates those without an outcome."""
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate

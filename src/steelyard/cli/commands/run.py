@@ -152,14 +152,18 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     which.add_argument("--filter", metavar="TAGS", help="only cases with one of these tags, such as easy,strings")
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
     which.add_argument(
-        "--exclude", action="append", default=[], metavar="GLOB", help="not the cases whose id matches; may be repeated"
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="leave out cases whose id matches; may be repeated",
     )
     which.add_argument("--failed-in", metavar="RUN", help="only cases that were not always correct in that run")
     which.add_argument("--limit", type=positive_integer, metavar="N", help="only the first N cases")
     which.add_argument(
         "--skip-unavailable",
         action="store_true",
-        help="leave out and list cases whose toolchain, package or crate is not here, instead of stopping",
+        help="leave out and list cases whose toolchain, package or crate is missing on this machine, instead of stopping",
     )
     add_shard_option(which)
     decide = sub.add_argument_group("stopping as soon as a gate can decide")
@@ -168,14 +172,15 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--until-decided", action="store_true", help="ask in rounds, and stop as soon as the gate can decide"
     )
     decide.add_argument(
-        "--max-samples", type=positive_integer, metavar="N", help="the maximum of attempts per case (default: 20)"
+        "--max-samples",
+        type=positive_integer,
+        metavar="N",
+        help="the maximum number of attempts per case (default: 20)",
     )
     add_decision_options(decide)
     add_execution_options(sub, backend=True)
     add_trust_option(sub)
-    sub.add_argument(
-        "--dry-run", action="store_true", help="print what would be asked and the most it can cost, and stop"
-    )
+    sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_result_options(sub)
 
@@ -193,7 +198,7 @@ With --shard, --max-cost holds for each shard on its own.
 
 
 def resume(options: argparse.Namespace) -> int:
-    """Continue a run with what it still owes; more samples extend it."""
+    """Continue a run where it stopped; --samples extends it."""
     from steelyard.engine.gate.rounds import continue_until_decided
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.resume import resume as resume_run
@@ -211,7 +216,9 @@ def resume(options: argparse.Namespace) -> int:
 
 def _resume_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
-    sub.add_argument("-n", "--samples", type=positive_integer, help="attempts per case and model from now on")
+    sub.add_argument(
+        "-n", "--samples", type=positive_integer, metavar="N", help="attempts per case and model from now on"
+    )
     add_inconclusive_option(sub)
     add_execution_options(sub, backend=True)
     add_result_options(sub)

@@ -11,7 +11,7 @@ from steelyard.errors import ExitCode
 
 
 def validate(options: argparse.Namespace) -> int:
-    """Read eval sets, report every problem at once, and prove that references pass and counterexamples fail."""
+    """Read eval sets, report all their problems, and prove that references pass and counterexamples fail."""
     from steelyard import evalsets
     from steelyard.engine.preflight.references import check_references
     from steelyard.errors import InputError

@@ -99,9 +99,7 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_shard_option(sub)
-    sub.add_argument(
-        "--dry-run", action="store_true", help="print what would be asked and the most it can cost, and stop"
-    )
+    sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
     _tier_report_options(sub)
     add_execution_options(sub)
 
