@@ -18,7 +18,7 @@ from steelyard.engine.results.conclusion import standings_conclusion
 from steelyard.engine.results.report_files import write_reports
 from steelyard.errors import ExitCode, InputError
 from steelyard.records import Expectations
-from steelyard.reports.health import MachineHealth
+from steelyard.reports.lists import MachineHealth
 from steelyard.store.journal import StoredRun
 from support.command_line import steelyard
 

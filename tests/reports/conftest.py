@@ -37,7 +37,7 @@ from steelyard.records import (
     Test,
     Verdict,
 )
-from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
+from steelyard.reports.lists import AttemptLimit, ContainmentLevel, MachineHealth, ToolStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable

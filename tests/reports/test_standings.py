@@ -8,8 +8,7 @@ import json
 from typing import TYPE_CHECKING
 
 from steelyard.analysis.counts import Standings, Tally, standings
-from steelyard.reports.standings import STANDINGS_FORMATS
-from steelyard.reports.terminal import rows_text, standings_text
+from steelyard.reports.lists import STANDINGS_FORMATS, rows_text, standings_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:

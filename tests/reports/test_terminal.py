@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from steelyard.analysis.summary import RunResults, Summary
 from steelyard.reports.figures import money
-from steelyard.reports.terminal import attempt_text, case_text, health_text, summary_text
+from steelyard.reports.lists import health_text
+from steelyard.reports.terminal import attempt_text, case_text, summary_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from steelyard.reports.health import MachineHealth
+    from steelyard.reports.lists import MachineHealth
 
 NEXT = ("steelyard show 20260203-040506-ab12 --failed", "steelyard resume 20260203-040506-ab12")
 

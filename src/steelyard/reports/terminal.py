@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
@@ -12,10 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.analysis.counts import Standings
-from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
-from steelyard.records import Answer, Case, Diagnostic, Finding, MessageRole, Price
+from steelyard.records import Answer, Diagnostic, Finding, MessageRole
 from steelyard.reports.figures import (
     SuiteTable,
     attempt_failure_reason,
@@ -26,10 +23,8 @@ from steelyard.reports.figures import (
     metric_rows,
     missing_reason,
     model_label,
-    money,
     outcome,
     price,
-    rate,
     response_class,
     seconds,
     suite_tables,
@@ -37,15 +32,11 @@ from steelyard.reports.figures import (
     verification_text,
     witness_text,
 )
-from steelyard.reports.health import ContainmentLevel, MachineHealth, ToolStatus
-from steelyard.reports.standings import standings_rows
 from steelyard.text import line, plain
 from steelyard.tiers.rubrics import JudgingResult
 
 _OUTCOME_STYLES = {"correct": "green", "wrong": "red", "missing": "yellow", "passed": "green", "failed": "red"}
-UNFOLDED_PAGE_COLUMNS = 10_000
-"""Columns of a page that must not be folded."""
-_COLUMN_GAP = 2
+COLUMN_GAP = 2
 _MAX_UNFOLDED_NAME_COLUMNS = 20
 """A model's name is folded rather than make its column wider than this, where room is short."""
 _CLASS_COLUMN_NAMES = {"policy_violation": "policy", "truncated": "cut off", "wrong_format": "format"}
@@ -54,7 +45,7 @@ _CLASS_COLUMN_NAMES = {"policy_violation": "policy", "truncated": "cut off", "wr
 
 def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool) -> str:
     """What a run found: models side by side, the cases that failed most, warnings, and what to type next."""
-    page = _TerminalPage(width, color)
+    page = TerminalPage(width, color)
     page.say(Text(line(title), style="bold"))
     if not summary.conclusive:
         page.say(Text("Cannot tell: more than 5% of the cases of some model are unscored.", style="bold yellow"))
@@ -92,7 +83,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     return page.text()
 
 
-def _put_verification(page: _TerminalPage, summary: Summary) -> None:
+def _put_verification(page: TerminalPage, summary: Summary) -> None:
     """How the attempts were verified, and what vouches for the machine."""
     ways = verification_text(summary.models)
     if ways:
@@ -109,7 +100,7 @@ def _side_by_side_groups(models: Sequence[ModelSummary], width: int) -> Iterator
     group: list[ModelSummary] = []
     left = room
     for position, model in enumerate(models):
-        need = _COLUMN_GAP + _narrowest(model, [row.cells[position] for row in rows])
+        need = COLUMN_GAP + _narrowest(model, [row.cells[position] for row in rows])
         if group and need > left:
             yield group
             group, left = [], room
@@ -125,10 +116,10 @@ def _narrowest(model: ModelSummary, cells: Iterable[str]) -> int:
     )
 
 
-def _put_models(page: _TerminalPage, models: Sequence[ModelSummary]) -> None:
+def _put_models(page: TerminalPage, models: Sequence[ModelSummary]) -> None:
     rows = metric_rows(models)
     table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP - 1, 0, 0), header_style="bold"
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0), header_style="bold"
     )
     table.add_column("", no_wrap=True)
     for position, model in enumerate(models):
@@ -142,7 +133,7 @@ def _put_models(page: _TerminalPage, models: Sequence[ModelSummary]) -> None:
         page.bullet("*", Text(note, style="dim"), indent="")
 
 
-def _put_suites(page: _TerminalPage, suites: SuiteTable, width: int) -> None:
+def _put_suites(page: TerminalPage, suites: SuiteTable, width: int) -> None:
     """The suites a row each; counts that do not fit beside the scores stand in a block of their own below."""
     heads = [
         "",
@@ -156,15 +147,15 @@ def _put_suites(page: _TerminalPage, suites: SuiteTable, width: int) -> None:
     blocks: list[list[int]] = [[]]
     room = left
     for place, need in enumerate(needs[1:], 1):
-        if blocks[-1] and _COLUMN_GAP + need > room:
+        if blocks[-1] and COLUMN_GAP + need > room:
             blocks.append([])
             room = left
         blocks[-1].append(place)
-        room -= _COLUMN_GAP + need
+        room -= COLUMN_GAP + need
     for number, block in enumerate(blocks):
         if number:
             page.say()
-        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold")
+        table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="bold")
         table.add_column("", overflow="fold")
         for place in block:
             table.add_column(heads[place], no_wrap=True, justify="left" if heads[place] == "score" else "right")
@@ -172,12 +163,12 @@ def _put_suites(page: _TerminalPage, suites: SuiteTable, width: int) -> None:
             strong = "bold" if row is rows[-1] else ""
             table.add_row(*(Text(row[place], style=strong) for place in (0, *block)))
         page.say(table)
-    _put_grid(page, suites.beneath)
+    put_grid(page, suites.beneath)
 
 
 def case_text(attempts: Sequence[AttemptText], summary: Summary, *, width: int, color: bool) -> str:
     """One case: a line per attempt, with the reason where it is not correct."""
-    page = _TerminalPage(width, color)
+    page = TerminalPage(width, color)
     known = {(case.case, case.model, case.tier): case for case in summary.cases}
     if attempts:
         case = attempts[0].case
@@ -195,7 +186,7 @@ def case_text(attempts: Sequence[AttemptText], summary: Summary, *, width: int, 
         above = name
         row = Text()
         for cell, wide in zip(cells, widths, strict=True):
-            row.append(" " * _COLUMN_GAP + set_cell_size(cell, wide), style=_OUTCOME_STYLES.get(cell, ""))
+            row.append(" " * COLUMN_GAP + set_cell_size(cell, wide), style=_OUTCOME_STYLES.get(cell, ""))
         row.rstrip()
         page.fit(row)
     return page.text()
@@ -215,7 +206,7 @@ def _attempt_cells(tried: AttemptText) -> list[str]:
 
 def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, width: int, color: bool) -> str:
     """All about one attempt: what was asked, what came back, what was found out about it, and what judges say."""
-    page = _TerminalPage(width, color)
+    page = TerminalPage(width, color)
     state = outcome(tried)
     score = "" if tried.score is None else f", score {tried.score:.3f}"
     page.say(
@@ -252,7 +243,7 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
     return page.text()
 
 
-def _put_answer(page: _TerminalPage, answer: Answer) -> None:
+def _put_answer(page: TerminalPage, answer: Answer) -> None:
     if answer.reasoning:
         page.section("Reasoning", answer.reasoning)
     if answer.transcript:
@@ -260,7 +251,7 @@ def _put_answer(page: _TerminalPage, answer: Answer) -> None:
     page.section("Reply", answer.text, nothing="(empty)")
 
 
-def _put_finding(page: _TerminalPage, tried: AttemptText, found: Finding) -> None:
+def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None:
     """What running the code of a reply brought to light."""
     page.section("Code", found.code or "", nothing="(none found in the reply)")
     if found.missing:
@@ -312,129 +303,9 @@ def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
     return [*facts, ("latency", seconds(answer.latency))]
 
 
-def runs_text(runs: Sequence[tuple[str, Sequence[ModelHeadline]]], *, width: int, color: bool) -> str:
-    """The runs that are there by their names, a line per model of each."""
-    page = _TerminalPage(width, color)
-    rows = [
-        (
-            line(name) if first else "",
-            line(model_label(model.model, model.tier)),
-            f"{model.correct}/{model.attempts}",
-            rate(model.pass_at_1) if model.pass_at_1 else "-",
-            f"{model.missing} missing" if model.missing else "",
-        )
-        for name, models in runs
-        for first, model in zip((True, *(False,) * len(models)), models, strict=False)
-    ]
-    _put_rows(page, ("run", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
-    return page.text()
-
-
-def standings_text(standings: Standings, *, color: bool) -> str:
-    """Where models stand, a row per model; as wide as it must be, because a number must not be cut."""
-    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
-    head, rows = standings_rows(standings)
-    _put_rows(page, head, rows, nothing="no outcomes")
-    if not standings.conclusive:
-        page.say()
-        page.say(Text("Cannot tell: more than 5% of the cases of some model have no outcome.", style="bold yellow"))
-    return page.text()
-
-
-def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: bool) -> str:
-    """A table of any values, each on one line."""
-    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
-    head = [line(column) for column in columns]
-    _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
-    return page.text()
-
-
-def suites_text(cases: Sequence[Case], *, color: bool) -> str:
-    """The suites that some cases belong to, a row each."""
-    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
-    counts = Counter(case.suite for case in cases if case.suite)
-    tags = {suite: Counter(tag for case in cases if case.suite == suite for tag in case.tags) for suite in counts}
-    rows = [
-        (line(f"suite:{suite}"), f"{count:,}", line(", ".join(tag for tag, _ in tags[suite].most_common(8))))
-        for suite, count in sorted(counts.items())
-    ]
-    _put_rows(page, ("suite", "cases", "most frequent tags"), rows, nothing="no suites")
-    return page.text()
-
-
-def cases_text(cases: Sequence[Case], *, color: bool) -> str:
-    """Some cases, a row each."""
-    page = _TerminalPage(UNFOLDED_PAGE_COLUMNS, color)
-    rows = [(line(case.id), line(case.name), line(", ".join(case.tags))) for case in cases]
-    _put_rows(page, ("case", "name", "tags"), rows, nothing="no cases")
-    return page.text()
-
-
-def available_models_text(offers: Sequence[tuple[str, str, str, Price | None]], *, width: int, color: bool) -> str:
-    """The available models: provider, model, detail, and price per million tokens."""
-    page = _TerminalPage(width, color)
-    rows = [
-        (
-            line(f"{provider}/{model}") if model else line(provider),
-            f"{money(price.input)} in, {money(price.output)} out" if price else ("price unknown" if model else "-"),
-            line(detail),
-        )
-        for provider, model, detail, price in offers
-    ]
-    _put_rows(page, ("model", "per million tokens", ""), rows, nothing="no models")
-    return page.text()
-
-
-def health_text(health: MachineHealth, *, width: int, color: bool) -> str:
-    """What is enforced on a machine, which toolchains it has, and how to get the others."""
-    page = _TerminalPage(width, color)
-    page.say(Text(f"{line(health.system)}, {'as root' if health.root else 'as an ordinary user'}", style="bold"))
-    if health.level:
-        page.head(f"Generated code runs at level {health.level}")
-    else:
-        page.head("No level holds: generated code is not run")
-    shown = next((level for level in health.levels if level.held and health.level in ("", level.name)), None)
-    for claim, held in shown.held.items() if shown else ():
-        page.say(Text.assemble("  ", ("yes", "green") if held else ("no ", "red"), f"  {claim}"))
-    page.head("Limits of one attempt")
-    _put_grid(page, [(limit.name, limit.most) for limit in health.limits])
-    page.head("Levels, the strongest first")
-    _put_grid(page, [(level.name, _level_status(level, health.level)) for level in health.levels])
-    page.head("Toolchains")
-    _put_grid(
-        page, [(tool.name, tool.version or _missing_tool_status(tool), _tool_purpose(tool)) for tool in health.tools]
-    )
-    if health.plugins:
-        page.head("Plug-ins")
-        _put_grid(page, [(part.kind, part.name, part.distribution, line(part.problem)) for part in health.plugins])
-    if health.advice:
-        page.head("Worth knowing")
-    for advice in health.advice:
-        page.bullet("!", Text(line(advice), style="yellow"))
-    return page.text()
-
-
-def _level_status(level: ContainmentLevel, used: str) -> str:
-    if not level.held:
-        return line(level.problem)
-    broken = [claim for claim, held in level.held.items() if not held]
-    word = "holds" if level.holds else "does not hold"
-    return word + (", in use" if level.name == used else "") + (f"; not true: {', '.join(broken)}" if broken else "")
-
-
-def _missing_tool_status(tool: ToolStatus) -> str:
-    return "unusable" if tool.path else "not found"
-
-
-def _tool_purpose(tool: ToolStatus) -> str:
-    ways = [tool.problem] if tool.path and tool.problem else []
-    ways += [f"get it by {tool.remedy}"] if tool.remedy else []
-    return line(f"{tool.purpose}: {'; '.join(ways)}" if ways else tool.purpose)
-
-
-def _put_grid(page: _TerminalPage, rows: Sequence[Sequence[str]]) -> None:
+def put_grid(page: TerminalPage, rows: Sequence[Sequence[str]]) -> None:
     """Columns without a head; only the last one goes on below."""
-    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0))
+    table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0))
     for place in range(len(rows[0]) if rows else 0):
         table.add_column(no_wrap=place < len(rows[0]) - 1, overflow="fold")
     for first, *others in rows:
@@ -442,20 +313,7 @@ def _put_grid(page: _TerminalPage, rows: Sequence[Sequence[str]]) -> None:
     page.say(table)
 
 
-def _put_rows(page: _TerminalPage, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:
-    if not rows:
-        page.say(Text(nothing))
-        return
-    table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold")
-    for name in head:
-        # a name or a number that is broken in two cannot be copied; only the last column may go on below
-        table.add_column(name, no_wrap=name != head[-1], overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    page.say(table)
-
-
-def _put_judgment(page: _TerminalPage, result: JudgingResult) -> None:
+def _put_judgment(page: TerminalPage, result: JudgingResult) -> None:
     """One judge's marks with their reasons; a judge without a judgment says why."""
     judge = f"Judge  {line(result.judge)}{f', asked again ({result.repeat})' if result.repeat > 1 else ''}"
     if result.judgment is None:
@@ -481,7 +339,7 @@ def _diagnostic_text(diagnostic: Diagnostic) -> str:
     return f"{diagnostic.level}{code}: {diagnostic.message}{places}"
 
 
-class _TerminalPage:
+class TerminalPage:
     """Lines on their way to a terminal; whatever was written by others goes in as `Text`, which has no markup."""
 
     def __init__(self, width: int, color: bool) -> None:

@@ -8,8 +8,8 @@ from itertools import product
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.figures import dollars, model_label, money, points, rate
+from steelyard.reports.lists import rows_text
 from steelyard.reports.tables import CsvValue, ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
-from steelyard.reports.terminal import rows_text
 from steelyard.text import counted, line
 from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.results import (

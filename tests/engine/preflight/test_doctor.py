@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.engine.preflight.doctor import TOOL_REQUIREMENTS, ToolRequirement, examine_machine, find_tool, ray_tool
-from steelyard.reports.health import MachineHealth
+from steelyard.reports.lists import MachineHealth
 from steelyard.sandbox.levels import ISOLATION_CLAIMS, ISOLATION_LEVEL_NAMES, strongest_isolation
 
 NODE = ToolRequirement(("node", "nodejs"), "JavaScript", apt="nodejs", brew="node")

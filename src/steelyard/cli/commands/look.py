@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 def list_runs(options: argparse.Namespace) -> int:
     """List the runs, oldest first."""
     from steelyard.engine.results.headline_cache import run_headlines
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
 
     settings, _ = settings_and_run_options(options)
     print(
-        terminal.runs_text(run_headlines(Path(settings.output_dir)), width=terminal_width(), color=is_color_wanted()),
+        lists.runs_text(run_headlines(Path(settings.output_dir)), width=terminal_width(), color=is_color_wanted()),
         end="",
     )
     return ExitCode.OK
@@ -161,7 +161,7 @@ examples:
 def query(options: argparse.Namespace) -> int:
     """Query all runs in SQL."""
     from steelyard.engine.results import query as questions
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
 
     settings, _ = settings_and_run_options(options)
     root = Path(settings.output_dir)
@@ -171,7 +171,7 @@ def query(options: argparse.Namespace) -> int:
     elif options.format == "table":
         with questions.run_query(options.sql, root, copies=options.copies) as answer:
             rows, is_more = answer.shown()
-            print(terminal.rows_text(answer.columns, rows, color=is_color_wanted()), end="")
+            print(lists.rows_text(answer.columns, rows, color=is_color_wanted()), end="")
         warnings = answer.warnings
         if is_more:
             print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")

@@ -120,7 +120,7 @@ def repairs(options: argparse.Namespace) -> int:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
 
     means = RunOptions(
         parallelism=options.parallelism,
@@ -136,9 +136,9 @@ def repairs(options: argparse.Namespace) -> int:
     warn(evaluation.problems)
     if evaluation.levels:
         print("plausible")
-    print(terminal.standings_text(evaluation.standings, color=is_color_wanted()), end="")
+    print(lists.standings_text(evaluation.standings, color=is_color_wanted()), end="")
     for level, standings in evaluation.levels.items():
-        print(f"\n{level}\n{terminal.standings_text(standings, color=is_color_wanted())}", end="")
+        print(f"\n{level}\n{lists.standings_text(standings, color=is_color_wanted())}", end="")
     print_written(evaluation.written)
     return conclude(evaluation.conclusion())
 
@@ -225,13 +225,13 @@ def _count_attempts(options: argparse.Namespace, root: Path) -> int:
 def _print_standings(standings: Standings, form: str) -> int:
     """Print where models stand, and what to know about it."""
     from steelyard.engine.results.conclusion import standings_conclusion
-    from steelyard.reports import terminal
-    from steelyard.reports.standings import STANDINGS_FORMATS
+    from steelyard.reports import lists
+    from steelyard.reports.lists import STANDINGS_FORMATS
 
     text = (
         STANDINGS_FORMATS[form](standings)
         if form in STANDINGS_FORMATS
-        else terminal.standings_text(standings, color=is_color_wanted())
+        else lists.standings_text(standings, color=is_color_wanted())
     )
     print(text, end="")
     return conclude(standings_conclusion(standings))

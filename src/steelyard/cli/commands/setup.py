@@ -43,7 +43,7 @@ def suites(options: argparse.Namespace) -> int:
     """List the included suites, show the cases of some, or write them as JSONL for editing."""
     from steelyard import evalsets
     from steelyard.evalsets.jsonl import case_json_lines
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
     from steelyard.store.files import AtomicFiles, explain_write_errors
 
     loaded = evalsets.load(options.evalset or ["suite:all"])
@@ -56,9 +56,9 @@ def suites(options: argparse.Namespace) -> int:
             fresh.finish()
         print(f"wrote {path}: {len(loaded.cases)} cases")
     elif options.evalset:
-        print(terminal.cases_text(loaded.cases, color=is_color_wanted()), end="")
+        print(lists.cases_text(loaded.cases, color=is_color_wanted()), end="")
     else:
-        print(terminal.suites_text(loaded.cases, color=is_color_wanted()), end="")
+        print(lists.suites_text(loaded.cases, color=is_color_wanted()), end="")
     return ExitCode.OK
 
 
@@ -81,11 +81,11 @@ that."""
 def models(options: argparse.Namespace) -> int:
     """List what the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.preflight.connect import list_models, models_exit_code
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
 
     _, means = settings_and_run_options(options)
     found = list_models(means, options.base_url or "")
-    print(terminal.available_models_text(found, width=terminal_width(), color=is_color_wanted()), end="")
+    print(lists.available_models_text(found, width=terminal_width(), color=is_color_wanted()), end="")
     return models_exit_code(found)
 
 
@@ -127,14 +127,14 @@ def _init_options(sub: argparse.ArgumentParser) -> None:
 def doctor(options: argparse.Namespace) -> int:
     """Show what is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
     from steelyard.engine.preflight.doctor import examine_machine
-    from steelyard.reports import terminal
+    from steelyard.reports import lists
     from steelyard.reports.tables import json_report
 
     health = examine_machine()
     if options.format == "json":
         print(json_report(health), end="")
     else:
-        print(terminal.health_text(health, width=terminal_width(), color=is_color_wanted()), end="")
+        print(lists.health_text(health, width=terminal_width(), color=is_color_wanted()), end="")
     return health.exit_code
 
 

@@ -20,7 +20,7 @@ from steelyard.errors import InputError
 from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
-from steelyard.reports.health import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus
+from steelyard.reports.lists import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus
 from steelyard.sandbox.folders import MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,

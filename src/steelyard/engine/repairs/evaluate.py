@@ -32,7 +32,7 @@ from steelyard.engine.results.synthetic import (
 )
 from steelyard.errors import ExitCode, InputError, Problem, did_you_mean
 from steelyard.records import Record
-from steelyard.reports.standings import levels_csv, table_csv
+from steelyard.reports.lists import levels_csv, table_csv
 from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import counted, printable, short_quote
 
