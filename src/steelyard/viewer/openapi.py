@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from steelyard.analysis import estimates, suites, summary
 from steelyard.analysis.summary import Summary
-from steelyard.comparison import exact_tests, gate
 from steelyard.evalsets.schema import field_descriptions
-from steelyard.records import cases, facts, runs
 from steelyard.viewer import api_records
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS
 
 JSON_MEDIA_TYPE, MARKDOWN_MEDIA_TYPE = "application/json", "text/markdown"
-DESCRIBED_MODULES = (
-    cases,
-    facts,
-    runs,
-    estimates,
-    suites,
-    summary,
-    exact_tests,
-    gate,
-    api_records,
-)
-"""Where the records that are answered with are explained."""
 
-LIMIT_PARAMETER = {
-    "name": "limit",
-    "in": "query",
-    "description": "Entries on the page.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
-}
-SHARE_SCHEMA = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
+
+def _parameter(name: str, about: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": "query", "description": about, "schema": schema}
 
 
 def _text_parameter(
@@ -54,19 +37,9 @@ def _cursor_parameter(pattern: str = "") -> dict[str, Any]:
 RUN_ID_PARAMETER = _text_parameter("run_id", "The name of the run's folder.", where="path", required=True)
 CASE_ID_PARAMETER = _text_parameter("case_id", "Only attempts at this case.")
 MODEL_ID_PARAMETER = _text_parameter("model_id", "Only this model, as `model_id` names it.")
+LIMIT_PARAMETER = _parameter("limit", "Entries on the page.", type="integer", minimum=1, maximum=200, default=50)
 ATTEMPT_CURSOR_SCHEMA_PATTERN = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
-STATE_PARAMETER = {
-    "name": "state",
-    "in": "query",
-    "description": "Only runs in this state.",
-    "schema": {"enum": ["", "done", "growing", "stopped", "broken"]},
-}
-OUTCOME_PARAMETER = {
-    "name": "outcome",
-    "in": "query",
-    "description": "Only attempts that came out so.",
-    "schema": {"enum": ["", "correct", "wrong", "missing"]},
-}
+SHARE_SCHEMA = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
 
 API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
     "/healthz": ("health", "That the server is there; needs no key.", [], api_records.ServerHealth),
@@ -79,7 +52,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _cursor_parameter(),
             MODEL_ID_PARAMETER,
             _text_parameter("eval_set", "Only runs of this eval set."),
-            STATE_PARAMETER,
+            _parameter("state", "Only runs in this state.", enum=["", "done", "growing", "stopped", "broken"]),
         ],
         api_records.RunsPage,
     ),
@@ -116,7 +89,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _cursor_parameter(ATTEMPT_CURSOR_SCHEMA_PATTERN),
             CASE_ID_PARAMETER,
             MODEL_ID_PARAMETER,
-            OUTCOME_PARAMETER,
+            _parameter("outcome", "Only attempts that came out so.", enum=["", "correct", "wrong", "missing"]),
         ],
         api_records.AttemptsPage,
     ),
@@ -127,12 +100,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             RUN_ID_PARAMETER,
             _text_parameter("case_id", "The case.", required=True),
             _text_parameter("model_id", "The model, as `model_id` names it.", required=True),
-            {
-                "name": "attempt",
-                "in": "query",
-                "description": "Its number.",
-                "schema": {"type": "integer", "minimum": 1, "maximum": 1_000_000, "default": 1},
-            },
+            _parameter("attempt", "Its number.", type="integer", minimum=1, maximum=1_000_000, default=1),
         ],
         api_records.AttemptDetail,
     ),
@@ -153,18 +121,8 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
         [
             _text_parameter("baseline", "`RUN` or `RUN@MODEL`: what it was.", required=True),
             _text_parameter("current", "`RUN` or `RUN@MODEL`: what it is now.", required=True),
-            {
-                "name": "alpha",
-                "in": "query",
-                "description": "How often nothing may raise an alarm.",
-                "schema": SHARE_SCHEMA,
-            },
-            {
-                "name": "margin",
-                "in": "query",
-                "description": "A mean drop below this may pass.",
-                "schema": SHARE_SCHEMA,
-            },
+            _parameter("alpha", "How often nothing may raise an alarm.", **SHARE_SCHEMA),
+            _parameter("margin", "A mean drop below this may pass.", **SHARE_SCHEMA),
             LIMIT_PARAMETER,
             _cursor_parameter("^[0-9]{1,9}$"),
         ],
@@ -212,15 +170,25 @@ def document() -> dict[str, Any]:
 
 
 def _explain(components: dict[str, Any]) -> None:
-    """Say of each field what the string beneath it says."""
-    descriptions = {name: fields for module in DESCRIBED_MODULES for name, fields in field_descriptions(module).items()}
-    # a class that extends another has the fields of both
-    descriptions["RunDetail"] = descriptions["RunEntry"] | descriptions["RunDetail"]
-    descriptions["AttemptDetail"] = descriptions["AttemptEntry"] | descriptions["AttemptDetail"]
+    """Say of each field what the string beneath it says, in its class or in the one that this extends."""
+    kinds = {kind.__name__: kind for kind in _structs(msgspec.Struct)}
+    described = cache(field_descriptions)
     for name, component in components.items():
+        fields: dict[str, str] = {}
+        for kind in reversed(kinds[name].__mro__ if name in kinds else ()):
+            if issubclass(kind, msgspec.Struct) and kind is not msgspec.Struct:
+                fields |= described(sys.modules[kind.__module__]).get(kind.__name__, {})
         for field, schema in component.get("properties", {}).items():
-            if field in descriptions.get(name, {}):
-                schema["description"] = " ".join(descriptions[name][field].split())
+            if field in fields:
+                schema["description"] = " ".join(fields[field].split())
+
+
+def _structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    """Our own records; no two have the same name."""
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("steelyard."):
+            yield each
+        yield from _structs(each)
 
 
 def _operation(
