@@ -45,8 +45,6 @@ class OutcomeTallies(NamedTuple):
     """Warnings only; what is wrong is raised."""
 
 
-MISSING_OUTCOME_POLICIES = ("skip", "zero", "error")
-"""What can be done about cases without an outcome: leave them out, count them as failed, or refuse."""
 MAX_STANDING_NAME_CHARACTERS = 80
 """Letters of a name in a sentence."""
 

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
+from steelyard.stats.descriptive import Statistics
 from steelyard.tiers.agreement import PanelAgreement
 
 
@@ -115,17 +116,9 @@ PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
 """What runs of different tiers must have in common to be compared."""
 
 
-class MetricStatistics(Record, frozen=True, kw_only=True):
-    """The statistics of one metric over all runs of a tier; None where there is nothing to say."""
+class MetricStatistics(Statistics, frozen=True, kw_only=True):
+    """The statistics of one metric over all runs of a tier."""
 
-    median: float | None
-    mean: float | None
-    mode: float | None
-    min: float | None
-    max: float | None
-    std_dev: float | None
-    """The population's."""
-    count: int
     infinite: tuple[str, ...] = ()
     """Those of them that are infinite, and so not written as a number."""
 
