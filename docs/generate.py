@@ -5,8 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from steelyard.cli.main import COMMANDS
-from steelyard.cli.parser import command_parser
+from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
 from steelyard.viewer import openapi
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from steelyard.cli.main import COMMANDS
-from steelyard.cli.parser import command_parser
+from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
 from support.toolchains import needs
 

@@ -17,7 +17,7 @@ import pytest
 
 from steelyard import plugins
 from steelyard.cli import main as cli
-from steelyard.cli.parser import command_parser
+from steelyard.cli.main import command_parser
 from steelyard.protocols import ProviderSettings
 from steelyard.records import Case, Expectations, Price, Verify
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX

@@ -47,7 +47,7 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "http": "steelyard.providers.http:connect",
         "ollama": "steelyard.providers.openai:connect",
         "openai": "steelyard.providers.openai:connect",
-        "openai-completions": "steelyard.providers.completions:connect",
+        "openai-completions": "steelyard.providers.openai:connect_completions",
         "python": "steelyard.providers.command:connect_function",
         "replay": "steelyard.providers.replay:connect",
     },

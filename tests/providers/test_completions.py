@@ -12,7 +12,7 @@ from steelyard import Means
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.evalsets import load
 from steelyard.protocols import Provider, ProviderSettings
-from steelyard.providers.completions import connect
+from steelyard.providers.openai import connect_completions
 from steelyard.records import Attempt, Case, Verify
 from steelyard.text import verbatim_code
 from support.asking import KEY, answer
@@ -26,7 +26,7 @@ STUB = 'def double(x):\n    """ Twice x. """\n'
 
 def base_model(server: FaultServer, **settings: Any) -> Provider:
     reached = {"api_key": KEY, "base_url": f"{server.url}/v1", **settings}
-    return connect("base", ProviderSettings(type="openai-completions", **reached))["base"]
+    return connect_completions("base", ProviderSettings(type="openai-completions", **reached))["base"]
 
 
 def asked(stub: str | None = STUB, language: str = "python", **parameters: Any) -> Attempt:
@@ -111,7 +111,7 @@ def test_a_response_without_an_answer_may_be_asked_for_again(server: FaultServer
 
 def test_without_an_address_it_says_how_to_give_one() -> None:
     with pytest.raises(InputError, match="no base_url"):
-        connect("base", ProviderSettings(type="openai-completions"))
+        connect_completions("base", ProviderSettings(type="openai-completions"))
 
 
 def test_a_base_model_solves_a_problem_file_from_the_command_line_on(server: FaultServer, tmp_path: Path) -> None:

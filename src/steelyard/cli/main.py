@@ -1,23 +1,147 @@
-"""The command line: it only translates."""
+"""The command line: its parser, where else options can be set, and one call for each command."""
 
 from __future__ import annotations
 
+import argparse
 import errno
 import io
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from steelyard.cli.commands import gate, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
-from steelyard.cli.parser import apply_configured_defaults, command_parser, parse_options
+from steelyard.cli.options import Command
 from steelyard.errors import ExitCode, SteelyardError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-    from steelyard.cli.options import Command
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Help with an option's value written once, behind its last name, whatever the version of Python."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
+class _OneLineErrorParser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the whole usage."""
+
+    def error(self, message: str) -> NoReturn:
+        from steelyard.errors import InputError
+
+        raise InputError(f"{message}; see {self.prog} --help")
+
+
+class _VersionAction(argparse.Action):
+    """Prints the version; the module that knows it is imported only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"steelyard {version('steelyard')}")
+        parser.exit()
+
+
+def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """The parser of all commands; each is explained by its docstring."""
+    parser = _OneLineErrorParser(
+        prog="steelyard",
+        description="Measure how good the output of language models is, and whether a difference between two of them is real.",
+        epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
+        "(pass_k). Exit codes: 0 fine, 1 a gate failed, 2 wrong usage or unreadable input, 3 cannot tell because data "
+        "are missing, 130 interrupted and resumable.",
+    )
+    parser.set_defaults(command=None)
+    parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command in commands.items():
+        about = command.function.__doc__ or ""
+        sub = subparsers.add_parser(
+            name, help=about, description=about, epilog=command.epilog, formatter_class=_HelpFormatter
+        )
+        sub.set_defaults(command=command.function)
+        command.add_options(sub)
+    return parser
+
+
+def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """The options as given; a mistyped one is an error that names the one that was meant."""
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        from difflib import get_close_matches
+
+        from steelyard.errors import InputError
+
+        names = [name for sub in _subparsers(parser) for action in sub._actions for name in action.option_strings]
+        close = get_close_matches(unknown[0].partition("=")[0], names, n=1)
+        way_out = f'did you mean "{close[0]}"?' if close else f"see steelyard {arguments[0]} --help"
+        raise InputError(f'unknown argument "{unknown[0]}"; {way_out}')
+    return options
+
+
+def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
+    """Take defaults from the environment, then from the settings file."""
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--config")
+    given = early.parse_known_args(arguments)[0].config if _takes_settings(parser, arguments) else None
+    config = given or os.environ.get("STEELYARD_CONFIG")
+    in_file: dict[str, Any] = {}
+    if config or Path("steelyard.toml").is_file():
+        from steelyard import settings
+
+        in_file = settings.load(Path(config) if config else None, os.environ)[0].options
+    known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
+    for name in sorted(set(in_file) - known):
+        from steelyard.errors import did_you_mean
+
+        print(
+            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({did_you_mean(name, known)})',
+            file=sys.stderr,
+        )
+    for sub in _subparsers(parser):
+        for action in sub._actions:  # argparse has no public way to its own options
+            if not action.option_strings or action.dest == "help":
+                continue
+            given = os.environ.get(f"STEELYARD_{action.dest.upper()}", in_file.get(action.dest))
+            if given is not None:
+                action.default = _as_default(action, given)
+
+
+def _takes_settings(parser: argparse.ArgumentParser, arguments: list[str]) -> bool:
+    """Whether --config of this command is the settings file."""
+    chosen = [sub for sub in _subparsers(parser) if arguments and sub.prog.split()[-1] == arguments[0]]
+    return all(any(action.dest == "config" for action in sub._actions) for sub in chosen)
+
+
+def _as_default(action: argparse.Action, given: Any) -> Any:
+    if isinstance(action, argparse._StoreTrueAction):
+        return str(given).lower() in ("1", "true", "yes", "on")
+    if isinstance(action, argparse._AppendAction):
+        return _ReplaceableDefault([str(item) for item in given] if isinstance(given, list) else [str(given)])
+    # argparse converts a default that is text as it converts an argument
+    return ",".join(map(str, given)) if isinstance(given, list) else str(given)
+
+
+class _ReplaceableDefault(list[str]):
+    """What an option that may be repeated is when it is not given: argparse adds to a copy of the default, and that is empty."""
+
+    def __copy__(self) -> list[str]:
+        return []
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    return [
+        sub
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for sub in action.choices.values()
+    ]
+
 
 _ROOMS = (run, look, gate, outcomes, setup, tiers)
 _ORDER = (

@@ -179,8 +179,7 @@ def steelyard(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFact
 def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of the run: what was given, and for the rest what a bare `steelyard run` would take."""
     from steelyard.cli import arguments
-    from steelyard.cli.main import COMMANDS
-    from steelyard.cli.parser import apply_configured_defaults, command_parser, parse_options
+    from steelyard.cli.main import COMMANDS, apply_configured_defaults, command_parser, parse_options
     from steelyard.engine import run as engine
     from steelyard.errors import InputError, did_you_mean
 
