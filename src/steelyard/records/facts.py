@@ -175,6 +175,8 @@ class Finding(Record, frozen=True, kw_only=True):
     test_seconds: float = 0
     trust: Trust = ""
     """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
+    note: str = ""
+    """What a reader should know about how it was judged."""
     isolation: str = ""
     """The sandbox the code ran in."""
     tampered: str = ""

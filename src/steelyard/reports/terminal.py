@@ -280,6 +280,8 @@ def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
         facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
         facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
         facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if found.note:
+        facts.append(("note", found.note))
     if tried.verdict.node:
         facts.append(("verified on", tried.verdict.node))
     if found.rechecked:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
-from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
+from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
@@ -107,7 +107,7 @@ class PythonVerifier:
         elif tests.style in IN_PROCESS_STYLES:
             finding = await self._inside(case, tests, extracted.code)
         else:
-            finding = (await self._refereed(case, tests, extracted.code)).finding
+            finding = await self._isolated_first(case, tests, extracted.code)
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
@@ -115,6 +115,15 @@ class PythonVerifier:
             trust=finding.trust or ("in-process" if tests.style in IN_PROCESS_STYLES else "isolated"),
             isolation=self._sandbox.level,
         )
+
+    async def _isolated_first(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
+        """The referee's verdict, or that of tests beside the answer where a failed test saw what cannot cross to the referee."""
+        refereed = await self._refereed(case, tests, code)
+        if not refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
+            return refereed.finding
+        beside = await self._inside(case, tests, code)
+        note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"
+        return msgspec.structs.replace(beside, note=note)
 
     async def close(self) -> None:
         while self._referees:
