@@ -119,7 +119,7 @@ class ResourceLimits(NamedTuple):
     cpu_seconds: float = 10
     """CPU time decides: a busy machine must not turn right into timed out."""
     wall_seconds: float = 60
-    """The backstop for code that waits for ever."""
+    """The backstop for code that sleeps or waits for ever; time in which it waits for a processor does not count."""
     memory_bytes: int = 1 << 30
     file_bytes: int = 64 << 20
     """How large a file may become, what is printed included."""
@@ -210,12 +210,23 @@ class GuestHost(Protocol):
     """A sandbox with a guest in it."""
 
     async def call(
-        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+        self,
+        sockets: Sequence[socket.socket],
+        limits: ResourceLimits,
+        *,
+        stdin: bytes | None = None,
+        beside: GuestHost | None = None,
     ) -> ProcessResult:
         """Let the guest talk over these sockets, which are its own from now on, to its end.
 
         With `stdin` it is a program with three streams of its own; without, nothing can be read and all output is one.
+        While what runs `beside` it waits for a processor, its own wall time stands still.
         """
+        ...
+
+    @property
+    def pids(self) -> Sequence[int]:
+        """The processes that everything in it comes from."""
         ...
 
     def stop(self) -> None:

@@ -69,10 +69,20 @@ class Impatient:
         self._limits = limits
 
     async def call(
-        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+        self,
+        sockets: Sequence[socket.socket],
+        limits: ResourceLimits,
+        *,
+        stdin: bytes | None = None,
+        beside: GuestHost | None = None,
     ) -> ProcessResult:
         lasting = limits.wall_seconds > 1e6
-        return await self._host.call(sockets, limits if lasting else limits._replace(**self._limits), stdin=stdin)
+        limits = limits if lasting else limits._replace(**self._limits)
+        return await self._host.call(sockets, limits, stdin=stdin, beside=beside)
+
+    @property
+    def pids(self) -> Sequence[int]:
+        return self._host.pids
 
     def stop(self) -> None:
         self._host.stop()

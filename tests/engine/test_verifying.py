@@ -10,8 +10,10 @@ import pytest
 
 from steelyard import Means, run
 from steelyard.engine.pool import RepliesByCase
+from steelyard.engine.steps import is_verified_again_alone
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
+from steelyard.sandbox.fair_clock import has_fair_clock
 from steelyard.store.journal import StoredRun
 
 CHECKS = """
@@ -77,7 +79,7 @@ def test_an_outage_that_stays_is_a_failure_and_no_wrong_answer(tmp_path: Path) -
     assert len((tmp_path / "calls").read_text()) == 2
 
 
-def test_an_answer_that_ran_out_of_time_is_tried_again_alone_before_it_is_blamed(tmp_path: Path) -> None:
+def test_an_answer_that_sleeps_is_ended_once(tmp_path: Path) -> None:
     case = Case(
         id="nap",
         prompt="?",
@@ -90,8 +92,8 @@ def test_an_answer_that_ran_out_of_time_is_tried_again_alone_before_it_is_blamed
     recorded(tmp_path, case.id, sleepy, quick)
     done = run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
     verdicts = [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict)]
-    # the one that was put aside comes last, and is judged once
     assert [(verdict.number, verdict.found.label) for verdict in verdicts] == [(2, ""), (1, "time limit")]
+    assert is_verified_again_alone(verdicts[1].found) != has_fair_clock()
 
 
 def test_a_level_that_is_not_to_be_had_is_refused_before_anything_is_asked(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits, Workspace
+from steelyard.sandbox.fair_clock import has_fair_clock, process_tree_pids
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -26,7 +28,7 @@ from steelyard.sandbox.levels import (
     strongest_isolation,
 )
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.worker import _process_tree_memory_bytes, _process_tree_pids, base_interpreter
+from steelyard.sandbox.worker import _process_tree_memory_bytes, base_interpreter
 
 Made = TypeVar("Made")
 Use = Callable[[Workspace], Awaitable[Made]]
@@ -146,6 +148,58 @@ def test_a_program_below_usr_or_linked_from_there_is_readable(sandbox: ZygoteSan
         check=False,
     )
     assert (ran.stdout.split(), ran.stderr) == (["found"] * len(places), "")
+
+
+@contextmanager
+def busy_processor(others: int) -> Iterator[None]:
+    """Everything that we start shares one processor with so many processes that only burn it."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    # the kernel shares processors among sessions first
+    burn = [base_interpreter(), "-c", "while True: pass"]
+    burning = [subprocess.Popen(burn, start_new_session=True) for _ in range(others)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+        os.sched_setaffinity(0, processors)
+
+
+BURN = [base_interpreter(), "-c", "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"]
+fair = pytest.mark.skipif(not has_fair_clock(), reason="the kernel does not tell how long processes wait")
+
+
+@fair
+def test_time_in_which_code_waits_for_a_processor_does_not_count(sandbox: ZygoteSandbox) -> None:
+    limits = ResourceLimits(cpu_seconds=10, wall_seconds=1)
+    with busy_processor(8):
+        outcome = used(sandbox, lambda place: place.run(BURN, limits=limits))
+    assert (outcome.stdout, outcome.limit) == (b"done\n", "")
+    assert outcome.seconds > limits.wall_seconds
+
+
+@fair
+def test_code_that_sleeps_is_ended_on_a_busy_machine_too(sandbox: ZygoteSandbox) -> None:
+    with busy_processor(4):
+        outcome = shell(sandbox, "sleep 600", ResourceLimits(cpu_seconds=10, wall_seconds=1))
+        ended = shell(sandbox, "while :; do sleep 0.2; done", ResourceLimits(cpu_seconds=10, wall_seconds=1))
+    assert (outcome.limit, ended.limit) == ("time limit", "time limit")
+
+
+@fair
+def test_code_that_never_gets_a_processor_is_a_failure_of_ours() -> None:
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    with busy_processor(24), pytest.raises(VerifierError, match="this machine was too busy"):
+        used(sandbox, lambda place: place.run(BURN, limits=ResourceLimits(cpu_seconds=10, wall_seconds=0.8)))
+
+
+@fair
+@pytest.mark.parametrize("script", ["while :; do :; done", "while :; do /bin/true; done"])
+def test_a_loop_without_end_stops_at_a_limit_on_a_quiet_machine(script: str) -> None:
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    assert shell(sandbox, script, ResourceLimits(cpu_seconds=30, wall_seconds=2)).limit == "time limit"
 
 
 def test_nothing_of_our_environment_is_in_it(sandbox: ZygoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +346,7 @@ def test_memory_that_processes_share_is_counted_once() -> None:
         children.append(child)
     try:
         assert _process_tree_memory_bytes(os.getpid(), most=1) - before < 2 * len(room)
-        assert {*children} <= {*_process_tree_pids(os.getpid())}
+        assert {*children} <= {*process_tree_pids(os.getpid())}
     finally:
         for child in children:
             os.kill(child, 9)
@@ -472,7 +526,7 @@ def test_closing_leaves_no_process_and_no_folder(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shell(sandbox, "mkdir -p a/b; echo x > a/b/c; (setsid sleep 60 &)")
     assert list(tmp_path.iterdir()) == []
-    assert _process_tree_pids(os.getpid()) == [os.getpid()]
+    assert process_tree_pids(os.getpid()) == [os.getpid()]
 
 
 def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: ZygoteSandbox, tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from typing import IO, Any, Literal, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
+from steelyard.protocols import GuestHost, GuestModules, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
+from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock, process_tree_pids
 
 SANDBOX_HOME, SANDBOX_STREAMS = "/steelyard", "/dev/streams"
 ZYGOTE_BOOT_SCRIPT = """
@@ -80,8 +81,8 @@ MAX_SANDBOX_STDERR_BYTES = 64 << 10
 """Bytes of error output that are kept."""
 MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
-MEMORY_CHECK_SECONDS = 0.25
-"""Seconds between checks of the memory in use."""
+WATCH_SECONDS = 0.25
+"""Seconds between looks at the memory and the time in use."""
 
 
 IsolationName = Literal["full", "bubblewrap", "landlock", "seatbelt", "process"]
@@ -206,20 +207,27 @@ class SandboxWorker:
         self, argv: Sequence[str], stdin: bytes, limits: ResourceLimits, environment: Mapping[str, str]
     ) -> ProcessResult:
         """Run a program to its end."""
-        header = {"do": "run", "argv": argv, "environment": environment, "limits": limits}
-        return await self._contained(header, limits, stdin)
+        header = {"do": "run", "argv": argv, "environment": environment}
+        return await self._contained(header, limits, stdin, FairClock(self.pids))
 
     async def call(
-        self, sockets: Sequence[socket.socket], limits: ResourceLimits, *, stdin: bytes | None = None
+        self,
+        sockets: Sequence[socket.socket],
+        limits: ResourceLimits,
+        *,
+        stdin: bytes | None = None,
+        beside: GuestHost | None = None,
     ) -> ProcessResult:
         """Let the guest run over these sockets until it ends."""
-        return await self._contained({"do": "call", "limits": limits}, limits, stdin, sockets)
+        clock = FairClock([*self.pids, *(beside.pids if beside is not None else ())])
+        return await self._contained({"do": "call"}, limits, stdin, clock, sockets)
 
     async def _contained(
         self,
         header: dict[str, Any],
         limits: ResourceLimits,
         stdin: bytes | None,
+        clock: FairClock,
         handed_over: Sequence[socket.socket] = (),
     ) -> ProcessResult:
         # new files every time: a flag, a lock or a lease on one of them ends with its attempt
@@ -232,25 +240,36 @@ class SandboxWorker:
                 header | {"program": stdin is not None, "most": MAX_SANDBOX_OUTPUT_BYTES},
                 [file.fileno() for file in files],
                 limits,
+                clock,
                 handed_over,
             )
             return ProcessResult(
                 exit_code=reply["code"],
                 stdout=leading_bytes(stdout, MAX_SANDBOX_OUTPUT_BYTES),
                 stderr=leading_bytes(stderr, MAX_SANDBOX_STDERR_BYTES),
-                limit="memory limit" if self._outgrown else reply["limit"],
+                limit=self._exceeded if reply["stopped"] else reply["limit"],
                 seconds=reply["seconds"],
             )
 
     async def _reply_of_contained(
-        self, header: dict[str, Any], fds: list[int], limits: ResourceLimits, handed_over: Sequence[socket.socket]
+        self,
+        header: dict[str, Any],
+        fds: list[int],
+        limits: ResourceLimits,
+        clock: FairClock,
+        handed_over: Sequence[socket.socket],
     ) -> dict[str, Any]:
-        watching = asyncio.get_running_loop().call_later(MEMORY_CHECK_SECONDS, self._look, limits.memory_bytes)
+        first_look = min(WATCH_SECONDS, limits.wall_seconds)
+        watching = asyncio.get_running_loop().call_later(first_look, self._look, limits, clock)
         self._watch: asyncio.TimerHandle | None = watching
-        self._outgrown = False
+        self._exceeded: ProcessLimit = ""
+        self._starved = False
         self._busy = True
+        # we look at the clock from outside; the zygote only knows when we must be gone
+        longest = MAX_STARVED_FACTOR * limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS
+        header["limits"] = limits._replace(wall_seconds=longest)
         try:
-            async with asyncio.timeout(limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS):
+            async with asyncio.timeout(longest + ZYGOTE_TIMEOUT_SECONDS):
                 try:
                     fds += [given.fileno() for given in handed_over]
                     await self._send(msgspec.json.encode(header), fds=fds)
@@ -268,6 +287,10 @@ class SandboxWorker:
             if self._watch is not None:
                 self._watch.cancel()
         self._busy = False
+        if self._starved and reply["stopped"]:
+            raise VerifierError(
+                f"this machine was too busy: in {clock.elapsed:.0f} s it gave the code {clock.counted:.1f} s; run less beside it"
+            )
         return reply
 
     def stop(self) -> None:
@@ -275,14 +298,30 @@ class SandboxWorker:
         with contextlib.suppress(OSError):
             self._control.send(_frame(b'{"do": "stop"}'))
 
-    def _look(self, most: int) -> None:
-        """Many processes together must not use more memory than one may."""
+    def _look(self, limits: ResourceLimits, clock: FairClock) -> None:
+        """Many processes together must not use more memory than one may, and none may sleep for ever."""
         self._watch = None
-        if self._process is not None and _process_tree_memory_bytes(self._process.pid, most) > most:
-            self._outgrown = True
+        clock.look()
+        left = limits.wall_seconds - clock.counted
+        if left <= 0:
+            self._exceeded = "time limit"
+        elif clock.elapsed > MAX_STARVED_FACTOR * limits.wall_seconds:
+            self._starved = True
+        elif (
+            self._process is not None
+            and _process_tree_memory_bytes(self._process.pid, limits.memory_bytes) > limits.memory_bytes
+        ):
+            self._exceeded = "memory limit"
+        if self._exceeded or self._starved:
             self.stop()
             return
-        self._watch = asyncio.get_running_loop().call_later(MEMORY_CHECK_SECONDS, self._look, most)
+        pause = max(0.01, min(WATCH_SECONDS, left))
+        self._watch = asyncio.get_running_loop().call_later(pause, self._look, limits, clock)
+
+    @property
+    def pids(self) -> Sequence[int]:
+        """The process that everything in it comes from, as it is called outside."""
+        return () if self._process is None else (self._process.pid,)
 
     def kill(self) -> None:
         """End it with everything in it."""
@@ -413,22 +452,12 @@ def _is_world_readable(folder: str) -> bool:
 
 def _process_tree_memory_bytes(pid: int, most: int) -> int:
     """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
-    family = _process_tree_pids(pid)
+    family = process_tree_pids(pid)
     total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
     if total << 10 > most:
         with contextlib.suppress(PermissionError):  # reading this file may need more rights
             total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
     return total << 10
-
-
-def _process_tree_pids(pid: int) -> list[int]:
-    """A process and those below it, whichever thread started them."""
-    found = [pid]
-    for one in found:
-        for children in Path(f"/proc/{one}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # a thread that has just ended has none
-                found += map(int, children.read_text().split())
-    return found
 
 
 def _kilobytes(path: str, names: tuple[str, ...]) -> int:

@@ -250,7 +250,8 @@ class Zygote:
         if wrong:
             return {"error": f"could not start: {wrong.decode('utf-8', 'replace')}"}
         out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
-        return {"code": code, "limit": "cpu limit" if out_of_cpu else limit or "", "seconds": seconds}
+        named = "cpu limit" if out_of_cpu else limit or ""
+        return {"code": code, "limit": named, "stopped": limit == "", "seconds": seconds}
 
     def _ended(self, child: int, deadline: float) -> str | None:
         """Wait for the child's end; returns the limit that came before it, an empty one when we are asked to stop."""

@@ -153,15 +153,26 @@ class RefereeProcess:
             socket.send_fds(self._channel, [b"c"], [referees.fileno()])
         return candidates
 
-    async def judged(self, code: str, seconds: float) -> list[Any] | None:
-        """What the referee saw of an answer; None when it did not survive that."""
+    @property
+    def host(self) -> GuestHost:
+        """The sandbox that it is in."""
+        return self._host
+
+    async def judged(self, code: str, answering: asyncio.Future[ProcessResult], seconds: float) -> list[Any] | None:
+        """What the referee saw of an answer; None when it did not survive that, or needs more than `seconds` after its end."""
+        await self._guest.send([code])
+        receiving = asyncio.ensure_future(self._guest.receive())
         try:
-            async with asyncio.timeout(seconds):
-                await self._guest.send([code])
-                return await self._guest.receive()
-        except TimeoutError:
+            # the limits of the answer hold for as long as it runs
+            both: list[asyncio.Future[Any]] = [receiving, answering]
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([receiving], timeout=seconds)
+            if receiving.done():
+                return receiving.result()
             self._host.stop()
             return None
+        finally:
+            receiving.cancel()
 
     async def end(self) -> ProcessResult:
         """End the referee."""

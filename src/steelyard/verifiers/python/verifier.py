@@ -136,9 +136,9 @@ class PythonVerifier:
             self._referee(case, tests, limits) as referee,
             self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate,
         ):
-            answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits))
+            answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits, beside=referee.host))
             try:
-                report = await referee.judged(code, limits.wall_seconds + 10)
+                report = await referee.judged(code, answering, limits.wall_seconds)
                 answered = await finish_call(candidate, answering)
             finally:
                 answering.cancel()

@@ -1,0 +1,105 @@
+"""The wall time that a wall limit counts: not the time in which processes could run and wait for a processor.
+
+A busy machine must not turn right into timed out. CPU time is limited by the kernel; a wall limit is for what sleeps or waits for
+something that never comes. How long a process waited for a processor stands in /proc; it is read from outside, where an
+answer has no say, a few times a second and only of what runs longer than that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+MAX_STARVED_FACTOR = 6
+"""How many times its wall limit something may take that waits for a processor; after that we have failed it."""
+
+
+@cache
+def has_fair_clock() -> bool:
+    """Whether this machine tells how long processes wait for a processor; where it does not, all time counts."""
+    return Path("/proc/self/schedstat").exists()
+
+
+class FairClock:
+    """Counts the seconds in which the processes below some others sleep or run."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._began = self._last = time.monotonic()
+        self._usage: TreeUsage | None = None
+        self.counted = 0.0
+        """Seconds in which they slept or ran, up to the last look."""
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start, up to the last look."""
+        return self._last - self._began
+
+    def look(self) -> None:
+        """Count the time since the last look."""
+        now = time.monotonic()
+        seconds, self._last = now - self._last, now
+        usage, before = tree_usage(self._pids) if has_fair_clock() else None, self._usage
+        self._usage = usage
+        if usage is None or before is None:
+            self.counted += seconds
+            return
+        ran = usage.cpu_seconds - before.cpu_seconds
+        delays = (delay - before.delays.get(task, 0.0) for task, delay in usage.delays.items())
+        # one that is ready to run now was so for a while: short-lived ones take what they waited with them
+        waited = seconds if usage.is_runnable else min(seconds, sum(delays))
+        self.counted += max(seconds - waited, min(seconds, ran))
+
+
+class TreeUsage(NamedTuple):
+    """What some processes and those below them have used up so far."""
+
+    cpu_seconds: float
+    """Of the living and of those that their parents have reaped."""
+    delays: dict[int, float]
+    """By thread: seconds in which it waited for a processor."""
+    is_runnable: bool
+    """Whether one of them runs or could run at this moment."""
+
+
+def tree_usage(pids: Sequence[int]) -> TreeUsage:
+    """What these processes and those below them have used up."""
+    ticks, is_runnable = 0, False
+    delays: dict[int, float] = {}
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    for pid in process_tree_pids(*pids):
+        # one that ends while we look at it is looked at no more
+        with contextlib.suppress(OSError, IndexError):
+            ticks += sum(map(int, _stat_fields(f"/proc/{pid}/stat")[11:15]))
+            for task in _tasks(pid):
+                delays[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e9
+                is_runnable = is_runnable or _stat_fields(f"{task}/stat")[0] == "R"
+    return TreeUsage(ticks / ticks_per_second, delays, is_runnable)
+
+
+def _stat_fields(path: str) -> list[str]:
+    """The fields of a stat file behind the name, which may hold anything: the state first, CPU ticks from the twelfth on."""
+    return Path(path).read_text("utf-8", "replace").rpartition(")")[2].split()
+
+
+def process_tree_pids(*pids: int) -> list[int]:
+    """Processes and those below them, whichever thread started them."""
+    found = list(pids)
+    for one in found:
+        for task in _tasks(one):
+            with contextlib.suppress(OSError):  # a thread that has just ended has none
+                found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _tasks(pid: int) -> list[Path]:
+    """The folders of a process's threads; none when it has just ended."""
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
