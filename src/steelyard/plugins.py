@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import importlib
 import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -157,59 +156,6 @@ def explain_plugin_errors(kind: PluginKind, name: str, where: str = "") -> Itera
         place = f"{where}: " if where else ""
         reason = f"{type(first).__name__}: {first}".removesuffix(": ")
         raise InputError(f"{place}{described_plugin(kind, name)} failed: {reason}") from error
-
-
-def guarded_plugin(kind: PluginKind, name: str, part: Any, protocol: type, unguarded: Collection[str] = ()) -> Any:
-    """What a plug-in made; if it is another distribution's, whatever its members raise becomes one sentence with its name.
-
-    A member that is `unguarded` raises as it likes: its caller turns that into a failure beside the verdicts.
-    """
-    return part if name in BUILT_IN_PLUGINS[kind] else _GuardedPart(kind, name, part, protocol, unguarded)
-
-
-class _GuardedPart:
-    """An object of another distribution behind one of our protocols."""
-
-    def __init__(self, kind: PluginKind, name: str, part: Any, protocol: type, unguarded: Collection[str]) -> None:
-        self._guard = functools.partial(explain_plugin_errors, kind, name)
-        self._part = part
-        self._members = {*vars(protocol), *vars(protocol).get("__annotations__", ())}
-        self._unguarded = unguarded
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute not in self._members:
-            # what a protocol does not ask for may be missing
-            return getattr(self._part, attribute)
-        with self._guard():
-            value = getattr(self._part, attribute)
-        return value if attribute in self._unguarded or not callable(value) else functools.partial(self._call, value)
-
-    def _call(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        with self._guard():
-            returned = method(*arguments, **keywords)
-        if inspect.isawaitable(returned):
-            return self._awaited(returned)
-        return self._entered(returned) if hasattr(returned, "__aenter__") else returned
-
-    async def _awaited(self, returned: Awaitable[Any]) -> Any:
-        with self._guard():
-            return await returned
-
-    @contextlib.asynccontextmanager
-    async def _entered(self, context: contextlib.AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
-        inner: Exception | None = None
-        try:
-            async with context as entered:
-                try:
-                    yield entered
-                except Exception as error:
-                    inner = error
-                    raise
-        except Exception as error:
-            if inner is not None:
-                raise  # it came from the block inside, and the part only passed it on
-            with self._guard():
-                raise error
 
 
 def settings_type(kind: PluginKind, name: str) -> Any:

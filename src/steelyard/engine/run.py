@@ -18,6 +18,7 @@ from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import shard_cases, shard_record
+from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, unavailable_cases
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
@@ -27,7 +28,7 @@ from steelyard.engine.session import Session
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
-from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
+from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust

@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from steelyard.engine.options import RunOptions
+from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import WitnessSet, could_come_from_machine
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
-from steelyard.plugins import explain_plugin_errors, guarded_plugin, is_plugin, load_plugin, plugin_names
+from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier
 from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, WitnessResult
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation

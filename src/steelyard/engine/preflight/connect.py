@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
+from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import (
@@ -21,7 +22,7 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
-from steelyard.plugins import explain_plugin_errors, guarded_plugin, load_plugin
+from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price

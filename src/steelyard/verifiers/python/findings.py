@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.protocols import FailureLabel
-from steelyard.records import Diagnostic, Finding, Span, Test
+from steelyard.records import Diagnostic, DiagnosticLevel, Finding, Span, Test
 
 MAX_ANSWER_OUTPUT_CHARS = 64 << 10
 """Characters of what an answer printed that are kept."""
@@ -17,7 +17,7 @@ def compile_failure(error: str, line: int | None, seconds: float) -> Finding:
     span = Span(file="answer.py", line_start=place, line_end=place, column_start=1, column_end=1)
     return Finding(
         compiled=False,
-        diagnostics=(Diagnostic(level="error", message=error, spans=(span,)),),
+        diagnostics=(Diagnostic(level=DiagnosticLevel.ERROR, message=error, spans=(span,)),),
         label=FailureLabel.DOES_NOT_COMPILE,
         reason=error,
         compile_seconds=seconds,

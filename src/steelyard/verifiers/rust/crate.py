@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import ProcessResult, ResourceLimits
-from steelyard.records import Diagnostic, Span
+from steelyard.records import Diagnostic, DiagnosticLevel, Span
 from steelyard.verifiers.rust import case_tests, source
 from steelyard.verifiers.rust.harness import HarnessModule, harness_program
 from steelyard.verifiers.rust.linker import LINK_ERROR_PREFIX, Linker, dynamic_linking_arguments
@@ -143,7 +143,9 @@ class CompilationResult(NamedTuple):
         """Whether the compiler ended without naming what is wrong with which piece."""
         printed = self.outcome.stdout
         cut_off = bool(printed) and not printed.endswith(b"\n")
-        denied = any(lint.level == "error" for messages in self.messages.values() for lint in messages.lints)
+        denied = any(
+            lint.level == DiagnosticLevel.ERROR for messages in self.messages.values() for lint in messages.lints
+        )
         spoke = self.outcome.exit_code == 0 or (self.outcome.exit_code == 1 and (self.failed or denied))
         return bool(self.elsewhere or self.outcome.limit or cut_off or not spoke)
 
@@ -265,7 +267,7 @@ def _owning_module(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict
 def _diagnostic(message: dict[str, Any], code: str | None, module: str, texts: Texts) -> Diagnostic:
     homes = [_owning_module(span, texts) for span in message["spans"] if span["is_primary"]]
     spans = [_span(home[1], *texts[module]) for home in homes if home and home[0] == module]
-    level = "warning" if message["level"] == "warning" else "error"
+    level = DiagnosticLevel.WARNING if message["level"] == "warning" else DiagnosticLevel.ERROR
     text = texts[module][0].plain(message["message"])[:MAX_RUSTC_MESSAGE_CHARS]
     return Diagnostic(level=level, message=text, code=code, spans=tuple(dict.fromkeys(spans)))
 

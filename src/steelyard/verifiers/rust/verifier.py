@@ -21,7 +21,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Diagnostic, Finding, Test
+from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import case_tests, crate
@@ -115,7 +115,9 @@ class RustVerifier:
             alone = job.piece.module if rust_source.affects_whole_crate(read) else ""
             finding = await self._batches.done((case.dependencies, alone), job)
         if silenced := rust_source.silenced_lints(read):
-            note = Diagnostic(level="note", message=f"silences {silenced}; warnings are counted as if it did not")
+            note = Diagnostic(
+                level=DiagnosticLevel.NOTE, message=f"silences {silenced}; warnings are counted as if it did not"
+            )
             finding = msgspec.structs.replace(finding, diagnostics=(*finding.diagnostics, note))
         return msgspec.structs.replace(
             finding,
