@@ -172,3 +172,20 @@ def test_a_broken_toolchain_makes_answers_missing_and_resume_judges_them_when_it
     assert set(map(tuple, counting(tmp_path).values())) == {()}
     assert run_broken(tmp_path, "", "resume", "run") == 0
     assert set(map(tuple, counting(tmp_path).values())) == {(True, False)}
+
+
+def test_the_doctor_finds_a_toolchain_that_tells_its_version_and_does_not_work(tmp_path: Path) -> None:
+    tool = "#!/bin/sh\ncase $1 in *version) echo cc 12.2.0;; *) echo internal error >&2; exit 4;; esac\n"
+    (tmp_path / "tool").write_text(tool)
+    script = f'place=$(readlink -f /usr/bin/cc)\n{PUT}exec "$@"'
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", *STEELYARD, "doctor", "--format", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    (compiler,) = [found for found in json.loads(ran.stdout)["tools"] if found["name"] == "cc"]
+    assert compiler["problem"] == "an answer that is known to be right fails: internal error"
+    assert compiler["remedy"]
+    assert not compiler["version"]

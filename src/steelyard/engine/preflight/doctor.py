@@ -8,14 +8,20 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from steelyard.engine.options import RunOptions
+from steelyard.engine.pool import run_coroutine
+from steelyard.engine.preflight.witnesses import WitnessSet
 from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.wire import LOCAL
+from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError
 from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits
@@ -32,7 +38,9 @@ from steelyard.sandbox.levels import (
 from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
 from steelyard.sandbox.zygote import MAX_OPEN_FILES
 from steelyard.text import printable
+from steelyard.verifiers.python.plan import PYTHON_TEST_STYLES
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
+from steelyard.verifiers.witnesses import command_witness, python_witness, rust_witness, terraform_witness
 
 VERSION_TIMEOUT_SECONDS = 20
 """Seconds in which a program must tell its version."""
@@ -55,18 +63,38 @@ class ToolRequirement(NamedTuple):
     question: str = "--version"
     variable: str = ""
     """The environment variable by which the user names another one."""
+    witness: Callable[[str], Case] | None = None
+    """By the name of the program, a case whose reference proves that it works in a sandbox; None where it is only looked for."""
+
+
+ANY_CASE = Case(id="", prompt="")
+"""What witnesses take their limits from."""
+
+
+def _command_witness(tool: str) -> Case:
+    return command_witness(ANY_CASE, [tool])
 
 
 TOOL_REQUIREMENTS = (
-    ToolRequirement(("rustc",), "Rust answers", elsewhere=RUSTUP_HINT, anywhere=True),
+    ToolRequirement(
+        ("rustc",),
+        "Rust answers",
+        elsewhere=RUSTUP_HINT,
+        anywhere=True,
+        witness=lambda _: rust_witness(ANY_CASE),
+    ),
     ToolRequirement(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
     ToolRequirement(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP_HINT, anywhere=True),
     ToolRequirement(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
     ToolRequirement(
-        ("cc", "gcc", "clang"), "linking Rust answers, C by commands", apt="gcc", elsewhere="xcode-select --install"
+        ("cc", "gcc", "clang"),
+        "linking Rust answers, C by commands",
+        apt="gcc",
+        elsewhere="xcode-select --install",
+        witness=_command_witness,
     ),
     ToolRequirement(("git",), "agents in workspaces", apt="git", brew="git"),
-    ToolRequirement(("node",), "JavaScript by commands", apt="nodejs", brew="node"),
+    ToolRequirement(("node",), "JavaScript by commands", apt="nodejs", brew="node", witness=_command_witness),
     ToolRequirement(("go",), "Go by commands", apt="golang-go", brew="go", question="version"),
     ToolRequirement(
         TERRAFORM_PROGRAM_NAMES,
@@ -75,6 +103,7 @@ TOOL_REQUIREMENTS = (
         elsewhere="https://opentofu.org/docs/intro/install; for a look at syntax alone: pip install 'steelyard[hcl]'",
         anywhere=True,
         variable=TERRAFORM_PROGRAM_VARIABLE,
+        witness=lambda _: terraform_witness(ANY_CASE),
     ),
 )
 BUBBLEWRAP_REQUIREMENT = ToolRequirement(
@@ -90,13 +119,16 @@ def examine_machine(path: str | None = None) -> MachineHealth:
     except InputError:
         used = ""
     wanted = (BUBBLEWRAP_REQUIREMENT, *TOOL_REQUIREMENTS) if sys.platform == "linux" else TOOL_REQUIREMENTS
+    tools = [(None, _python()), *((one, find_tool(one, path)) for one in wanted)]
+    if path is None and used:
+        tools = run_coroutine(_proved(tools))
     return MachineHealth(
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         root=os.geteuid() == 0,
         level=used,
         levels=tuple(_level(name, found) for name, found in levels.items()),
         limits=tuple(_limits(levels[used] if used else None)),
-        tools=(_python(), *(find_tool(one, path) for one in wanted), ray_tool()),
+        tools=(*(tool for _, tool in tools), ray_tool()),
         advice=tuple(_advice(used)),
         plugins=tuple(registered_plugins()),
     )
@@ -146,6 +178,42 @@ def _python() -> ToolStatus:
         path=base_interpreter(),
         problem="",
         remedy="",
+    )
+
+
+FoundTool = tuple[ToolRequirement | None, ToolStatus]
+"""What is wanted, and what was found; Python is always wanted."""
+
+
+async def _proved(tools: Sequence[FoundTool]) -> list[FoundTool]:
+    """The tools, with a problem where an answer that is known to be right does not pass in the sandbox that runs use."""
+    witnesses = [_witnesses(wanted, tool) for wanted, tool in tools]
+    verifying = VerifierSet([case for cases in witnesses for case in cases], RunOptions())
+    tried = WitnessSet(verifying.of, verifying.level)
+    proved = []
+    try:
+        for (wanted, tool), cases in zip(tools, witnesses, strict=True):
+            faults = [fault for case in cases if (fault := await tried.fault(case))]
+            proved.append((wanted, _unusable(wanted, tool, faults[0]) if faults else tool))
+    finally:
+        await verifying.close()
+    return proved
+
+
+def _witnesses(wanted: ToolRequirement | None, tool: ToolStatus) -> list[Case]:
+    """What a tool must be able to do; nothing where it was not found, or where no witness is known."""
+    if wanted is None:
+        styles = [style for style in PYTHON_TEST_STYLES if style != "pytest" or find_spec("pytest")]
+        return [python_witness(ANY_CASE, style) for style in styles]
+    return [wanted.witness(tool.name)] if wanted.witness and not tool.problem else []
+
+
+def _unusable(wanted: ToolRequirement | None, tool: ToolStatus, fault: str) -> ToolStatus:
+    return replace(
+        tool,
+        version="",
+        problem=f"an answer that is known to be right fails: {fault}",
+        remedy=_remedy(wanted) if wanted else "reinstalling Python",
     )
 
 

@@ -89,7 +89,7 @@ class WitnessSet:
             return self._problems[key]
 
     async def _case_problem(self, case: Case, *, afresh: bool) -> str:
-        wrong = await self._fault(case) if case.reference else ""
+        wrong = await self.fault(case) if case.reference else ""
         if case.reference and not wrong and case.expectations.should_compile:
             return ""
         machine = await self._machine_problem(case, afresh=afresh)
@@ -104,12 +104,12 @@ class WitnessSet:
         key = _case_key(witness)
         async with self._turns.setdefault(key, asyncio.Lock()):
             if afresh or key not in self._problems:
-                fault = await self._fault(witness)
+                fault = await self.fault(witness)
                 what = f"{case.language or case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
                 self._problems[key] = f"{what}; steelyard doctor says more" if fault else ""
             return self._problems[key]
 
-    async def _fault(self, case: Case) -> str:
+    async def fault(self, case: Case) -> str:
         """Why the reference of a case does not pass; empty when it does."""
         fault = ""
         reply = Reply(key="", at="", case=case.id, model="", number=0, asked="", answer=reference_answer(case))
