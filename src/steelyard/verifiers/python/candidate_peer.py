@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from steelyard.verifiers.python.values import ValueDecoder
 
 MAX_PRINT_BUFFER_BYTES = 64 << 10
+MAX_AWAIT_SECONDS = 5
+"""Seconds for which one awaitable of an answer's may wait."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
 
@@ -68,14 +70,16 @@ def leave(thing: Any, error: BaseException | None) -> Any:
 
 def awaited(thing: Any) -> Any:
     """What comes of something that can be awaited, in an event loop of the answer's own."""
-
-    async def outcome() -> Any:
-        return await thing
-
+    asyncio = importlib.import_module("asyncio")  # heavy, and rarely needed
     if not _LOOPS:
-        asyncio = importlib.import_module("asyncio")  # heavy, and rarely needed
         _LOOPS.append(asyncio.new_event_loop())
         asyncio.set_event_loop(_LOOPS[0])
+
+    async def outcome() -> Any:
+        # what waits for something that only the tests can do would wait for ever
+        async with asyncio.timeout(MAX_AWAIT_SECONDS):
+            return await thing
+
     return _LOOPS[0].run_until_complete(outcome())
 
 
@@ -227,8 +231,8 @@ class CandidatePeer(ObjectPeer):
             scope = {"__ask": ask}
             exec(f"def function({parameters}):\n    return __ask({arguments})\n", scope)
             function = scope["function"]
-            function.__defaults__ = tuple(decoder.decode(value) for value in defaults[0]) or None
-            function.__kwdefaults__ = {name: decoder.decode(value) for name, value in defaults[1]} or None
+            function.__defaults__ = tuple(decoder.decode(defaults[0])) or None
+            function.__kwdefaults__ = decoder.decode(defaults[1]) or None
         for name, value in about:
             setattr(function, name, value)
         return function

@@ -29,6 +29,7 @@ MAX_TWIN_BASES = 20
 MAX_EXCEPTION_CHAIN = 8
 """How many causes of causes cross with an exception."""
 MAX_TWIN_NAME_CHARS = 100
+PLAIN_ENUM_VALUES = (int, str, float, bool, bytes, type(None))
 GENERATED_CLASS_NAMES = frozenset(
     {
         *("__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__"),
@@ -144,7 +145,7 @@ class ObjectPeer(RpcPeer):
             if known and before != self._traced(arguments):
                 changes = [[place, encoder.content(decoder.containers[place])] for place in range(known)]
             try:
-                held = encoder.encode(value)
+                held = encoder.whole(value)
             except PeerGone:
                 raise
             except Exception as error:
@@ -165,7 +166,7 @@ class ObjectPeer(RpcPeer):
 
     def refused(self, why: str) -> list[Any]:
         self._described.difference_update(self._fresh)
-        held = {"x": [{"X": "ValueError"}, [why], [], f"ValueError: {why}", None, None, False]}
+        held = {"x": [{"X": "ValueError"}, [str(why)], [], f"ValueError: {why}", None, None, False]}
         return ["raised", held, self.printed(), False, []]
 
     def described(self, kind: type, describe: Callable[[], list[Any]]) -> dict[str, Any]:
@@ -188,6 +189,11 @@ class ObjectPeer(RpcPeer):
 
     def lent_exception(self, error: BaseException, encoder: ValueEncoder, depth: int) -> dict[str, Any]:
         """An exception: its class, its arguments and attributes, its words and its causes."""
+        kind = self.lent_exception_class(type(error), encoder)
+        try:
+            arguments = encoder.whole(list(error.args), depth + 1)
+        except (OversizedValueError, TypeError, ValueError):
+            arguments, encoder.narrowed = encoder.whole([]), True
         state = []
         more = {
             name: getattr(error, name, None)
@@ -195,23 +201,19 @@ class ObjectPeer(RpcPeer):
             if isinstance(error, kind)
             for name in names
         }
-        for name, value in {**more, **getattr(error, "__dict__", {})}.items():
-            if isinstance(name, str) and name != "said" and value is not None:
+        known = {name: value for name, value in more.items() if value is not None}
+        for name, value in {**known, **getattr(error, "__dict__", {})}.items():
+            if isinstance(name, str) and name != "said":
                 try:
-                    state.append([name, encoder.encode(value, depth + 1)])
+                    state.append([name, encoder.whole(value, depth + 1)])
                 except (OversizedValueError, TypeError, ValueError):
                     encoder.narrowed = True
-        try:
-            arguments = [encoder.encode(value, depth + 1) for value in error.args]
-        except (OversizedValueError, TypeError, ValueError):
-            arguments, encoder.narrowed = [], True
         causes = [
             self.lent_exception(cause, encoder, depth + 1)
             if cause is not None and depth < MAX_EXCEPTION_CHAIN
             else None
             for cause in (error.__cause__, error.__context__)
         ]
-        kind = self.lent_exception_class(type(error), encoder)
         return {"x": [kind, arguments, state, exception_text(error), *causes, bool(error.__suppress_context__)]}
 
     def lent_exception_class(self, kind: type, encoder: ValueEncoder) -> dict[str, Any]:
@@ -252,7 +254,7 @@ class ObjectPeer(RpcPeer):
         """An exception that says what the other side's says."""
         kind, arguments, state, text, cause, context, suppressed = held
         ((mark, name),) = kind.items()
-        error = made_exception(self.borrowed_exception_class(mark, name), [decoder.decode(one) for one in arguments])
+        error = made_exception(self.borrowed_exception_class(mark, name), decoder.decode(arguments))
         for attribute, value in state:
             if not attribute.startswith("__") or attribute == "__notes__":
                 setattr(error, attribute, decoder.decode(value))
@@ -268,10 +270,17 @@ class ObjectPeer(RpcPeer):
         kind = type(value)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             encoder.narrowed |= not is_plain_named_tuple(kind)
-            items = [encoder.encode(item, depth) for item in tuple.__iter__(value)]
-            return {"N": [self.lent_record_class(kind, encoder), items]}
-        if isinstance(value, enum.Enum) and (is_plain_enum(kind) or id(kind) in _TWIN_NUMBERS) and value.name:
-            return {"E": [self.lent_record_class(kind, encoder), value.name]}
+            # the class first: what stands in a message is numbered in the order in which it is read
+            named = self.lent_record_class(kind, encoder)
+            return {"N": [named, [encoder.encode(item, depth) for item in tuple.__iter__(value)]]}
+        if (
+            isinstance(value, enum.Enum)
+            and (is_plain_enum(kind) or id(kind) in _TWIN_NUMBERS)
+            and type(value._value_) in PLAIN_ENUM_VALUES
+        ):
+            by_name = value._name_ in kind.__members__
+            named = self.lent_record_class(kind, encoder)
+            return {"E": [named, by_name, value._name_ if by_name else encoder.encode(value._value_)]}
         return None
 
     def lent_record_class(self, kind: Any, encoder: ValueEncoder) -> dict[str, Any]:
@@ -312,7 +321,7 @@ class ObjectPeer(RpcPeer):
         """A named tuple or a member of an enumeration."""
         kind = self.borrowed_record_class(held[0], decoder)
         if mark == "E":
-            return kind[held[1]]
+            return kind[held[2]] if held[1] else kind(decoder.decode(held[2]))
         return tuple.__new__(kind, [decoder.decode(item) for item in held[1]])
 
 
@@ -356,4 +365,4 @@ def is_plain_enum(kind: type[enum.Enum]) -> bool:
         function = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
         if isinstance(function, types.FunctionType) and function.__module__ == kind.__module__:
             return False
-    return all(type(member._value_) in (int, str, float, bool, bytes, type(None)) for member in kind)
+    return all(type(member._value_) in PLAIN_ENUM_VALUES for member in kind.__members__.values())

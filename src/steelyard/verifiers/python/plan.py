@@ -31,49 +31,26 @@ IMPLICIT_TEST_MODULES = {
 }
 """Modules whose names are not given to anything else."""
 SHARED_PROCESS_NAMES = frozenset(
-    [
-        "__import__",
-        "breakpoint",
-        "builtins",
-        "chdir",
-        "eval",
-        "environ",
-        "exec",
-        "gc",
-        "getcontext",
-        "globals",
-        "id",
-        "importlib",
-        "input",
-        "inspect",
-        "localcontext",
-        "locals",
-        "logging",
-        "mock",
-        "monkeypatch",
-        "open",
-        "os",
-        "patch",
-        "pathlib",
-        "putenv",
-        "seed",
-        "setcontext",
-        "setrecursionlimit",
-        "signal",
-        "socket",
-        "stderr",
-        "stdin",
-        "subprocess",
-        "sys",
-        "tempfile",
-        "Thread",
-        "threading",
-        "time",
-        "tracemalloc",
-        "vars",
-        "warnings",
-        "weakref",
-    ]
+    {
+        *("Path", "Thread", "ThreadPoolExecutor", "__import__", "breakpoint", "builtins", "chdir"),
+        *(
+            "contextlib",
+            "environ",
+            "eval",
+            "exec",
+            "gc",
+            "getcontext",
+            "globals",
+            "id",
+            "importlib",
+            "input",
+            "inspect",
+        ),
+        *("locale", "localcontext", "locals", "logging", "mock", "monkeypatch", "multiprocessing", "open", "os"),
+        *("patch", "pathlib", "putenv", "redirect_stderr", "seed", "setcontext", "setrecursionlimit", "shutil"),
+        *("signal", "socket", "stderr", "stdin", "subprocess", "sys", "tempfile", "threading", "time", "tracemalloc"),
+        *("vars", "warnings", "weakref"),
+    }
 )
 """Names in tests that speak of the process, its files or its state, which answers in another process do not share."""
 IN_PROCESS_STYLES = ("pytest", "unittest")
@@ -100,6 +77,8 @@ def python_test_plan(case: Case) -> PythonTestPlan:
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
         return PythonTestPlan(style, ())
     made = _io(case) if style == "io" else _doctest(case) if style == "doctest" else _source(style, case)
+    if style not in IN_PROCESS_STYLES and style != "io":
+        made = made._replace(steps=tuple(_with_shared(made.steps)))
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made
@@ -121,13 +100,14 @@ def _source(style: str, case: Case) -> PythonTestPlan:
         check = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "check"), None)
         if check is None:
             raise VerifierError("style check needs a function check(candidate) in the tests")
-        return _check(case, check)
+        return _check(
+            case, check, asserts=any(isinstance(node, ast.Assert) for part in body for node in ast.walk(part))
+        )
     steps = [step for node in body for step in _imports(node)]
     names = []
     for node in body:
         step = _statement(node)
-        if _is_test_function(node):
-            step["shares_process"] = False  # that counts where it is called
+        step["test"] |= _is_compound_test(node)
         steps.append(step)
         if step["test"]:
             names.append(_name(node))
@@ -136,7 +116,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
             call = (
                 f"{node.name}()" if isinstance(node, ast.FunctionDef) else f"__import__('asyncio').run({node.name}())"
             )
-            steps.append({"test": True, "source": call, **_shared(node)})
+            steps.append({"test": True, "source": call, "compares_identity": _compares_identity(node)})
             names.append(node.name)
     return PythonTestPlan(style, tuple(names), tuple(steps))
 
@@ -145,7 +125,21 @@ def _is_test_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFu
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
 
 
-def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
+def _is_compound_test(node: ast.stmt) -> bool:
+    """Whether a loop, a `with` or a `try` of the file asserts something."""
+    return isinstance(node, ast.For | ast.While | ast.With | ast.Try | ast.TryStar | ast.If) and _asserts(node)
+
+
+def _asserts(node: ast.AST) -> bool:
+    """Whether something is asserted here, and not only in a function that is defined here."""
+    if isinstance(node, ast.Assert):
+        return not (isinstance(node.test, ast.Constant) and node.test.value)  # `assert True` tests nothing
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        return False
+    return any(map(_asserts, ast.iter_child_nodes(node)))
+
+
+def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPlan:
     """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
     entry_point = case.verify.entry_point
     steps = [*_imports(check), *_helpers(case.verify.stub or "", entry_point), {"test": False, "source": case.tests}]
@@ -153,17 +147,21 @@ def _check(case: Case, check: ast.FunctionDef) -> PythonTestPlan:
     plain = len(parameters.args) == 1 and not (parameters.posonlyargs or parameters.kwonlyargs or parameters.defaults)
     inner = [node for statement in check.body for node in ast.walk(statement)]
     # what only a function can do, it must do as one; what stands after an early return might never be meant to run
-    if not plain or any(
+    whole = not plain or any(
         isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global)
         for node in inner
-    ):
+    )
+    # the asserts may stand in a function that check() calls
+    helped = asserts and not any(map(_asserts, check.body)) and any(isinstance(node, ast.Call) for node in inner)
+    if whole or helped:
         call = f"check({entry_point})"
-        return PythonTestPlan("check", (call,), (*steps, {"test": True, "source": call, **_shared(check)}))
+        step = {"test": True, "source": call, "compares_identity": _compares_identity(check)}
+        return PythonTestPlan("check", (call,), (*steps, step))
     steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
     names = []
     for node in check.body:
         step = _statement(node)
-        if any(isinstance(below, ast.Assert) and not isinstance(below.test, ast.Constant) for below in ast.walk(node)):
+        if _asserts(node):
             step["test"] = True
             names.append(_name(node))
         steps.append(step)
@@ -201,7 +199,7 @@ def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
-    shares = _shared(node)
+    shares = {"compares_identity": _compares_identity(node)}
     if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
         return {"test": False, "source": ast.unparse(node), **shares}
     compared = node.test
@@ -212,16 +210,26 @@ def _statement(node: ast.stmt) -> dict[str, Any]:
     return {"test": True, "source": ast.unparse(node), **shares}
 
 
-def _shares_process(tests: ast.AST) -> bool:
-    """Whether tests look at something that an answer in another process has for itself: identity, files, patches."""
-    if isinstance(tests, ast.Import | ast.ImportFrom):
-        return False  # what is imported counts where it is used
-    for node in ast.walk(tests):
-        if isinstance(node, ast.Name) and node.id in SHARED_PROCESS_NAMES:
-            return True
-        if isinstance(node, ast.Attribute) and node.attr in SHARED_PROCESS_NAMES:
-            return True
-    return _compares_identity(tests)
+def _with_shared(steps: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    """The steps with what their file looks at that an answer in another process has for itself: files, patches."""
+    parts = [step.get(key, "") for step in steps for key in ("source", "left", "right")]
+    nodes = [node for part in parts for node in ast.walk(_parsed(part))]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names |= {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    handed = sorted({node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called})
+    shares = bool(names & SHARED_PROCESS_NAMES) or any(map(_compares_identity, map(_parsed, parts)))
+    for step in steps:
+        yield {**step, "shares_process": shares, "handed": handed}
+
+
+def _parsed(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.Module(body=[], type_ignores=[])
 
 
 def _compares_identity(tests: ast.AST) -> bool:
@@ -231,11 +239,6 @@ def _compares_identity(tests: ast.AST) -> bool:
         if isinstance(node, ast.Compare)
         for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
     )
-
-
-def _shared(tests: ast.AST) -> dict[str, bool]:
-    """What a step says of the process that it would share with an answer."""
-    return {"shares_process": _shares_process(tests), "compares_identity": _compares_identity(tests)}
 
 
 def _is_singleton(node: ast.expr) -> bool:

@@ -42,6 +42,7 @@ RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that are the tests' own, whatever an answer gives them to."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
+MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
 THREAD_NAMES = frozenset({"Thread", "ThreadPoolExecutor", "Timer", "threading", "to_thread", "run_in_executor"})
 
 
@@ -66,6 +67,8 @@ class RefereeStep:
         self.is_test: bool = spec["test"]
         self.shares_process: bool = spec.get("shares_process", False)
         """Whether it looks at what only tests in one process with the answer can see, such as identity or patches."""
+        self.handed: list[str] = spec.get("handed", [])
+        """Names in the file that are not only called."""
         self.compares_identity: bool = spec.get("compares_identity", False)
         sources = [spec[key] for key in ("left", "right") if key in spec]
         self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
@@ -106,6 +109,9 @@ class RefereeStep:
             if raises is None:
                 return exception_text(error)
             got = exception_text(error) + "\n"
+            # whoever wrote the example may have had the answer in a module of another name
+            prefix, colon, rest = raises.partition(":")
+            raises = prefix.rpartition(".")[2] + colon + rest
             if flags & doctest.IGNORE_EXCEPTION_DETAIL:
                 return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
             return "" if checker.check_output(raises, got, flags) else f"raised {got}"
@@ -207,6 +213,9 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
     for name, value in found.items():
         if entry_point and name != entry_point and isinstance(value, RemoteObject):
             put(value, "_helps", True)
+    # a function or class of the answer's that is handed on, and not only called, can be looked at in many ways
+    handed = {name for step in steps for name in step.handed if isinstance(found.get(name), RemoteObject)}
+    shares_process = bool(handed) or any(step.shares_process for step in steps)
     constants = AnswerConstants(referee, known, found)
     # what prepares the tests counts for all that come after it
     prepared = StepTrace(crossed=True, own_word=False)
@@ -217,7 +226,7 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
             wrong, seconds = run_step(referee, step, known, candidate)
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
-        crossed = referee.crossed and not step.shares_process and constants.names.isdisjoint(step.names)
+        crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
         # which of its objects is which is the answer's word, too
         trace = StepTrace(crossed, referee.own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
@@ -332,6 +341,15 @@ def speaks_of_stopping(step: RefereeStep, known: dict[str, Any]) -> bool:
     return "StopIteration" in step.names or "StopIteration" in set(looked_up_names(called))
 
 
+def forked() -> int:
+    """A fork, also on a machine whose user has as many processes as it may have just now."""
+    for _ in range(MAX_FORK_TRIES - 1):
+        with contextlib.suppress(BlockingIOError):
+            return os.fork()
+        time.sleep(FORK_RETRY_SECONDS)
+    return os.fork()
+
+
 def empty_folder(home: str) -> None:
     """Leave nothing that the tests of one answer wrote to those of the next."""
     os.chdir(home)
@@ -339,7 +357,8 @@ def empty_folder(home: str) -> None:
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
-            os.unlink(entry.path)
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
 
 
 def main(fds: list[int]) -> None:
@@ -358,7 +377,7 @@ def main(fds: list[int]) -> None:
         if not channels:
             os._exit(0)
         code = engine.receive()[0]
-        child = os.fork()
+        child = forked()
         if child == 0:
             referee = RefereePeer(channels[0])
             referee.always_describes = threads

@@ -22,6 +22,13 @@ MAX_STEP_PRINT_CHARS = 16 << 20
 """Characters of what is printed during one step that tests can look at."""
 CONVERSIONS = frozenset({"bytes", "ceil", "complex", "float", "floor", "index", "int", "round", "trunc"})
 """What makes plain data of an object: an ordinary result, as long as no plain data went into that object."""
+ARITHMETIC = frozenset(
+    {
+        *("abs", "add", "and_", "divmod", "floordiv", "invert", "lshift", "matmul", "mod", "mul", "neg", "or_", "pos"),
+        *("pow", "rshift", "sub", "truediv", "xor", "lt", "le", "gt", "ge"),
+    }
+)
+"""Operations whose plain results are refused where plain data went in: beside the answer they are judged again."""
 ITERATION = frozenset({"anext", "aiter", "await", "iter", "next"})
 FUNCTION_KINDS = frozenset({"builtin_function_or_method", "function", "type"})
 PLAIN_TYPES = (bool, bytes, complex, float, int, str, type(None))
@@ -109,8 +116,8 @@ class RefereePeer(ObjectPeer):
         if type(function) is not types.FunctionType:
             return [number, said, None, None]
         try:
-            positional = [encoder.encode(value) for value in function.__defaults__ or ()]
-            named = [[name, encoder.encode(value)] for name, value in (function.__kwdefaults__ or {}).items()]
+            positional = encoder.whole(list(function.__defaults__ or ()))
+            named = encoder.whole(dict(function.__kwdefaults__ or {}))
         except (OversizedValueError, TypeError):
             return [number, said, None, None]
         return [number, said, signature_text(function), [positional, named]]
@@ -195,6 +202,12 @@ class RefereePeer(ObjectPeer):
         is_plain = (
             deed in CONVERSIONS or (deed in ITERATION and all(about(one, "_is_standard") for one in remote))
         ) and not any(about(one, "_mixed") for one in remote)
+        reckoned = deed in ARITHMETIC and is_mixed(operands)
+        if reckoned and not isinstance(value, RemoteObject):
+            # `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is
+            raise TypeError(
+                f"{about(remote[0], '_kind')} is a class of the answer's own: what it makes of plain data is its own word"
+            )
         if not is_plain:
             self.own_word = True
             for one in remote:
@@ -202,11 +215,17 @@ class RefereePeer(ObjectPeer):
         if isinstance(value, RemoteObject):
             put(value, "_mixed", not is_plain)
             put(value, "_helps", True)
+            put(value, "_reckoned", about(value, "_reckoned") or reckoned)
 
     def own(self, deed: str, *operands: Any) -> bool:
         """The answer's own yes or no about something of its own."""
         claim: bool = self.do(deed, *operands) is True
         return claim
+
+
+def is_mixed(operands: tuple[Any, ...]) -> bool:
+    """Whether plain data, such as what a test expects, has a part in an operation on an object of the answer's."""
+    return any(not isinstance(one, RemoteObject) or about(one, "_reckoned") for one in operands)
 
 
 about = object.__getattribute__
@@ -217,7 +236,7 @@ put = object.__setattr__
 class RemoteObject:
     """Something of the answer's that is not plain data; it stays there, and is asked."""
 
-    __slots__ = ("__weakref__", "_helps", "_mixed", "_number", "_peer")
+    __slots__ = ("__weakref__", "_helps", "_mixed", "_number", "_peer", "_reckoned")
     _kind = "object"
     _is_standard = False
     _is_function = False
@@ -228,6 +247,8 @@ class RemoteObject:
         put(self, "_number", number)
         # whether plain data, such as what a test expects, went into it
         put(self, "_mixed", False)
+        # whether it is the result of an operation with plain data
+        put(self, "_reckoned", False)
         # whether it is not what is tested, but what a test asks about that: a method, another function of the answer's
         put(self, "_helps", False)
 
@@ -237,7 +258,7 @@ class RemoteObject:
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":
             return type(self)
-        if name in ("__copy__", "__deepcopy__"):
+        if name in ("__copy__", "__deepcopy__", "__mro_entries__"):
             return about(self, name)
         if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
             raise AttributeError(name)
@@ -346,6 +367,10 @@ def _swapped_method(deed: str) -> Any:
     return method
 
 
+def _call(self: RemoteObject, *positional: Any, **named: Any) -> Any:
+    return about(self, "_peer").do("call", self, *positional, **named)
+
+
 def _unequal(self: RemoteObject, other: object) -> Any:
     if not isinstance(other, RemoteObject):
         return not RemoteObject.__eq__(self, other)
@@ -363,7 +388,7 @@ def _leave_later(self: RemoteObject, kind: Any, error: Any, trace: Any) -> Any: 
 SPECIAL_METHODS: dict[str, Any] = {
     f"__{name}__": _remote_method(name)
     for name in (
-        *("call", "iter", "next", "reversed", "len", "length_hint", "str", "format", "hash", "contains"),
+        *("iter", "next", "reversed", "len", "length_hint", "str", "format", "hash", "contains"),
         *("int", "float", "complex", "index", "bytes", "fspath", "round", "trunc", "floor", "ceil"),
         *("getitem", "setitem", "delitem", "neg", "pos", "abs", "invert", "enter", "aiter", "anext", "aenter"),
         *("lt", "le", "gt", "ge"),
@@ -379,6 +404,7 @@ for _name in ("and", "or", "xor"):
     SPECIAL_METHODS[f"__r{_name}__"] = _swapped_method(_deed)
     SPECIAL_METHODS[f"__i{_name}__"] = _remote_method(f"i{_name}")
 SPECIAL_METHODS |= {
+    "__call__": _call,
     "__ne__": _unequal,
     "__exit__": _exit,
     "__aexit__": _leave_later,

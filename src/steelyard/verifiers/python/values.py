@@ -84,6 +84,17 @@ class ValueEncoder:
             return writer(self, value, depth + 1)
         return self._rarer(value, depth + 1)
 
+    def whole(self, value: Any, depth: int = 0) -> Any:
+        """A value as JSON can carry it; where that fails, nothing of it counts as sent."""
+        known = len(self.containers)
+        try:
+            return self.encode(value, depth)
+        except BaseException:
+            for container in self.containers[known:]:
+                del self._places[id(container)]
+            del self.containers[known:]
+            raise
+
     def _container(self, value: Any, tag: str, depth: int) -> Any:
         place = self._places.get(id(value))
         if place is not None:
@@ -100,7 +111,7 @@ class ValueEncoder:
     def content(self, value: Any, depth: int = 1) -> Any:
         """What stands in a container now."""
         if isinstance(value, dict):
-            return [[self.encode(key, depth), self.encode(item, depth)] for key, item in dict.items(value)]
+            return [[self.encode(key, depth), self.encode(item, depth)] for key, item in pairs_of(value)]
         if isinstance(value, types.SimpleNamespace):
             return [[str(name), self.encode(item, depth)] for name, item in vars(value).items()]
         if isinstance(value, bytearray):
@@ -201,10 +212,16 @@ def refill(container: Any, content: Sequence[Any]) -> None:
             (container.update if isinstance(container, set) else container.extend)(content)
 
 
+def pairs_of(mapping: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Keys and items in their order, by methods that no class of an answer's can replace."""
+    ordered = collections.OrderedDict if isinstance(mapping, collections.OrderedDict) else dict
+    return ordered.items(mapping)
+
+
 def snapshot(container: Any) -> Any:
     """The content of a container, as `refill` takes it."""
     if isinstance(container, dict):
-        return list(dict.items(container))
+        return list(pairs_of(container))
     if isinstance(container, types.SimpleNamespace):
         return list(vars(container).items())
     return bytes(container) if isinstance(container, bytearray) else list(container)
@@ -329,6 +346,7 @@ _WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
     slice: lambda encoder, value, depth: {
         "sl": [encoder.encode(part, depth) for part in (value.start, value.stop, value.step)]
     },
+    memoryview: lambda _, value, __: {"mv": base64.b64encode(value.tobytes()).decode()},
     type(Ellipsis): lambda _, __, ___: {"1": "Ellipsis"},
     type(NotImplemented): lambda _, __, ___: {"1": "NotImplemented"},
     collections.ChainMap: lambda encoder, value, depth: {"cm": [encoder.encode(one, depth) for one in value.maps]},
@@ -346,7 +364,7 @@ _NARROWINGS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (collections.deque, lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen)),
     (tuple, lambda value: tuple(tuple.__iter__(value))),
     (list, lambda value: list(list.__iter__(value))),
-    (dict, lambda value: dict(dict.items(value))),
+    (dict, lambda value: dict(pairs_of(value))),
     (str, lambda value: str.__getitem__(value, slice(None))[:]),
     (int, int.__index__),
     (float, float.__float__),
@@ -374,6 +392,7 @@ _READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
     "ns": lambda decoder, held: decoder.container(types.SimpleNamespace(), held),
     "z": lambda decoder, held: frozenset(decoder.decode(item) for item in held),
     "b": lambda _, held: base64.b64decode(held),
+    "mv": lambda _, held: memoryview(base64.b64decode(held)),
     "c": lambda decoder, held: complex(*map(decoder.decode, held)),
     "r": lambda decoder, held: range(*map(decoder.decode, held)),
     "sl": lambda decoder, held: slice(*map(decoder.decode, held)),

@@ -253,7 +253,7 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
         reason=reason,
         output=output[:MAX_ANSWER_OUTPUT_CHARS],
         # a test that asks an object of the answer's whether it is right takes the answer's word for it
-        trust="in-process" if own_word else "",
+        trust="in-process" if own_word and not label else "",
         compile_seconds=report["seconds"],
         test_seconds=answered.seconds,
         trouble=trouble_sign(answered) if gone else "",
