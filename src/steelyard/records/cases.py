@@ -122,7 +122,7 @@ class Verify(Record, frozen=True, kw_only=True):
     style: str = ""
     """How the tests are written, for example `asserts` or `check`."""
     pairs: tuple[Pair, ...] = ()
-    """Inputs and outputs, for the style `io`."""
+    """Inputs and outputs, for the style `io` and for `run`."""
     tolerance: float = 0
     """How far numbers that a program prints may be off, absolutely or relatively; exact when left out."""
     python_env: str = ""
@@ -141,6 +141,8 @@ class Verify(Record, frozen=True, kw_only=True):
     """For `command`: the shell command that must succeed before anything is tested."""
     test: str = ""
     """For `command`: the shell command that runs the tests."""
+    run: str = ""
+    """For `command`: the shell command that runs the answer as a program, once for each of the `pairs`."""
     lint: str = ""
     """For `command`: the shell command whose lines are warnings."""
     results: str = ""

@@ -19,6 +19,7 @@ from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
+from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
@@ -39,6 +40,8 @@ from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import command_witness
 
 EXIT_CODE_RESULTS = "exit code"
+BEFORE_PAIRS_FIELDS = ("compiled", "compile_seconds", "warnings", "diagnostics")
+"""What is known of an answer before it runs as a program."""
 COMMAND_MEMORY_BYTES = 2 << 30
 """Twice the usual, because it limits addresses: node reserves 600 MB of them before it runs a line, Go and Java no less."""
 MAX_CACHED_WORKSPACES = 4
@@ -122,7 +125,8 @@ class CommandVerifier:
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, case.language, expected),
-            trust="in-process",
+            # what a program must print never enters the sandbox
+            trust="isolated" if case.verify.run else "in-process",
             isolation=self._sandbox.level,
         )
 
@@ -214,13 +218,30 @@ def _check_commands(case: Case) -> None:
         raise VerifierError("an exit code is not read from a file")
     if not _is_tested(case) and not case.verify.build:
         raise VerifierError("no build command, so it is unknown whether an answer compiles")
-    if _is_tested(case) and not case.verify.test:
-        raise VerifierError('no test command; write for example test = "node test.mjs"')
+    if _is_tested(case) and not case.verify.test and not case.verify.run:
+        raise VerifierError(
+            'no test command; write for example test = "node test.mjs", or run = "node answer.mjs" with pairs'
+        )
+    if case.verify.run or case.verify.pairs:
+        _check_program(case)
     for command in _commands(case):
         try:
             list(_tools(command))
         except ValueError as error:
             raise VerifierError(f"{command!r:.200} is not a shell command: {error}") from None
+
+
+def _check_program(case: Case) -> None:
+    verify = case.verify
+    if not verify.run:
+        raise VerifierError('pairs need a command that runs the answer; write for example run = "node answer.mjs"')
+    if not verify.pairs:
+        raise VerifierError('run needs pairs; write for example pairs = [{ input = "1 2", output = "3" }]')
+    if verify.test or verify.results or case.workspace:
+        raise VerifierError(
+            "an answer that is run with pairs has no test command, results or workspace; leave them out"
+        )
+    check_pairs(case)
 
 
 def _check_change(case: Case) -> None:
@@ -257,7 +278,8 @@ def _report(case: Case) -> str:
 
 def _commands(case: Case) -> list[str]:
     verify = case.verify
-    return [command for command in (verify.build, verify.lint, verify.test if _is_tested(case) else "") if command]
+    judging = (verify.test, verify.run) if _is_tested(case) else ()
+    return [command for command in (verify.build, verify.lint, *judging) if command]
 
 
 def _required_tools(case: Case) -> list[str]:
@@ -354,7 +376,7 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
         if obstacle:
             return replace(
                 finding,
-                tests=_failed_test(verify.test or verify.build, obstacle),
+                tests=_failed_test(verify.test or verify.run or verify.build, obstacle),
                 label=FailureLabel.DIED,
                 reason=obstacle,
             )
@@ -363,6 +385,9 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
         finding = replace(finding, warnings=len(warnings), diagnostics=tuple(warnings))
     if not _is_tested(case):
         return finding
+    if verify.run:
+        judged = await finding_by_pairs(case, lambda stdin: _run(place, verify.run, case, stdin))
+        return replace(judged, **{name: getattr(finding, name) for name in BEFORE_PAIRS_FIELDS})
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
@@ -387,14 +412,14 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
     return replace(finding, tests=tuple(tests), label=label, reason=reason, trouble=trouble_sign(outcome))
 
 
-async def _run(place: Workspace, command: str, case: Case) -> ProcessResult:
+async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -> ProcessResult:
     limits = ResourceLimits(
         cpu_seconds=case.timeout_secs,
         # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
         wall_seconds=2 * case.timeout_secs + 10,
         memory_bytes=COMMAND_MEMORY_BYTES,
     )
-    return await place.run(["/bin/sh", "-c", command], limits=limits)
+    return await place.run(["/bin/sh", "-c", command], stdin=stdin, limits=limits)
 
 
 async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str) -> str:
