@@ -31,6 +31,7 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
+from steelyard.verifiers.python.impossible_tests import check_tests
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
 from steelyard.verifiers.trouble import trouble_sign
@@ -72,6 +73,8 @@ class PythonVerifier:
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
+        if tests.names:
+            check_tests(case, tests.style)
         if case.verify.python_env:
             venv_base_folders(Path(case.verify.python_env))
         if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:

@@ -1,0 +1,105 @@
+"""Tests of Python cases that no answer could pass, found without running anything."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from steelyard.errors import MissingToolError, VerifierError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from steelyard.records import Case
+
+ANSWER_MODULES = frozenset({"answer", "solution", "candidate", "main"})
+"""The names under which tests may import the answer."""
+TEST_PACKAGES = frozenset({"pytest", "_pytest"})
+"""Packages that tests of style pytest find without an environment of their own."""
+MODULE_ATTRIBUTES = frozenset(
+    {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"}
+)
+
+
+def check_tests(case: Case, style: str) -> None:
+    """Raise where the tests import what is not here, or never speak of an answer."""
+    if style in ("io", "doctest") or not case.tests:
+        return
+    body = ast.parse(case.tests).body
+    missing = [name for name in _imported_packages(body) if not _is_installed(name, case, style)]
+    if missing:
+        where = case.verify.python_env or "the sandbox"
+        raise MissingToolError(
+            f"its tests import {', '.join(missing)}, which {where} does not have; "
+            "install it into a virtual environment and name that with --python-env"
+        )
+    if style != "check" and not _speaks_of_an_answer(case.tests, body):
+        raise VerifierError(
+            "its tests never use the answer: they import nothing of it and use no name that it could define"
+        )
+
+
+def _imported_packages(body: list[ast.stmt]) -> Iterator[str]:
+    """Packages that the tests import whatever happens; what stands in `try`, `if` or a function may not be needed."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            yield node.module.partition(".")[0]
+
+
+def _is_installed(package: str, case: Case, style: str) -> bool:
+    if package in sys.stdlib_module_names or package in ANSWER_MODULES:
+        return True
+    if not case.verify.python_env:
+        return style == "pytest" and package in TEST_PACKAGES
+    folders = list(Path(case.verify.python_env).glob("lib/python*/site-packages"))
+    # what a .pth file or an import hook adds is known only to the interpreter
+    return (
+        any(
+            (folder / package).is_dir() or any(folder.glob(f"{package}.*")) or any(folder.glob("*.pth"))
+            for folder in folders
+        )
+        or not folders
+    )
+
+
+def _speaks_of_an_answer(tests: str, body: list[ast.stmt]) -> bool:
+    """Whether something in the tests could be the answer's: an import, a name that they do not define, or its file."""
+    if any(name in ANSWER_MODULES for name in _every_import(body)):
+        return True
+    if any(
+        isinstance(node, ast.Constant) and _names_the_answer(node.value) for each in body for node in ast.walk(each)
+    ):
+        return True
+    return bool(_free_names(symtable.symtable(tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES)
+
+
+def _every_import(body: list[ast.stmt]) -> Iterator[str]:
+    for each in body:
+        for node in ast.walk(each):
+            yield from _imported_packages([node]) if isinstance(node, ast.stmt) else ()
+
+
+def _names_the_answer(value: object) -> bool:
+    return isinstance(value, str) and any(name in value for name in ANSWER_MODULES)
+
+
+def _free_names(table: symtable.SymbolTable) -> set[str]:
+    """Names that are used and that the module itself does not define."""
+    defined = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    used: set[str] = set()
+    stack = [table]
+    while stack:
+        each = stack.pop()
+        stack += each.get_children()
+        for symbol in each.get_symbols():
+            if symbol.is_global() and symbol.is_assigned():
+                defined.add(symbol.get_name())
+            elif symbol.is_referenced() and (symbol.is_global() or each is table):
+                used.add(symbol.get_name())
+    return used - defined
