@@ -13,13 +13,7 @@ from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.errors import ExitCode
 from steelyard.records import Case, Price, Record
-from steelyard.reports.figures import (
-    dollars,
-    model_label,
-    money,
-    points,
-    rate,
-)
+from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
 from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid
 from steelyard.text import line

@@ -7,12 +7,7 @@ import re
 
 import pytest
 
-from steelyard.verifiers.terraform.source import (
-    TerraformBlockItem,
-    repair_text,
-    terraform_blocks,
-    with_block_replaced,
-)
+from steelyard.verifiers.terraform.source import TerraformBlockItem, repair_text, terraform_blocks, with_block_replaced
 
 
 def places(source: str) -> list[tuple[str, int, int]]:

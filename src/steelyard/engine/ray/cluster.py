@@ -15,17 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.engine.ray.wire import (
-    AUTH_HINT,
-    LOCAL,
-    GatewayMessage,
-    Join,
-    Joined,
-    Terms,
-    receive,
-    send,
-    short_line,
-)
+from steelyard.engine.ray.wire import AUTH_HINT, LOCAL, GatewayMessage, Join, Joined, Terms, receive, send, short_line
 from steelyard.errors import InputError
 from steelyard.text import printable
 
