@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,55 @@ def test_the_doctor_finds_a_toolchain_that_tells_its_version_and_does_not_work(t
     assert compiler["problem"] == "an answer that is known to be right fails: internal error"
     assert compiler["remedy"]
     assert not compiler["version"]
+
+
+SURROUNDINGS = {
+    "a limit on CPU time": "ulimit -t 60\n",
+    "temporary files cannot be run": 'mkdir tmp\nmount -t tmpfs -o noexec tmpfs tmp\nexport TMPDIR="$PWD/tmp"\n',
+    "the temporary folder is full": (
+        'mkdir tmp\nmount -t tmpfs -o size=64k tmpfs tmp\nhead -c 1m /dev/zero >tmp/full || true\nexport TMPDIR="$PWD/tmp"\n'
+    ),
+    "a plain locale": "export LC_ALL=C LANG=C PYTHONUTF8=0\n",
+    "no PATH": "unset PATH\n",
+    "few open files": "ulimit -n 256\n",
+}
+"""What a user may find around a run; it may keep answers from being judged, and makes none of them wrong."""
+
+
+@pytest.mark.parametrize("surroundings", SURROUNDINGS)
+def test_surroundings_make_no_right_answer_wrong(surroundings: str, tmp_path: Path) -> None:
+    write_set(tmp_path, (PYTHON, *([C] if shutil.which("cc") else [])))
+    code = run_broken(tmp_path, SURROUNDINGS[surroundings], *RUN)
+    if not (tmp_path / "run").exists():
+        assert code in (2, 3), "it is refused before anything is asked"
+        return
+    judged = counting(tmp_path)
+    assert all(outcomes in ([], [True, False]) for outcomes in judged.values()), judged
+    assert code == (0 if all(judged.values()) else 3)
+    assert run_broken(tmp_path, "", "resume", "run") == 0
+    assert set(map(tuple, counting(tmp_path).values())) == {(True, False)}
+
+
+def test_a_package_that_only_tests_import_is_not_the_answers_fault(tmp_path: Path) -> None:
+    tests = Expectations(test_file="import not_installed_here as np\nassert twice(2) == 4\n")
+    write_set(tmp_path, (replace(PYTHON, expectations=tests),))
+    assert run_broken(tmp_path, "", *RUN) in (2, 3)
+    if (tmp_path / "run").exists():
+        assert all(verdict.found.label == "does not compile" for verdict in facts(tmp_path / "run").verdicts)
+
+
+def test_answers_wait_for_a_broken_environment_to_be_mended(tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    venv.create(environment, with_pip=False, symlinks=True)
+    python = environment / "bin" / "python"
+    write_set(tmp_path, (replace(PYTHON, verify=Verify(python_env=str(environment))),))
+    real = python.readlink()
+    python.unlink()
+    python.write_text("#!/bin/sh\necho error while loading shared libraries >&2\nexit 127\n")
+    python.chmod(0o755)
+    assert run_broken(tmp_path, "", *RUN) == 3
+    assert set(map(tuple, counting(tmp_path).values())) == {()}
+    python.unlink()
+    python.symlink_to(real)
+    assert run_broken(tmp_path, "", "resume", "run") == 0
+    assert set(map(tuple, counting(tmp_path).values())) == {(True, False)}
