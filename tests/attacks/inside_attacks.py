@@ -432,6 +432,16 @@ FORGERIES: dict[str, str] = {
         "            kind.assertEqual = lenient\n"
         "    return 7\n"
     ),
+    "hides a failure for a moment": (
+        "import unittest\nreal = unittest.TestResult.addFailure\n"
+        "def lenient(self, *a): unittest.TestResult.addFailure = real\n"
+        "def add(a, b):\n    unittest.TestResult.addFailure = lenient\n    return 7\n"
+    ),
+    "hides an exception for a moment": (
+        "import unittest\nreal = unittest.TestResult.addError\n"
+        "def lenient(self, *a): unittest.TestResult.addError = real\n"
+        "def add(a, b):\n    unittest.TestResult.addError = lenient\n    raise ValueError\n"
+    ),
     "calls the tests with a judge of its own": (
         "import unittest\n"
         "inside = False\nheard = []\n"

@@ -16,6 +16,7 @@ import fractions
 import operator
 import os
 import pathlib
+import re
 import sys
 import types
 import uuid
@@ -43,9 +44,30 @@ EQUALITY_ASSERTIONS = {
     *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
 }
 """Methods of unittest that pass when their first two arguments are equal."""
+ENFORCED_ASSERTIONS = {
+    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertSetEqual"), "Eq"),
+    **dict.fromkeys(("assertDictEqual", "assertMultiLineEqual"), "Eq"),
+    "assertNotEqual": "NotEq",
+    "assertIn": "In",
+    "assertNotIn": "NotIn",
+    "assertIs": "Is",
+    "assertIsNot": "IsNot",
+    "assertLess": "Lt",
+    "assertLessEqual": "LtE",
+    "assertGreater": "Gt",
+    "assertGreaterEqual": "GtE",
+}
+"""Methods of unittest that pass only where a comparison holds: we make it as well, whatever has become of unittest."""
+CATCHING_TESTS_PATTERN = re.compile(
+    r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc"
+)
+"""Tests in which an assertion may fail without failing the test."""
 OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
 COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
+FAILED_COMPARISON_SIGNS = {"Eq": "!=", "NotEq": "==", "In": "not found in", "NotIn": "unexpectedly found in"}
+FAILED_COMPARISON_SIGNS |= {"Is": "is not", "IsNot": "is", "Lt": "not less than", "LtE": "not less than or equal to"}
+FAILED_COMPARISON_SIGNS |= {"Gt": "not greater than", "GtE": "not greater than or equal to"}
 COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "Eq": operator.eq,
     "NotEq": operator.ne,
@@ -64,7 +86,7 @@ LIBRARY_FOLDERS = tuple(
 """Where code lies that no answer has written."""
 TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
-COMPARE, ENTER, HOLDS, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0same", "\0truth"
+COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 """Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
@@ -84,9 +106,9 @@ def all_types() -> frozenset[int]:
 class ComparisonJudge:
     """Compares for the tests, and knows whether the answer's own word decided."""
 
-    def __init__(self, tests: str, *, is_own_word_allowed: bool) -> None:
+    def __init__(self, tests: str, known_types: frozenset[int], *, is_own_word_allowed: bool) -> None:
         self._is_allowed = is_own_word_allowed
-        self._known_types = all_types()
+        self._known_types = known_types
         self._foreign = tuple(
             name
             for name, word in (("unittest.mock", "mock"), ("_pytest.python_api", "approx"), ("pytest", "approx"))
@@ -95,6 +117,9 @@ class ComparisonJudge:
         """Modules with objects that equal anything; in tests that do not use them they can only come from the answer."""
         self.own_word = False
         """Whether an object of the answer's said that it equals plain data."""
+        self._may_catch = bool(CATCHING_TESTS_PATTERN.search(tests))
+        self._failure = ""
+        self._open_tests = 0
         self.process = os.getpid()
         """The process that runs the tests; a copy of it that the answer made must not learn how they go."""
         self._getpid, self._exit = os.getpid, os._exit
@@ -107,6 +132,7 @@ class ComparisonJudge:
             COMPARE: bare(_compare, self),
             ENTER: bare(_enter, self),
             HOLDS: bare(_holds, self),
+            LEAVE: bare(_leave, self),
             SAME: bare(_same, self),
             TRUTH: bare(_truth, self),
         }
@@ -123,12 +149,30 @@ class ComparisonJudge:
         while frame is not None:
             code = frame.f_code
             if code.co_filename.startswith("steelyard."):
+                self._open_tests += 1
                 return
             is_other_test = code.co_filename == TESTS_FILE and code.co_name.startswith("test")
             if (is_other_test and name not in code.co_names) or self._is_answers_code(code):
                 break
             frame = frame.f_back
         self._exit(1)
+
+    def leave(self) -> None:
+        """Note that a test came to its end."""
+        self._open_tests -= 1
+
+    def fail(self, message: str) -> None:
+        """Fail an assertion, and remember that it failed, whatever becomes of the exception."""
+        self._failure = self._failure or message
+        raise AssertionError(message)
+
+    def hidden_failure(self) -> str:
+        """What failed in a test that was then called a pass, if something did; asked once after each test."""
+        failure, is_open = self._failure, self._open_tests > 0
+        self._failure, self._open_tests = "", 0
+        if self._may_catch:
+            return ""
+        return f"AssertionError: {failure}" if failure else "it did not come to its end" if is_open else ""
 
     def compare(self, how: str, left: Any, right: Any) -> Any:
         """The result of a comparison; AssertionError where the answer's own word made it."""
@@ -151,7 +195,7 @@ class ComparisonJudge:
         if self._claims_equality(how, result) and self._is_own_word(how, left, right, ran):
             self.own_word = True
             if not self._is_allowed:
-                raise AssertionError(OWN_WORD_MESSAGE)
+                self.fail(OWN_WORD_MESSAGE)
         return result
 
     @staticmethod
@@ -222,15 +266,20 @@ class ComparisonJudge:
         return id(kind) in self._known_types and issubclass(kind, PLAIN_LIBRARY_TYPES)
 
     def check_pair(self, name: str, left: Any, right: Any) -> tuple[Any, Any]:
-        """The two arguments of an assertion of unittest, once it is known that the answer does not decide about them."""
+        """The two arguments of an assertion of unittest, once it is known that they are what it asks for."""
         self.stay()
-        if name == "assertCountEqual":
-            pairs = [(one, other) for one in _some(left) for other in _some(right)][:MAX_PLAIN_ITEMS]
-        else:
-            pairs = [(left, right)]
-        for one, other in pairs:
-            if not (self.is_plain(one) and self.is_plain(other)):
-                self.compare("Eq", one, other)
+        if name in ENFORCED_ASSERTIONS:
+            how = ENFORCED_ASSERTIONS[name]
+            result = self.compare(how, left, right)
+            # what answers neither yes nor no, such as an array, is left to unittest
+            if not self._may_catch and result is False:
+                self.fail(f"{short_repr(left)} {FAILED_COMPARISON_SIGNS[how]} {short_repr(right)}")
+        elif name == "assertCountEqual":
+            for one, other in [(one, other) for one in _some(left) for other in _some(right)][:MAX_PLAIN_ITEMS]:
+                if not (self.is_plain(one) and self.is_plain(other)):
+                    self.compare("Eq", one, other)
+        elif not (self.is_plain(left) and self.is_plain(right)):
+            self.compare("Eq", left, right)
         return left, right
 
 
@@ -258,11 +307,15 @@ def _enter(name: str, judge: Any = None) -> None:
     judge.enter(name)
 
 
+def _leave(judge: Any = None) -> None:
+    judge.leave()
+
+
 def _holds(how: str, left: Any, right: Any, judge: Any = None, text: Any = None, words: Any = None) -> None:
     """An assert of a comparison."""
     if not judge.compare(how, left, right):
         wanted = text(right) if how == "Eq" else f"{words[how]} {text(right)}"
-        raise AssertionError(f"got {text(left)}, expected {wanted}")
+        judge.fail(f"got {text(left)}, expected {wanted}")
 
 
 def _same(name: str, left: Any, right: Any, judge: Any = None) -> Any:
@@ -287,7 +340,9 @@ class _AssertionRewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if node.name.startswith("test"):
             has_docstring = ast.get_docstring(node, clean=False) is not None
+            _LeaveRewriter().visit_body(node)
             node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
+            node.body.append(ast.Expr(_call(LEAVE)))
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
@@ -312,10 +367,29 @@ class _AssertionRewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         called = node.func
-        is_assertion = isinstance(called, ast.Attribute) and called.attr in EQUALITY_ASSERTIONS
+        is_assertion = isinstance(called, ast.Attribute) and called.attr in {*EQUALITY_ASSERTIONS, *ENFORCED_ASSERTIONS}
         if is_assertion and len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2]):
             name = ast.Constant(called.attr)  # type: ignore[attr-defined]
             node.args[:2] = [ast.Starred(_call(SAME, name, *node.args[:2]), ast.Load())]
+        return node
+
+
+class _LeaveRewriter(ast.NodeTransformer):
+    """Notes the end of a test wherever it returns."""
+
+    def visit_body(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.generic_visit(node)
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        return [ast.copy_location(ast.Expr(_call(LEAVE)), node), node]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node  # what is defined in a test returns from itself
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         return node
 
 

@@ -47,6 +47,8 @@ class InProcessReport(NamedTuple):
     died: str
     tampered: str
     is_finished: bool
+    is_complete: bool
+    """Whether a session came to its end by itself."""
     compile_error: tuple[str, int | None] | None
     result: ProcessResult
 
@@ -171,6 +173,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         died=str(by_kind.get("died", [""])[0]),
         tampered=str(by_kind.get("tampered", [""])[0]),
         is_finished="finished" in by_kind,
+        is_complete="complete" in by_kind,
         compile_error=(str(error[0]), error[1]) if error else None,
         result=result,
     )
@@ -210,6 +213,8 @@ def _accounted(
 ) -> list[tuple[str, TestFact | None]]:
     """Every test that must have run, with how it went, and those that ran besides."""
     if tests.steps:
+        if not report.is_complete:
+            return [(name, None) for name in tests.names]
         places = [str(place) for place, step in enumerate(tests.steps) if step["test"]]
         return [(name, report.tests.get(place)) for name, place in zip(tests.names, places, strict=True)]
     missing: list[tuple[str, TestFact | None]] = []

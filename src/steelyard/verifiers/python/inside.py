@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import gc
 import importlib.util
 import io
 import math
@@ -24,7 +25,7 @@ import sys
 import time
 import types
 
-from steelyard.verifiers.python.fairness import ComparisonJudge, fair_code
+from steelyard.verifiers.python.fairness import ComparisonJudge, all_types, fair_code
 from steelyard.verifiers.python.introspection import IntrospectionGuard
 from steelyard.verifiers.python.runners import (
     HAS_PYTEST,
@@ -203,7 +204,7 @@ class AnswerSession:
         self._answer = answer
         self._secret = secret
         self._write = os.write
-        self._machinery = Machinery()
+        self._machinery = MACHINERY
 
     def run(self, *, is_apart: bool) -> None:
         """Load the answer, run its tests, and end."""
@@ -213,8 +214,9 @@ class AnswerSession:
             io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True
         )
         random.seed(0)
+        gc.enable()  # an answer may make circles, as anywhere else
         source = job["tests"]
-        self._judge = ComparisonJudge(source, is_own_word_allowed=job["allows_own_word"])
+        self._judge = ComparisonJudge(source, KNOWN_TYPES, is_own_word_allowed=job["allows_own_word"])
         steps = StepRunner(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
         tests = fair_code(source, self._judge.functions()) if not steps else None
         self._guard = IntrospectionGuard(source)
@@ -259,10 +261,8 @@ class AnswerSession:
 
         def loaded() -> types.ModuleType:
             self._load()
-            self.check()
             exec(code, module.__dict__)
             self._machinery.remember("the tests", module)
-            self.check()
             return module
 
         if self._job["style"] == "pytest":
@@ -272,11 +272,15 @@ class AnswerSession:
 
     def _tell_test(self, line: TestResultLine) -> None:
         self.check()
+        self._tell_line(line)
+
+    def _tell_line(self, line: TestResultLine) -> None:
         own = "own" if self._judge.own_word else ""
         self.tell("test", line.name, str(line.seconds), line.outcome, own, line.message[:MAX_EXCEPTION_CHARS])
 
     def _tell_step(self, number: int, line: TestResultLine) -> None:
-        self._tell_test(line._replace(name=str(number)))
+        # steps share one process: it is checked once, at the end, and without an end none of them counts
+        self._tell_line(line._replace(name=str(number)))
 
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
@@ -332,6 +336,11 @@ def _callables(thing: Any) -> dict[str, Any]:
         for key, value in vars(thing).items()
         if callable(value) or isinstance(value, (property, classmethod, staticmethod))
     }
+
+
+KNOWN_TYPES = all_types()
+MACHINERY = Machinery()
+"""What there is when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
 
 
 class StandIn(types.ModuleType):

@@ -89,6 +89,9 @@ class StyleRunner:
         except BaseException as error:
             outcome, message = "failed", exception_text(error)
         self.judge.stay()
+        hidden = self.judge.hidden_failure()
+        if outcome == "passed" and hidden:
+            outcome, message = "failed", hidden
         self._tell(TestResultLine(name, outcome, message, self._clock() - began))
 
 
@@ -300,6 +303,7 @@ class StepRunner:
             except BaseException as error:
                 wrong = exception_text(error)
             self._judge.stay()
+            wrong = self._judge.hidden_failure() or wrong
             if step["test"]:
                 seconds = time.perf_counter() - began
                 tell(number, TestResultLine("", "failed" if wrong else "passed", wrong, seconds))
