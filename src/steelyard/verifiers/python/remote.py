@@ -164,7 +164,7 @@ class RefereePeer(ObjectPeer):
             return self.serve(self._kept[number], given, by_name)
         raise self.gone("asked for something that it was not given")
 
-    def do(self, deed: str, *operands: Any, **named: Any) -> Any:
+    def do(self, deed: str, /, *operands: Any, **named: Any) -> Any:
         """Have the answer's side do something, and take what comes of it."""
         self.requests += 1
         if deed != "call":
@@ -354,8 +354,8 @@ def _awaited(thing: RemoteObject) -> Any:
 
 
 def _remote_method(deed: str) -> Any:
-    def method(self: RemoteObject, *others: Any) -> Any:
-        return about(self, "_peer").do(deed, self, *others)
+    def method(self: RemoteObject, /, *others: Any, **named: Any) -> Any:
+        return about(self, "_peer").do(deed, self, *others, **named)
 
     return method
 
