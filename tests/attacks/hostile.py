@@ -341,15 +341,19 @@ def hear():
     while len(body) < length:
         body += os.read(3, length - len(body)) or os._exit(0)
     return json.loads(body)
+def ok(value):
+    say(["reply", 0, "ok", value, "", False, []])
 def loaded(**more):
-    say(["loaded", {"add": {"handle": [0, "add"]}, **more}, ""])
+    say(["loaded", {"add": {"h": [0, 1, "function", True, ["__call__"]]}, **more}, ""])
 """
 """An answer that speaks for itself instead of letting our code speak for it."""
 
 
 def _talking(name: str, code: str, case: str = "asserts", labels: tuple[str, ...] | None = None) -> Attack:
     found = (
-        ("wrong answer", "exception", "died", "memory limit", "cpu limit", "time limit") if labels is None else labels
+        ("wrong answer", "exception", "died", "memory limit", "cpu limit", "time limit", "tampered")
+        if labels is None
+        else labels
     )
     return Attack(9, name, PEER + code, found, case, limits="hasty", once=True)
 
@@ -360,11 +364,20 @@ def _answering(name: str, reply: Any, case: str = "asserts") -> Attack:
     return _talking(f"says {name}", f"loaded()\nwhile True:\n    hear()\n    say(json.loads({said!r}))\n", case)
 
 
+def _reply(outcome: str, value: Any, printed: str = "") -> list[Any]:
+    """What our code would say to a request."""
+    return ["reply", 0, outcome, value, printed, False, []]
+
+
+def _thrown(kind: Any, text: Any, arguments: Any, printed: str = "") -> list[Any]:
+    return _reply("raised", {"x": [kind, arguments, [], text, None, None, False]}, printed)
+
+
 def _frames() -> list[Attack]:
     """What can be said on the line to the referee."""
     ended = "\nos._exit(0)\n"
     deep = "[" * 50_000 + "]" * 50_000
-    yes = {"handle": [0, "yes"]}
+    yes = {"h": [0, 1, "function", True, ["__call__"]]}
     lies = [
         _talking("a length that is not kept", 'raw(struct.pack("I", 1000) + b"[]")' + ended),
         _talking("a length of 4 GB", 'raw(struct.pack("I", 0xFFFFFFFF) + b"[]" * 1000)' + ended),
@@ -380,71 +393,87 @@ def _frames() -> list[Attack]:
         _talking("that it does not compile", 'say(["not compiled", 3, {"a": []}])\n' + WRONG),
         _talking("that it compiled, twice", 'say(["compiled", "x"])\nsay(["compiled", []])\n' + WRONG),
         _talking("that it loaded nothing", 'say(["loaded", [], ""])' + ended),
-        _talking("that it loaded hostile names", 'say(["loaded", {"add": {"handle": [{}, 1]}, "": 0}, 5])' + ended),
-        _talking("too much at once", 'loaded()\nfor _ in range(1000):\n    say(["ok", 7, ""])\nimport time\ntime.sleep(60)\n'),
-        _talking("answers before it is asked", 'loaded()\nfor _ in range(3):\n    say(["ok", {"handle": [1, "yes"]}, ""])\n' + WRONG),
-        _talking("two answers to one question", 'loaded()\nwhile True:\n    hear()\n    say(["ok", 7, ""])\n    say(["ok", {"f": "nan"}, ""])\n'),
-        _talking("questions without end", 'loaded()\nwhile True:\n    say(["ask", "call", 0, {"t": [3]}, {"d": []}])\n'),
-        _talking("questions that make no sense", 'loaded()\nfor asked in ([], ["call"], ["call", -1, 3, 4], ["call", {}, [], []], [1, 2, 3, 4]):\n    say(["ask", *asked])\n' + WRONG),
-        _talking("a question in a question", 'loaded()\nwhile True:\n    if hear()[0] == "ask":\n        say(["ask", "call", 0, [], {"d": []}])\n', "callback"),
+        _talking("that it loaded hostile names", 'say(["loaded", {"add": {"h": [{}, 1]}, "": 0}, 5])' + ended),
+        _talking("too much at once", 'loaded()\nfor _ in range(1000):\n    ok(7)\nimport time\ntime.sleep(60)\n'),
+        _talking("answers before it is asked", 'loaded()\nfor _ in range(3):\n    ok({"h": [1, 2, "Yes", False, ["__eq__"]]})\n' + WRONG),
+        _talking("two answers to one question", 'loaded()\nwhile True:\n    hear()\n    ok(7)\n    ok({"f": "nan"})\n'),
+        _talking("questions without end", 'loaded()\nwhile True:\n    say(["ask", 0, "call", [3], [], 0])\n'),
+        _talking("questions that make no sense", 'loaded()\nfor asked in ([], ["call"], ["call", -1, 3, 4], ["call", {}, [], []], [1, 2, 3, 4]):\n    say(["ask", 0, *asked])\n' + WRONG),
+        _talking("a question in a question", 'loaded()\nwhile True:\n    if hear()[0] == "ask":\n        say(["ask", 0, "call", [], [], 0])\n', "callback"),
         # names that nobody asked for: the words of the tests' own language
-        _talking("what all means", f'loaded(all={yes!r}, any={yes!r}, map={yes!r})\nwhile True:\n    hear()\n    say(["ok", True, ""])\n', "several"),
-        _talking("what isinstance means", f'loaded(isinstance={yes!r}, len={yes!r}, sorted={yes!r}, abs={yes!r})\nwhile True:\n    asked = hear()\n    say(["ok", True, ""])\n', "type"),
-        _talking("what abs means", f'loaded(abs={yes!r})\nwhile True:\n    hear()\n    say(["ok", -1, ""])\n', "close"),
-        _talking("which builtins there are", 'loaded(__builtins__={"d": [["abs", {"handle": [1, "abs"]}], ["all", {"handle": [1, "all"]}]]})\nwhile True:\n    hear()\n    say(["ok", 0, ""])\n', "close"),
+        _talking("what all means", f'loaded(all={yes!r}, any={yes!r}, map={yes!r})\nwhile True:\n    hear()\n    ok(True)\n', "several"),
+        _talking("what isinstance means", f'loaded(isinstance={yes!r}, len={yes!r}, sorted={yes!r}, abs={yes!r})\nwhile True:\n    asked = hear()\n    ok(True)\n', "type"),
+        _talking("what abs means", f'loaded(abs={yes!r})\nwhile True:\n    hear()\n    ok(-1)\n', "close"),
+        _talking("which builtins there are", 'loaded(__builtins__={"d": [["abs", {"h": [1, 1, "function", True, ["__call__"]]}], ["all", {"h": [1, 1, "function", True, ["__call__"]]}]]})\nwhile True:\n    hear()\n    ok(0)\n', "close"),
     ]  # fmt: skip
     replies: dict[str, Any] = {
         "nothing": [],
-        "half an answer": ["ok"],
-        "an answer with a number for its output": ["ok", 7, 7],
-        "an answer with a list for its output": ["ok", 7, ["x"]],
-        "an unknown word": ["forged", 1, 2, 3],
-        "an empty handle": ["ok", {"handle": []}, ""],
-        "a handle of nothing": ["ok", {"handle": None}, ""],
-        "a negative handle": ["ok", {"handle": [-1, "x"]}, ""],
-        "a handle of words": ["ok", {"handle": ["x", []]}, ""],
-        "a vast handle": ["ok", {"handle": ["9" * 4000, "x" * 100_000]}, ""],
-        "a module": ["ok", {"module": "os"}, ""],
-        "a module that opens a browser": ["ok", {"module": "antigravity"}, ""],
-        "a module by a list": ["ok", {"module": ["os"]}, ""],
-        "a module by a path": ["ok", {"module": "../os"}, ""],
-        "two marks": ["ok", {"t": [], "s": []}, ""],
-        "no mark": ["ok", {}, ""],
-        "an unknown mark": ["ok", {"zzz": 1}, ""],
-        "an exception that is none": ["raised", {"exception": [[None, "print"]]}, "x", {"t": []}, ""],
-        "an exception without a name": ["raised", {"exception": [[None, 7]]}, "x", {"t": []}, ""],
-        "an exception without lineage": ["raised", {"exception": []}, "x", {"t": []}, ""],
-        "an exception of no kind": ["raised", 7, "x", {"t": []}, ""],
-        "an exception with half a name": ["raised", {"exception": [[1, "\x00"]]}, "x", {"t": []}, ""],
-        "an exception with half a character": ["raised", {"exception": [[1, "\ud800"]]}, "\udfff", {"t": ["\ud800"]}, "\ud801"],
-        "an exception by a list": ["raised", {"exception": [[[], "x"]]}, "x", {"t": []}, ""],
-        "an exception with endless lineage": ["raised", {"exception": [[n, "x"] for n in range(5000)]}, "x", {"t": []}, ""],
-        "an exception with odd arguments": ["raised", {"exception": [[None, "UnicodeDecodeError"]]}, [1], 7, ""],
-        "an exception group": ["raised", {"exception": [[None, "BaseExceptionGroup"]]}, "x", {"t": ["x", [1]]}, ""],
-        "that the tests ended": ["raised", {"exception": [[None, "SystemExit"]]}, "", {"t": [0]}, ""],
-        "that nothing happened": ["raised", {"exception": [[None, "StopIteration"]]}, "", {"t": []}, ""],
-        "a warning": ["raised", {"exception": [[None, "DeprecationWarning"]]}, "x", {"t": []}, ""],
-        "a whole number of no digits": ["ok", {"i": "x"}, ""],
-        "a whole number by a list": ["ok", {"i": [1]}, ""],
-        "a fraction by nothing": ["ok", {"F": ["1", "0"]}, ""],
-        "a fraction of one part": ["ok", {"F": ["1"]}, ""],
-        "a decimal out of reach": ["ok", {"D": "1e999999999"}, ""],
-        "a decimal that is none": ["ok", {"D": "sNaN"}, ""],
-        "a range without step": ["ok", {"r": [1, 2, 0]}, ""],
-        "a vast range": ["ok", {"r": [0, {"i": "0x" + "f" * 40}, 1]}, ""],
-        "a dictionary of lists": ["ok", {"d": [[[], 1]]}, ""],
-        "a dictionary of triples": ["ok", {"d": [[1, 2, 3]]}, ""],
-        "a set of lists": ["ok", {"s": [[1]]}, ""],
-        "a set of many": ["ok", {"s": list(range(20_000))}, ""],
-        "a time out of time": ["ok", {"datetime": "99999-01-01"}, ""],
-        "a duration without end": ["ok", {"delta": [1e308, 1e308, 1]}, ""],
-        "bytes that are none": ["ok", {"b": "***"}, ""],
-        "an array": ["ok", {"n": [[1], [1, 2]]}, ""],
-        "a complex number of texts": ["ok", {"c": ["1", "2"]}, ""],
-        "half a character": ["ok", "\ud800", ""],
-        "not a number": ["ok", {"f": "nan"}, ""],
+        "half an answer": ["reply", 0, "ok"],
+        "an answer with a number for its output": ["reply", 0, "ok", 7, 7, False, []],
+        "an answer with a list for its output": ["reply", 0, "ok", 7, ["x"], [], {}],
+        "an unknown word": _reply("forged", 1),
+        "an empty handle": _reply("ok", {"h": []}),
+        "a handle of nothing": _reply("ok", {"h": None}),
+        "a negative handle": _reply("ok", {"h": [-1, "x"]}),
+        "a handle of words": _reply("ok", {"h": ["x", []]}),
+        "a vast handle": _reply("ok", {"h": ["9" * 4000, "x" * 100_000]}),
+        "a module": _reply("ok", {"module": "os"}),
+        "a module that opens a browser": _reply("ok", {"module": "antigravity"}),
+        "a module by a list": _reply("ok", {"module": ["os"]}),
+        "a module by a path": _reply("ok", {"module": "../os"}),
+        "two marks": _reply("ok", {"t": [], "s": []}),
+        "no mark": _reply("ok", {}),
+        "an unknown mark": _reply("ok", {"zzz": 1}),
+        "an exception that is none": _thrown({"X": "print"}, "x", [], ""),
+        "an exception without a name": _thrown({"X": 7}, "x", [], ""),
+        "an exception without lineage": _thrown({"X": []}, "x", [], ""),
+        "an exception of no kind": _thrown(7, "x", [], ""),
+        "an exception with half a name": _thrown({"kx": [1, "\x00", []]}, "x", [], ""),
+        "an exception with half a character": _thrown({"kx": [1, "\ud800", []]}, "\udfff", ["\ud800"], "\ud801"),
+        "an exception by a list": _thrown({"kx": [[], "x", []]}, "x", [], ""),
+        "an exception with endless lineage": _thrown({"kx": [9, "x", [{"kx": [n, "x", []]} for n in range(10, 5000)]]}, "x", [], ""),
+        "an exception with odd arguments": _thrown({"X": "UnicodeDecodeError"}, [1], 7, ""),
+        "an exception group": _thrown({"X": "BaseExceptionGroup"}, "x", ["x", [1]], ""),
+        "that the tests ended": _thrown({"X": "SystemExit"}, "", [0], ""),
+        "that nothing happened": _thrown({"X": "StopIteration"}, "", [], ""),
+        "a warning": _thrown({"X": "DeprecationWarning"}, "x", [], ""),
+        "a whole number of no digits": _reply("ok", {"i": "x"}),
+        "a whole number by a list": _reply("ok", {"i": [1]}),
+        "a fraction by nothing": _reply("ok", {"F": ["1", "0"]}),
+        "a fraction of one part": _reply("ok", {"F": ["1"]}),
+        "a decimal out of reach": _reply("ok", {"T": ["decimal.Decimal", "1e999999999"]}),
+        "a decimal that is none": _reply("ok", {"T": ["decimal.Decimal", "sNaN"]}),
+        "a range without step": _reply("ok", {"r": [1, 2, 0]}),
+        "a vast range": _reply("ok", {"r": [0, {"i": "0x" + "f" * 40}, 1]}),
+        "a dictionary of lists": _reply("ok", {"d": [[[], 1]]}),
+        "a dictionary of triples": _reply("ok", {"d": [[1, 2, 3]]}),
+        "a set of lists": _reply("ok", {"s": [[1]]}),
+        "a set of many": _reply("ok", {"s": list(range(20_000))}),
+        "a time out of time": _reply("ok", {"datetime": ["99999-01-01", 0, None]}),
+        "a duration without end": _reply("ok", {"delta": [1e308, 1e308, 1]}),
+        "bytes that are none": _reply("ok", {"b": "***"}),
+        "an array": _reply("ok", {"n": ["int64", [[1], [1, 2]]]}),
+        "a complex number of texts": _reply("ok", {"c": ["1", "2"]}),
+        "half a character": _reply("ok", "\ud800"),
+        "not a number": _reply("ok", {"f": "nan"}),
+        "a reference to nothing": _reply("ok", {"=": 5}),
+        "a reference backwards": _reply("ok", {"=": -1}),
+        "a list in itself": _reply("ok", [{"=": 0}]),
+        "a list that doubles without end": _reply("ok", [[], *([{"=": n}, {"=": n}] for n in range(1, 60))]),
+        "something that it was never given": _reply("ok", {"home": 7}),
+        "a class that runs programs": _reply("ok", {"type": "subprocess.Popen"}),
+        "a text of another class": _reply("ok", {"T": ["subprocess.Popen", "true"]}),
+        "an exception that is a function": _thrown({"X": "os:system"}, "x", ["true"]),
+        "an exception of a module with effects": _thrown({"X": "antigravity:x"}, "x", []),
+        "a member of no enumeration": _reply("ok", {"E": [{"k": [5, "Odd", "Enum", "", [["A", 1]]]}, True, "B"]}),
+        "a named tuple with odd fields": _reply("ok", {"N": [{"k": [5, "Odd", "tuple", ["class", "_x"], []]}, [1]]}),
+        "a class of ours": _reply("ok", {"K": 0}),
+        "a handle that can do everything": _reply("ok", {"h": [5, 6, "Odd", False, ["__eq__", "__class__", "__del__", 7]]}),
+        "changes of what it was not given": ["reply", 0, "ok", 7, "", False, [[0, [1]], [9, []]]],
+        "a reply for another thread": ["reply", 5, "ok", 7, "", False, []],
+        "a reply for no thread": ["reply", "x", "ok", 7, "", False, []],
     }  # fmt: skip
-    stop = ["raised", {"exception": [[None, "StopIteration"]]}, "", {"t": []}, ""]
+    stop = _thrown({"X": "StopIteration"}, "", [])
     return [
         *lies,
         *(_answering(name, reply) for name, reply in replies.items()),

@@ -23,7 +23,9 @@ def survived(scene: Told, row: int) -> None:
             wrong.append(f"{attack.key}: {found['output'][:1000]}")
         # a test that asks an object of the answer's whether it is true takes its word, and says so
         trust = "in-process" if attack.case in (*INSIDE, "own") else "isolated"
-        if found["trust"] != trust:
+        # what failed with something in its hands that cannot cross was judged again beside its tests
+        judged_again = not found["passed"] and found["trust"] == "in-process"
+        if found["trust"] != trust and not judged_again:
             wrong.append(f"{attack.key}: trust {found['trust']!r}")
         honest = found["honest"]
         if not honest.get("passed") or honest["output"] != "[]\n":

@@ -227,6 +227,8 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
         crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
+        # in one process it would look like the end of what there is to test
+        crossed |= referee.stopped
         # which of its objects is which is the answer's word, too
         trace = StepTrace(crossed, referee.own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
