@@ -209,3 +209,51 @@ def test_nothing_that_an_attempt_does_to_its_files_is_felt_by_the_next(sandbox: 
     found = asyncio.run(work())
     assert len(found) == 12
     assert [one for one in found if one[1]] == []
+
+
+RANDOM_CALLS = """
+import ctypes, os, random, time
+chance = random.Random(@SEED@)
+libc = ctypes.CDLL(None)
+texts = [ctypes.create_string_buffer(text, 4096) for text in (b".", b"..", b"/dev/stdout", b"/dev/stdin", b"/dev/shm/x", b"x", b"/dev/null", b"")]
+words = [0, 1, 2, 3, 4, 5, 8, 15, 64, 1024, 0o777, 0x4000, 0x10000, 0x2000, 1 << 30, 1 << 40, -1, -100, os.getpid(), os.getppid()]
+endings = {93, 94} if os.uname().machine == "aarch64" else {60, 231}
+for _ in range(8):
+    child = os.fork()
+    if child == 0:
+        for _ in range(300):
+            number = chance.choice([n for n in range(470) if n not in endings])
+            given = [chance.choice([ctypes.c_long(chance.choice(words)), chance.choice(texts)]) for _ in range(6)]
+            libc.syscall(ctypes.c_long(number), *given)
+        os._exit(0)
+    deadline = time.monotonic() + 0.05
+    while time.monotonic() < deadline and os.waitpid(child, os.WNOHANG) == (0, 0):
+        time.sleep(0.005)
+    chance.random()
+    try:
+        os.kill(child, 9)
+    except OSError:
+        pass
+os._exit(3)
+"""
+
+
+def test_random_system_calls_of_one_attempt_are_not_felt_by_the_next(sandbox: ZygoteSandbox) -> None:
+    program = case(pairs=(Pair(input="2", output="4 []"),))
+    honest = LISTING + "left = sorted({*left} - {'answer.py'})\nprint(int(open(0).read()) * 2, left)\n"
+
+    async def work() -> list[tuple[int, str]]:
+        python = PythonVerifier(sandbox)
+        found = []
+        try:
+            for seed in range(12):
+                for code in (RANDOM_CALLS.replace("@SEED@", str(seed)), honest):
+                    finding = await python.verify(program, Answer(text=verbatim_reply(code, "python")))
+                    assert (code is honest) or finding.label, f"seed {seed} passes"
+                found.append((seed, finding.reason))
+        finally:
+            await python.close()
+            await sandbox.close()
+        return found
+
+    assert [one for one in asyncio.run(work()) if one[1]] == []

@@ -83,6 +83,24 @@ def test_no_honest_program_is_failed(level: str) -> None:
     assert {one.trust for one in found} == {"isolated"}
 
 
+@pytest.mark.parametrize("level", ["full", "bubblewrap"])
+def test_functions_may_use_processes_too(level: str) -> None:
+    if not probe_isolation(level).held:
+        pytest.skip(f"{level}: {probe_isolation(level).problem}")
+    codes = (
+        (
+            "from multiprocessing import Pool\ndef square(x): return x * x\n"
+            "def f(n):\n    with Pool(2) as pool:\n        return sum(pool.map(square, range(n)))\n"
+        ),
+        (
+            "from concurrent.futures import ProcessPoolExecutor\ndef square(x): return x * x\n"
+            "def f(n):\n    with ProcessPoolExecutor(2) as pool:\n        return sum(pool.map(square, range(n)))\n"
+        ),
+    )
+    of = Case(id="f", prompt="x", language="python", verify=Verify(tests="assert f(4) == 14\nassert f(1) == 0\n"))
+    assert [(one.reason, one.trust) for one in judged([(of, code) for code in codes], level)] == [("", "isolated")] * 2
+
+
 def test_a_program_gains_nothing_by_how_it_ends() -> None:
     found = judged([(program_case("", "6", tolerance=1e-9), code) for _, code, _ in HOSTILE_PROGRAMS])
     labels = [(name, one.label) for (name, *_), one in zip(HOSTILE_PROGRAMS, found, strict=True)]
