@@ -18,7 +18,7 @@ from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
 from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
-from steelyard.verifiers.rust.verifier import BatchQueue, RustVerifier
+from steelyard.verifiers.rust.verifier import BatchItem, BatchQueue, RustVerifier
 from support.toolchains import needs
 
 pytestmark = needs("rustc")
@@ -251,6 +251,7 @@ class Counting(ZygoteSandbox):
     """A sandbox that counts how often a compiler is called."""
 
     compiled = 0
+    tested = 0
 
     @asynccontextmanager
     async def workspace(
@@ -266,6 +267,7 @@ class Counted(SandboxWorkspace):
         self._sandbox = sandbox
 
     async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
+        self._sandbox.tested += argv[0] == "./attempt"
         self._sandbox.compiled += argv[0] == "/bin/sh" and LINK_CHECK_SCRIPT not in argv
         return await super().run(argv, **more)
 
@@ -319,6 +321,28 @@ def test_answers_that_never_end_do_not_take_their_neighbours_along(alone: dict[s
         assert timeless(finding) == timeless(alone[name]), name
 
 
+def test_an_answer_that_sleeps_keeps_no_neighbour_waiting_and_is_ended_once() -> None:
+    async def ends() -> tuple[list[str], int]:
+        sandbox = Counting(strongest_isolation(allow_weak=True))
+        rust = RustVerifier(sandbox)
+        ended: list[str] = []
+
+        async def verify(name: str, code: str) -> None:
+            found = await rust.verify(CASE, Answer(text=f"```rust\n{code}\n```"))
+            ended.append(f"{name}: {found.label}")
+
+        asleep = wrong_but("std::thread::sleep(std::time::Duration::from_secs(600));")
+        try:
+            await asyncio.gather(verify("asleep", asleep), *(verify("right", f"{RIGHT}// {n}") for n in range(4)))
+        finally:
+            await sandbox.close()
+        return ended, sandbox.tested
+
+    ended, tested = asyncio.run(ends())
+    assert ended == ["right: "] * 4 + ["asleep: time limit"]
+    assert tested == 5
+
+
 def test_fifty_answers_are_compiled_at_once() -> None:
     attempts = {str(number): Attempt(f"{RIGHT}// {number}") for number in range(50)}
     together, compiled = asyncio.run(judged(attempts, together=True))
@@ -329,10 +353,11 @@ def test_fifty_answers_are_compiled_at_once() -> None:
 def test_what_waits_together_is_done_together_and_what_fails_fails_alone() -> None:
     groups: list[Sequence[int]] = []
 
-    async def halved(numbers: Sequence[int]) -> list[int | Exception]:
-        groups.append(numbers)
+    async def halved(batch: Sequence[BatchItem[int, int]]) -> None:
+        groups.append([each.item for each in batch])
         await asyncio.sleep(0)
-        return [number // 2 if number % 2 == 0 else ValueError(number) for number in numbers]
+        for each in batch:
+            each.tell(each.item // 2 if each.item % 2 == 0 else ValueError(each.item))
 
     async def all_of_them() -> list[int | BaseException]:
         batches = BatchQueue(halved, most=4, at_once=1)

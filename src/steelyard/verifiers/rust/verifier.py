@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.errors import VerifierError
-from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
+from steelyard.protocols import TIMEOUT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
@@ -72,6 +72,8 @@ class RustVerifier:
         self._building = asyncio.Lock()
         """Held while a linker is looked for or dependencies are built, so that it is done once."""
         self._linkers = LinkerFinder(sandbox)
+        self._testing = asyncio.Semaphore(processor_count())
+        """Held while the tests of an answer run."""
         self._batches: BatchQueue[RustJob, Finding] = BatchQueue(
             self._together, most=MAX_ANSWERS_PER_CRATE, at_once=processor_count()
         )
@@ -130,25 +132,25 @@ class RustVerifier:
     async def close(self) -> None:
         """Nothing is kept."""
 
-    async def _together(self, jobs: Sequence[RustJob]) -> list[Finding | Exception]:
-        """Judge several answers in one crate, and alone those about which the crate leaves a doubt."""
-        found: dict[str, Finding] = {}
-        if len(jobs) > 1:
+    async def _together(self, batch: Sequence[BatchItem[RustJob, Finding]]) -> None:
+        """Judge several answers in one crate, and alone those about which the crate leaves a doubt; each is told at once."""
+        if len(batch) > 1:
             broke = False
             # what could not be found out together is tried alone, where it fails by itself
             with contextlib.suppress(VerifierError):
-                found, broke = await self._batched(jobs)
-            if broke and len(jobs) > 3:
+                broke = await self._batched(batch)
+            batch = [each for each in batch if not each.is_done]
+            if broke and len(batch) > 3:
                 # the compiler did not say which piece broke it; it is in one of the halves
-                middle = len(jobs) // 2
-                return [*await self._together(jobs[:middle]), *await self._together(jobs[middle:])]
-        results: list[Finding | Exception] = []
-        for job in jobs:
+                middle = len(batch) // 2
+                await self._together(batch[:middle])
+                await self._together(batch[middle:])
+                return
+        for each in batch:
             try:
-                results.append(found.get(job.piece.module) or await self._alone(job))
+                each.tell(await self._alone(each.item))
             except Exception as error:  # noqa: BLE001  one answer's trouble is not the others'
-                results.append(error)
-        return results
+                each.tell(error)
 
     async def _compiler(self, case: Case) -> RustCompiler:
         tools = toolchain()
@@ -159,34 +161,40 @@ class RustVerifier:
         libraries += [crates] if crates else []
         return RustCompiler(tools, linker, tuple(libraries))
 
-    async def _batched(self, jobs: Sequence[RustJob]) -> tuple[dict[str, Finding], bool]:
-        """What is beyond doubt about answers compiled together, by their modules; also whether the compiler broke."""
-        compiler = await self._compiler(jobs[0].case)
-        seconds = min(BATCH_COMPILE_CPU_SECONDS, max(job.case.timeout_secs for job in jobs))
-        found: dict[str, Finding] = {}
+    async def _batched(self, batch: Sequence[BatchItem[RustJob, Finding]]) -> bool:
+        """Tell what is beyond doubt about answers compiled together; returns whether the compiler broke."""
+        compiler = await self._compiler(batch[0].item.case)
+        seconds = min(BATCH_COMPILE_CPU_SECONDS, max(each.item.case.timeout_secs for each in batch))
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
-            checked, accepted = await _compile_until_clean(compiler.check, place, [job.piece for job in jobs], seconds)
+            pieces = [each.item.piece for each in batch]
+            checked, accepted = await _compile_until_clean(compiler.check, place, pieces, seconds)
             if compiler.tools.clippy and not checked.linted:
                 # one of them makes the linter crash, and the others still need its result
-                return {}, not checked.outcome.limit
+                return not checked.outcome.limit
             built, fitting = checked, accepted
             if tested := [piece for piece in accepted if piece.tests.found]:
                 built, fitting = await _compile_until_clean(compiler.build, place, tested, seconds)
-        by_module = {job.piece.module: job for job in jobs}
-        for piece in accepted:
+
+        async def tell(each: BatchItem[RustJob, Finding]) -> None:
+            piece = each.item.piece
             finding = _lint_finding(checked, checked.messages.get(piece.module, crate.CompilerMessages()))
             share = checked.outcome.seconds / len(accepted)
             if not piece.tests.found:
-                found[piece.module] = msgspec.structs.replace(finding, compile_seconds=share)
+                each.tell(msgspec.structs.replace(finding, compile_seconds=share))
             elif piece in fitting:
-                number = fitting.index(piece)
                 share += built.outcome.seconds / len(fitting)
                 finding = msgspec.structs.replace(finding, compile_seconds=share)
-                job = by_module[piece.module]
-                finding, is_complete = await self._tested(finding, job, compiler, built.program, number)
+                number = fitting.index(piece)
+                finding, is_complete = await self._tested(finding, each.item, compiler, built.program, number)
                 if is_complete:
-                    found[piece.module] = finding
-        return found, any(compiled.broke and not compiled.outcome.limit for compiled in (checked, built))
+                    each.tell(finding)
+
+        # one that never ends keeps nobody waiting but itself
+        telling = [tell(each) for each in batch if each.item.piece in accepted]
+        for error in await asyncio.gather(*telling, return_exceptions=True):
+            if error is not None and not isinstance(error, VerifierError):
+                raise error
+        return any(compiled.broke and not compiled.outcome.limit for compiled in (checked, built))
 
     async def _alone(self, job: RustJob) -> Finding:
         case, piece = job
@@ -212,12 +220,15 @@ class RustVerifier:
     async def _tested(
         self, finding: Finding, job: RustJob, compiler: RustCompiler, program: bytes, number: int
     ) -> tuple[Finding, bool]:
-        """Run the tests of one piece in a folder of its own; also whether the harness came to its end."""
+        """Run the tests of one piece in a folder of its own; also whether that settles it."""
         case, piece = job
         secret = secrets.token_hex(16).encode()
         seconds = math.ceil(case.timeout_secs)
         # nothing else is in it: no source of tests or answers, and nothing that other answers left
-        async with self._sandbox.workspace({"attempt": program}, readable=compiler.readable) as place:
+        async with (
+            self._testing,
+            self._sandbox.workspace({"attempt": program}, readable=compiler.readable) as place,
+        ):
             outcome = await place.run(
                 ["./attempt", str(number), str(seconds)],
                 stdin=secret,
@@ -237,31 +248,50 @@ class RustVerifier:
             test_seconds=outcome.seconds,
             trouble=_trouble(report, outcome),
         )
-        return finding, report.finished
+        # its tests have a process of their own: alone they would run out of time as well
+        return finding, report.finished or outcome.limit in TIMEOUT_LABELS
+
+
+class BatchItem(Generic[Item, Result]):
+    """An item of a batch, whose result is told as soon as it is known."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether its result was told, or nobody waits for it any more."""
+        return self.future.done()
+
+    def tell(self, result: Result | Exception) -> None:
+        """Hand the result to whoever waits for it."""
+        if not self.future.done():
+            self.future.set_exception(result) if isinstance(result, Exception) else self.future.set_result(result)
 
 
 class BatchQueue(Generic[Item, Result]):
-    """Hands items of a kind to `work` in groups; an item that waits alone is a group of one."""
+    """Hands items of a kind to `work` in batches, which tells the result of each; an item that waits alone is a batch of one."""
 
     def __init__(
-        self, work: Callable[[Sequence[Item]], Awaitable[Sequence[Result | Exception]]], *, most: int, at_once: int
+        self, work: Callable[[Sequence[BatchItem[Item, Result]]], Awaitable[None]], *, most: int, at_once: int
     ) -> None:
         self._work = work
         self._most = most
         self._at_once = at_once
-        self._waiting: dict[Hashable, list[tuple[Item, asyncio.Future[Result]]]] = {}
+        self._waiting: dict[Hashable, list[BatchItem[Item, Result]]] = {}
         self._busy = 0
         self._workers: set[asyncio.Task[None]] = set()
 
     async def done(self, kind: Hashable, item: Item) -> Result:
-        """What came of this item, which may share its group only with items of its kind."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(kind, []).append((item, future))
+        """What came of this item, which may share its batch only with items of its kind."""
+        waiting: BatchItem[Item, Result] = BatchItem(item)
+        self._waiting.setdefault(kind, []).append(waiting)
         if len(self._workers) < self._at_once:
             worker = asyncio.create_task(self._work_off())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
-        return await future
+        return await waiting.future
 
     async def _work_off(self) -> None:
         await asyncio.sleep(BATCH_DELAY_SECONDS)
@@ -276,19 +306,17 @@ class BatchQueue(Generic[Item, Result]):
                 # to the end of the line: every kind gets its turn
                 self._waiting[kind] = rest
             self._busy += 1
-            wanted = [(item, future) for item, future in taken if not future.cancelled()]
+            batch = [each for each in taken if not each.is_done]
             try:
-                results = await self._work([item for item, _ in wanted]) if wanted else []
-            except BaseException as error:
-                for _, future in wanted:
-                    if not future.done():
-                        future.set_exception(error) if isinstance(error, Exception) else future.cancel()
-                if not isinstance(error, Exception):
-                    raise
-            else:
-                for (_, future), result in zip(wanted, results, strict=True):
-                    if not future.done():
-                        future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)
+                if batch:
+                    await self._work(batch)
+            except Exception as error:  # noqa: BLE001  it is told to everyone whom it concerns
+                for each in batch:
+                    each.tell(error)
+            except BaseException:
+                for each in batch:
+                    each.future.cancel()
+                raise
             finally:
                 self._busy -= 1
 
