@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +98,13 @@ class LocalPool:
     def __init__(self, verifying: VerificationService) -> None:
         self._verifying = verifying
         self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
+        self._running: dict[str, float] = {}
+        """By the keys of replies that are being verified: when each will have reached its wall limit."""
+
+    @property
+    def wait(self) -> tuple[int, float]:
+        """How many replies are being verified, and in how many seconds the last of them reaches its limit."""
+        return len(self._running), max(self._running.values(), default=0.0) - time.monotonic()
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
@@ -121,4 +129,9 @@ class LocalPool:
     async def _work(self, report: VerdictCallback, *, alone: bool) -> None:
         while (waiting := await self._queue.get()) is not None:
             reply, case = waiting
-            report(await self._verifying.verdict(reply, case, alone=alone), case)
+            self._running[reply.key] = time.monotonic() + 2 * case.timeout_secs + 10
+            try:
+                fact = await self._verifying.verdict(reply, case, alone=alone)
+            finally:
+                self._running.pop(reply.key, None)
+            report(fact, case)

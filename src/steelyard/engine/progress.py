@@ -12,6 +12,9 @@ from typing import NamedTuple
 from steelyard.reports.figures import money
 from steelyard.text import counted, line
 
+MIN_WAIT_SECONDS = 10.0
+"""Seconds before the line says that it waits for the last answers."""
+
 
 class ProgressCounts(NamedTuple):
     """What the line is made of."""
@@ -33,6 +36,10 @@ class ProgressCounts(NamedTuple):
     """The word for those that have ended."""
     nodes: int | None = None
     """How many machines work on it; None where it is this one alone."""
+    running: int = 0
+    """Answers that are being verified now, where that is known."""
+    wait: float = 0.0
+    """Seconds until the last of these reaches its time limit."""
 
 
 def progress_line(counts: ProgressCounts, elapsed: float) -> str:
@@ -45,6 +52,8 @@ def progress_line(counts: ProgressCounts, elapsed: float) -> str:
     '31/240 judgments · 1 failed · $1.50 · about 209 s left'
     >>> progress_line(ProgressCounts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
     '0/9 done · 3 replies · 2 nodes'
+    >>> progress_line(ProgressCounts(9, replied=9, judged=8, correct=8, failed=0, spent=0, reason="", running=1, wait=91.5), 30.0)
+    '8/9 done · 9 replies · 100% correct · waiting for 1 attempt, at most 92 s'
     """
     done = counts.judged + counts.failed
     parts = [f"{done}/{counts.wanted} {counts.done}"]
@@ -60,6 +69,9 @@ def progress_line(counts: ProgressCounts, elapsed: float) -> str:
         parts.append(money(counts.spent))
     if counts.reason:
         parts.append(line(counts.reason, 100))
+    elif counts.wait > 0 and counts.running == counts.wanted - done and elapsed >= MIN_WAIT_SECONDS:
+        # what the others took says nothing about the last ones
+        parts.append(f"waiting for {counted(counts.running, 'attempt')}, at most {_remaining_time(counts.wait)}")
     elif done and done < counts.wanted:
         parts.append(f"about {_remaining_time(elapsed * (counts.wanted - done) / done)} left")
     return " · ".join(parts)
@@ -98,6 +110,9 @@ class SessionProgress:
         """Why we wait, if we do."""
         self.nodes: int | None = None
         """How many machines verify; None where it is this one alone."""
+        self.running = 0
+        self.wait = 0.0
+        """Answers that are being verified now, and seconds until the last of them reaches its time limit."""
         self.judgments = 0
         """Judgments outstanding when all replies had arrived; 0 before that."""
         self.judgments_made = 0
@@ -143,6 +158,8 @@ class ProgressDisplay:
             spent=progress.spent,
             reason=progress.reason,
             nodes=progress.nodes,
+            running=progress.running,
+            wait=progress.wait,
         )
         self.show(counts)
 

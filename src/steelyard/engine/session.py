@@ -316,6 +316,7 @@ class Session:
     def _show(self) -> None:
         self.progress.spent = self._budget.spent
         self.progress.nodes = self._pool.nodes
+        self.progress.running, self.progress.wait = getattr(self._pool, "wait", (0, 0.0))
         if self._means.watch is not None:
             self._means.watch(self.progress)
 

@@ -1,0 +1,68 @@
+"""A busy machine changes no verdict: right answers stay right and wrong ones wrong, in every language."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from steelyard import load, run
+from steelyard.records import Case, Failure, Verdict
+from steelyard.sandbox.fair_clock import has_fair_clock
+from steelyard.store.journal import StoredRun
+from support.toolchains import needs
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BUSY_PROCESSES = 40
+
+pytestmark = [
+    pytest.mark.slow,
+    needs("rustc"),
+    needs("gcc"),
+    pytest.mark.skipif(not has_fair_clock(), reason="the kernel does not tell how long processes wait"),
+]
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    burn = [sys.executable, "-c", "while True: pass"]
+    # the kernel shares processors among sessions first
+    burning = [subprocess.Popen(burn, start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+
+
+def verdicts(cases: Sequence[Case], recording: Path, folder: Path) -> dict[tuple[str, int], tuple[object, ...]]:
+    done = run(cases, models=f"replay:{recording}", output=folder)
+    found: dict[tuple[str, int], tuple[object, ...]] = {}
+    for fact in StoredRun(done.folder).facts():
+        assert not isinstance(fact, Failure), fact
+        if isinstance(fact, Verdict):
+            outcomes = tuple((test.name, test.outcome) for test in fact.found.tests)
+            found[fact.case, fact.number] = (fact.found.compiled, fact.found.label, outcomes)
+    return found
+
+
+def test_forty_busy_processes_change_no_verdict(tmp_path: Path) -> None:
+    names = ("python-basics.toml", "rust-basics.toml", "c-basics.toml")
+    cases = [case for name in names for case in load([EXAMPLES / name]).cases]
+    recording = tmp_path / "samples.jsonl"
+    with recording.open("w", encoding="utf-8") as file:
+        for case in cases:
+            for code in (case.reference, f"{case.reference}\n", case.counterexample):
+                text = f"```{case.language}\n{code}\n```"
+                file.write(json.dumps({"case_id": case.id, "raw_response": text}) + "\n")
+    quiet = verdicts(cases, recording, tmp_path / "quiet")
+    with busy_processes(BUSY_PROCESSES):
+        busy = verdicts(cases, recording, tmp_path / "busy")
+    assert len(quiet) == 3 * len(cases) >= 100
+    assert busy == quiet
