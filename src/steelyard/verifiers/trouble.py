@@ -32,6 +32,9 @@ def trouble_sign(outcome: ProcessResult) -> str:
         return "killed from outside"
     if code in CANNOT_START_EXIT_CODES:
         return f"exit code {code}: a program did not start"
+    if code in (-signal.SIGABRT, 128 + signal.SIGABRT) and b"ssert" not in outcome.stderr:
+        # a failed assertion names itself; a runtime that gets no thread just aborts
+        return "aborted without a reason"
     for output in (outcome.stderr, outcome.stdout):
         if found := TROUBLE_PATTERN.search(output[-MAX_SEARCHED_OUTPUT_BYTES:]):
             return found[0].decode("utf-8", "replace")

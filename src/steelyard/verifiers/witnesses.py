@@ -96,6 +96,11 @@ class ToolWitness(NamedTuple):
 
 C_SOURCE = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { char* four = malloc(2); if (!four) return 1; snprintf(four, 2, \"%d\", 2 + 2); return four[0] != '4'; }\n"
 CPP_SOURCE = '#include <string>\nint main() { return std::to_string(2 + 2) != "4"; }\n'
+NODE_SOURCE = (
+    'import { readFile } from "node:fs/promises"\n'
+    'const own = await readFile("witness.mjs", "utf8")\nprocess.exit(own && 2 + 2 === 4 ? 0 : 1)\n'
+)
+"""Reads a file, because that needs the threads that most programs need."""
 
 TOOL_WITNESSES = (
     ToolWitness(
@@ -108,9 +113,7 @@ TOOL_WITNESSES = (
         "{tool} -o witness-cc witness.cc",
         "./witness-cc",
     ),
-    ToolWitness(
-        frozenset({"node", "nodejs"}), "witness.js", "process.exit(2 + 2 === 4 ? 0 : 1)\n", "", "{tool} witness.js"
-    ),
+    ToolWitness(frozenset({"node", "nodejs"}), "witness.mjs", NODE_SOURCE, "", "{tool} witness.mjs"),
     ToolWitness(frozenset({"python3", "python"}), "witness.py", "assert 2 + 2 == 4\n", "", "{tool} witness.py"),
     ToolWitness(frozenset({"ruby"}), "witness.rb", "exit(2 + 2 == 4)\n", "", "{tool} witness.rb"),
     ToolWitness(frozenset({"perl"}), "witness.pl", "exit(2 + 2 != 4);\n", "", "{tool} witness.pl"),
