@@ -122,7 +122,9 @@ class PythonVerifier:
     async def _isolated_first(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """The referee's verdict, or that of tests beside the answer where a failed test saw what cannot cross to the referee."""
         refereed = await self._refereed(case, tests, code)
-        if not refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
+        failed = {test.name for test in refereed.finding.tests if test.outcome == "failed"}
+        # a test that failed by a value that crossed whole would fail beside the answer too
+        if not failed or failed - set(refereed.uncrossed) or refereed.finding.label in LIMIT_LABELS:
             return refereed.finding
         beside = await self._inside(case, tests, code)
         note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"
