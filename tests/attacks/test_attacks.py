@@ -15,7 +15,10 @@ def survived(scene: Told, row: int) -> None:
         if "failure" in found:
             wrong.append(f"{attack.key}: no verdict, which would be a way out: {found['failure']}")
             continue
-        if found["passed"] != (not attack.labels) or (attack.labels and found["label"] not in attack.labels):
+        if attack.decides and found["passed"]:
+            if found["trust"] != "in-process":
+                wrong.append(f"{attack.key}: its own object decided, and the verdict says {found['trust']!r}")
+        elif found["passed"] != (not attack.labels) or (attack.labels and found["label"] not in attack.labels):
             wrong.append(f"{attack.key}: passed {found['passed']}, {found['label']!r}: {found['reason']}")
         if attack.tried and "TRIED" not in found["output"]:
             wrong.append(f"{attack.key}: did not come to its end: {found['output'][-300:]}")
@@ -24,7 +27,7 @@ def survived(scene: Told, row: int) -> None:
         # a test that asks an object of the answer's whether it is true takes its word, and says so
         trust = "in-process" if attack.case in (*INSIDE, "own") else "isolated"
         # what failed with something in its hands that cannot cross was judged again beside its tests
-        judged_again = not found["passed"] and found["trust"] == "in-process"
+        judged_again = (not found["passed"] or attack.decides) and found["trust"] == "in-process"
         if found["trust"] != trust and not judged_again:
             wrong.append(f"{attack.key}: trust {found['trust']!r}")
         honest = found["honest"]

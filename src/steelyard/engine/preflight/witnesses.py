@@ -25,6 +25,9 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
     """
     if not finding.isolation or finding.label == FailureLabel.NOT_ALLOWED:
         return False
+    if finding.levels:
+        # the tool reported what was reached, so it ran; a repair's tool has reported the original's problem as well
+        return False
     if finding.compiled is False:
         return True
     if is_correct(case, finding) or (finding.label == FailureLabel.WRONG_ANSWER and finding.trust == "isolated"):
