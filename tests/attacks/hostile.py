@@ -544,7 +544,7 @@ def _values() -> list[Attack]:
         Attack(24, "is one long sum", "x = " + "+".join(["1"] * 20000) + "\n" + WRONG, ("does not compile", "wrong answer", "died", "memory limit")),
         Attack(26, "changes its arguments", "def add(a, b):\n    a = b = 3\n    return a - b + 7\n", found),
         Attack(26, "an object that is reckoned with", _number("return 0"), found, "close", decides=True),
-        Attack(26, "an object that is reckoned with", _number("return self"), found, "close"),
+        Attack(26, "an object that is reckoned with", _number("return self"), found, "close", decides=True),
         Attack(26, "an object that is reckoned with", _number("return 0"), found, "near", decides=True),
         Attack(26, "an object that is true and false", _number("return True"), found, "own"),
         Attack(26, "stops what goes over it", "def add(a, b):\n    raise StopIteration\n", found, "several"),

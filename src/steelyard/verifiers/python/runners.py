@@ -240,6 +240,8 @@ def run_pytest(runner: StyleRunner, load: Callable[[], types.ModuleType]) -> Non
             runner.run(name, call)
             return True
 
+        # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
+        @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
             if call.excinfo is not None and call.when == "call":
                 item.stash[_TRACES].append(call.excinfo.tb)
