@@ -52,6 +52,10 @@ def test_a_kept_run_makes_every_report(place: Path) -> None:
     assert written.returncode == 0, written.stderr
     assert all((place / f"new-{file}").stat().st_size for file in files)
     old, new = (json.loads((place / name).read_text()) for name in ("report.json", "new-report.json"))
+    for model in new["summary"]["models"]:
+        for way in model["verified"]:
+            # how many of them are correct is said since then
+            assert way.pop("correct") <= way["attempts"]
     assert new | {"format": 0} == old | {"format": 0}
 
 

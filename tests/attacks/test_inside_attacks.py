@@ -22,7 +22,7 @@ SANDBOX = ZygoteSandbox(strongest_isolation())
 JUDGE = InProcessJudge(SANDBOX)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _closing() -> Iterator[None]:
     yield
     LOOP.run_until_complete(SANDBOX.close())

@@ -180,6 +180,7 @@ def test_time_in_which_code_waits_for_a_processor_does_not_count(sandbox: Zygote
     assert outcome.seconds > limits.wall_seconds
 
 
+@pytest.mark.slow
 @fair
 def test_code_that_sleeps_is_ended_on_a_busy_machine_too(sandbox: ZygoteSandbox) -> None:
     with busy_processor(4):
@@ -188,6 +189,7 @@ def test_code_that_sleeps_is_ended_on_a_busy_machine_too(sandbox: ZygoteSandbox)
     assert (outcome.limit, ended.limit) == ("time limit", "time limit")
 
 
+@pytest.mark.slow
 @fair
 def test_code_that_never_gets_a_processor_is_a_failure_of_ours() -> None:
     sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))

@@ -209,6 +209,8 @@ class Zygote:
             streams.collect(job["most"])
         finally:
             streams.close()
+            wipe(self._streams)
+            os.chdir(self._home)
         return ended
 
     def _contain(

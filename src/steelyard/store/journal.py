@@ -369,11 +369,8 @@ def create_run_atomically(folder: Path) -> Iterator[Journal]:
         aside.parent.mkdir(parents=True, exist_ok=True)
         if aside.is_dir() and not aside.is_symlink():
             # left by a process that was killed; one that is still at work holds the lock
-            lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
-            try:
-                shutil.rmtree(aside)
-            finally:
-                os.close(lock)
+            _remove_abandoned_run(aside)
+            place = _free_folder(folder)
     except OSError as error:
         raise _create_error(folder, error) from None
     is_ours = True
@@ -394,6 +391,16 @@ def create_run_atomically(folder: Path) -> Iterator[Journal]:
         # when it has its place there is nothing aside any more
         if is_ours:
             shutil.rmtree(aside, ignore_errors=True)
+
+
+def _remove_abandoned_run(aside: Path) -> None:
+    """Remove a run that a killed process was putting together; it may also have been finished just now."""
+    lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
+    try:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(aside)
+    finally:
+        os.close(lock)
 
 
 def _free_folder(folder: Path) -> Path:
