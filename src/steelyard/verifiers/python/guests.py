@@ -123,6 +123,10 @@ async def finish_call(host: GuestHost, call: asyncio.Future[ProcessResult]) -> P
     return await call
 
 
+MAX_REFEREE_PROCESSES = 4096
+"""The limit is set once, and where a user's processes all count, those of other sandboxes come and go: it must fork for every answer."""
+
+
 class RefereeProcess:
     """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
 
@@ -138,7 +142,7 @@ class RefereeProcess:
         ours, theirs = socket.socketpair()
         self._channel = self._held.enter_context(ours)
         # it outlives many answers: how long each may take is counted anew every time
-        forever = ResourceLimits(cpu_seconds=1e9, wall_seconds=1e9)
+        forever = ResourceLimits(cpu_seconds=1e9, wall_seconds=1e9, processes=MAX_REFEREE_PROCESSES)
         self._call = asyncio.ensure_future(self._host.call([theirs], forever))
         self._guest = GuestChannel(self._channel)
         await self._guest.send([tests])

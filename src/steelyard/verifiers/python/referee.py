@@ -42,7 +42,7 @@ RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that are the tests' own, whatever an answer gives them to."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
-MAX_FORK_TRIES, FORK_RETRY_SECONDS = 600, 0.05
+MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
 THREAD_NAMES = frozenset({"Thread", "ThreadPoolExecutor", "Timer", "threading", "to_thread", "run_in_executor"})
 
 
