@@ -93,6 +93,52 @@ def test_a_hosted_provider_without_a_key_is_found_out_before_anyone_is_asked() -
         resolve_provider("groq/llama", Settings(), {})
 
 
+OPENAI_KEY = {"OPENAI_API_KEY": "sk-environment"}
+OWN_BLOCK = '[providers.own]\ntype = "openai"\nbase_url = "http://own/v1"\napi_key = "sk-own"\nheaders = { x-key = "sk-head" }\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "environment", "base_url", "sent"),
+    [
+        ("", "openai/m", {}, "", "sk-environment"),
+        ("", "openai/m", {"OPENAI_BASE_URL": "http://own/v1"}, "", "sk-environment"),
+        ("", "openai/m", {"OPENAI_BASE_URL": "http://own/v1/"}, "http://own/v1", "sk-environment"),
+        ("", "openai/m", {}, "https://api.openai.com/v1/", "sk-environment"),
+        ("", "openai/m", {}, "http://elsewhere/v1", ""),
+        ("", "openai/m", {"OPENAI_BASE_URL": "http://own/v1"}, "http://own/v1.elsewhere", ""),
+        ('[providers.x]\ntype = "openai"\nbase_url = "http://elsewhere/v1"', "x/m", {}, "", ""),
+        ('[providers.openai]\nbase_url = "http://elsewhere/v1"', "openai/m", {}, "", ""),
+        (
+            '[providers.openai]\nbase_url = "http://h/v1"\napi_key = "${OPENAI_API_KEY}"',
+            "openai/m",
+            {},
+            "",
+            "sk-environment",
+        ),
+        ('[providers.x]\ntype = "openai-completions"\nbase_url = "http://elsewhere/v1"', "x/m", {}, "", ""),
+        ('[providers.x]\ntype = "openai"', "x/m", {}, "", "sk-environment"),
+        (OWN_BLOCK, "own/m", {}, "", "sk-own sk-head"),
+        (OWN_BLOCK, "own/m", {}, "http://elsewhere/v1", ""),
+    ],
+)
+def test_a_key_goes_only_to_the_address_that_it_belongs_to(
+    tmp_path: Path, text: str, model: str, environment: dict[str, str], base_url: str, sent: str
+) -> None:
+    there = {**OPENAI_KEY, **environment}
+    settings, _ = load(written(tmp_path, text), there)
+    _, _, reached = resolve_provider(model, settings, there, base_url)
+    assert " ".join(filter(None, (reached.api_key, *reached.headers.values()))) == sent
+
+
+def test_the_starter_settings_send_no_key_to_a_server_that_they_suggest(tmp_path: Path) -> None:
+    block = starter_settings().split("# [providers.local]")[1].split("# ...")[0]
+    block = "[providers.local]" + block.replace("\n# ", "\n")
+    there = {**OPENAI_KEY, "LOCAL_API_KEY": "sk-local"}
+    settings, problems = load(written(tmp_path, block), there)
+    assert not problems
+    assert resolve_provider("local/m", settings, there)[2].api_key == "sk-local"
+
+
 def test_a_model_without_a_provider_takes_the_default_one() -> None:
     assert resolve_provider("gpt-5", Settings(default_provider="vllm"), {})[:2] == ("vllm", "gpt-5")
     with pytest.raises(InputError, match="say who offers it"):

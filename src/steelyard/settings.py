@@ -201,20 +201,35 @@ def resolve_provider(
 def _completed_provider_settings(
     name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str, *, asks: bool
 ) -> ProviderSettings:
-    """What the settings leave open, from the environment, then from the built-in table."""
+    """What the settings leave open, from the environment, then from the built-in table.
+
+    A key and headers go only to the address that they belong to. A key in the environment belongs to the built-in address, or
+    to the one in the same environment; what the settings hold belongs to the address in the settings, or to those two.
+    """
     built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
-    from_environment = next((environment[url] for url in built_in.urls if environment.get(url)), "")
-    url = base_url or given.base_url or from_environment or built_in.url
-    if given.type == "ollama" and url:
-        url = url if "://" in url else f"http://{url}"
-        url = url.replace("//0.0.0.0", "//127.0.0.1").rstrip("/")
-        url = url if url.endswith("/v1") else f"{url}/v1"
-    api_key = given.api_key or (environment.get(built_in.key, "") if built_in.key else "")
+    environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "") or built_in.url
+    settings_url = given.base_url or environment_url
+    url = _full_url(base_url or settings_url, given.type)
+    is_settings_url = url == _full_url(settings_url, given.type)
+    is_environment_url = url in {_full_url(known, given.type) for known in (environment_url, built_in.url)}
+    environment_key = environment.get(built_in.key, "") if built_in.key and is_environment_url else ""
+    api_key = (given.api_key if is_settings_url else "") or environment_key
     if asks and built_in.key and not api_key and url == built_in.url:
         raise InputError(
             f"provider {name}: no key; set {built_in.key}, or api_key under [providers.{name}] in the settings file"
         )
-    return msgspec.structs.replace(given, base_url=url, api_key=api_key)
+    headers = given.headers if is_settings_url else {}
+    return msgspec.structs.replace(given, base_url=url, api_key=api_key, headers=headers)
+
+
+def _full_url(url: str, provider_type: str) -> str:
+    """An address as it is asked: that of an Ollama server may be given without a scheme and a path."""
+    url = url.rstrip("/")
+    if provider_type != "ollama" or not url:
+        return url
+    url = url if "://" in url else f"http://{url}"
+    url = url.replace("//0.0.0.0", "//127.0.0.1")
+    return url if url.endswith("/v1") else f"{url}/v1"
 
 
 def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
@@ -254,10 +269,12 @@ retry_delay_ms = 1000   # the first pause; it doubles, with some chance in it
 deadline_secs = 600     # how long one request may take
 # parallelism = 16      # never more requests at once than this; by itself the pace adapts
 
-# Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...). A server of your own:
+# Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...) and go only to the address that they belong to.
+# A server of your own; no key is sent to it but the one that you name beside its address:
 # [providers.local]
 # type = "openai"
 # base_url = "http://127.0.0.1:8080/v1"
+# api_key = "${LOCAL_API_KEY}"    # leave this out where the server needs no key
 # ... then ask it as local/NAME-OF-THE-MODEL
 
 # Any product behind a URL:

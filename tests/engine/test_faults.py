@@ -58,8 +58,11 @@ def run(server: FaultServer, folder: Path, asked: list[Case], models: Any = BOTH
     chosen: dict[str, Any] = {
         name: given.pop(name) for name in ("settings", "max_cost", "parallelism") if name in given
     }
-    means = Means(**{**HOW, **chosen})
-    return steelyard.run(asked, models=models, base_url=f"{server.url}/v1", output=folder, means=means, **given)
+    url = f"{server.url}/v1"
+    # a key goes only to an address that the same environment names
+    environment = {**KEYS, "OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
+    means = Means(**{**HOW, "environment": environment, **chosen})
+    return steelyard.run(asked, models=models, base_url=url, output=folder, means=means, **given)
 
 
 def resume(folder: Path, **means: Any) -> steelyard.Run:

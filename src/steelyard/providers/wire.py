@@ -55,8 +55,10 @@ class HttpEndpoint:
                     f"the header {name} holds a character that cannot be sent, such as a line end; is the key right?"
                 )
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
+        given = [secret for secret in secrets if secret]
+        self._has_key = bool(given)
         # a short one is a word that stands in honest messages too
-        self._secrets = [secret for secret in secrets if len(secret) >= 8]
+        self._secrets = [secret for secret in given if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
         self.headroom: RateLimitHeadroom | None = None
 
@@ -120,6 +122,8 @@ class HttpEndpoint:
         if status < 400:
             target = self.clean(response.headers.get("location", "nowhere"))
             raise Rejected(f"{message}: redirects to {target}; set that as base URL", everyone=True)
+        if status in (401, 403) and not self._has_key:
+            message += "; no key was sent, because a key goes only to its own address: set api_key beside base_url in the settings file"
         raise Rejected(message, everyone=status in (401, 403, 404), parameters=named)
 
     def clean(self, text: str) -> str:
