@@ -445,6 +445,11 @@ def test_an_error_in_another_block_hides_only_what_needs_that_block() -> None:
     assert repaired(before, told(wrong(2, NAMES)), old.replace("f(1)", "local.b"), old=old, **place).fixed
     hidden = repaired(before, told(wrong(2, NAMES)), old.replace("f(1)", "f(local.a)"), old=old, **place)
     assert hidden.reason == f'"{NAMES}" may hide the target'
+    assert (hidden.fixed, hidden.strictly_fixed_in_module, hidden.line_specific_error_fixed) == (None, None, None)
+    masked = repaired(
+        told(wrong(7, FUNCTION)), told(wrong(2, NAMES)), old.replace("f(1)", "f(local.a)"), old=old, **place
+    )
+    assert (masked.fixed, masked.reason) == (False, hidden.reason)
 
 
 def test_an_error_reaches_far_through_names() -> None:
@@ -485,7 +490,9 @@ def test_the_inputs_of_another_call_hide_those_of_this_one() -> None:
     before = told(wrong(3, summary, detail='An argument named "bogus"'))
     other = told(wrong(8, summary, detail='An argument named "surplus"'))
     place = {"line_start": 3, "line_end": 3, "summary": summary}
-    assert repaired(before, other, new, old=old, **place).reason == f'"{summary}" may hide the target'
+    hidden = repaired(before, other, new, old=old, **place)
+    assert (hidden.fixed, hidden.reason) == (None, f'"{summary}" may hide the target')
+    assert repaired(before, other, new.replace("surplus", "surplus "), old=old, **place).fixed is False
     assert repaired(before, told(), new, old=old, **place).fixed
 
 

@@ -79,6 +79,35 @@ def changed(case: Case, **verify: Any) -> Case:
     return replace(case, verify=replace(case.verify, **verify))
 
 
+STATES = """\
+data "terraform_remote_state" "dns" {
+  backend = "local"
+  bogus   = 1
+}
+
+data "terraform_remote_state" "other" {
+  config = {}
+}
+"""
+HIDDEN = Case(
+    id="hidden",
+    prompt="Repair the state dns.",
+    verify=Verify(
+        kind="terraform",
+        files={"main.tf": STATES},
+        lines=(1, 4),
+        target=Target(summary="Unsupported argument", line_start=3, line_end=3),
+    ),
+)
+"""The state `other` has an error as well, so Terraform skips every block that refers to it."""
+NEEDS_OTHER = """\
+data "terraform_remote_state" "dns" {
+  backend  = "local"
+  config   = { path = data.terraform_remote_state.other.outputs["path"].name }
+  defaults = { zone = "${data.terraform_remote_state.other.workspace}-a" }
+}
+"""
+
 ANSWERS: dict[str, tuple[Case, str]] = {
     "a call": (CALL, f"Here you are:\n\n```hcl\n{CALL.reference}```\nIt calls the module."),
     "a call with a mistake": (CALL, f"```terraform\n{CALL.reference.replace('size = 3', 'speed = 3')}```"),
@@ -87,6 +116,18 @@ ANSWERS: dict[str, tuple[Case, str]] = {
     "a repair, as it was recorded": (REPAIR, verbatim_reply(RIGHT, "hcl")),
     "a repair of some lines": (changed(REPAIR, lines=(6, 6)), "  value = var.size\n"),
     "a repair that renames": (REPAIR, RIGHT.replace('"o"', '"q"')),
+    "hidden, and gone": (HIDDEN, NEEDS_OTHER),
+    "hidden, and still there": (HIDDEN, NEEDS_OTHER.replace("defaults ", "bogus = 1\n  defaults ")),
+    "hidden, and renamed": (HIDDEN, NEEDS_OTHER.replace('"dns"', '"names"')),
+    "hidden twice": (HIDDEN, NEEDS_OTHER.replace('"local"', "local.nothing")),
+    "hidden, and about a value": (
+        changed(
+            HIDDEN,
+            files={"main.tf": STATES.replace("bogus   = 1", "config = { path = f(1) }")},
+            target=Target(summary="Call to unknown function", line_start=3, line_end=3),
+        ),
+        NEEDS_OTHER,
+    ),
     "a repair that breaks another": (REPAIR, RIGHT.replace("size", "size\n  of = 3")),
 }
 
@@ -174,6 +215,20 @@ def test_what_a_repair_breaks_is_listed_with_how_far_it_is_away(found: dict[str,
     ]
 
 
+@needs_terraform()
+def test_whether_a_target_is_fixed_that_an_old_error_hides_is_proved_in_a_smaller_module_or_unknown(
+    found: dict[str, Finding],
+) -> None:
+    _, fixed, in_block, in_module = REPAIR_LEVELS
+    assert found["hidden, and gone"].levels == {"plausible": False, fixed: True}
+    for name in ("hidden, and still there", "hidden, and renamed"):
+        assert [found[name].levels[level] for level in (fixed, in_block, in_module)] == [False] * 3
+    for name in ("hidden twice", "hidden, and about a value"):
+        assert found[name].levels == {"plausible": False}
+        why = 'perhaps not fixed: "Missing required argument" may hide the target'
+        assert found[name].diagnostics[-1].message == why
+
+
 # ---- without
 
 
@@ -232,12 +287,12 @@ def test_without_terraform_a_case_says_how_to_get_one(tmp_path: Path, monkeypatc
     verifier = TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True)))
     with pytest.raises(VerifierError, match="no Terraform here; install OpenTofu"):
         verifier.check(CALL)
-    assert verifier.version.startswith("terraform 1, ")
+    assert verifier.version.startswith("terraform 2, ")
 
 
 def test_the_verifiers_version_names_the_terraform_it_asks(silent: Path) -> None:
     assert (
-        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version == "terraform 1, terraform 1.9.8"
+        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version == "terraform 2, terraform 1.9.8"
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
     from steelyard.verifiers.terraform.diagnostics import ValidateOutput
 
-REPAIR_RULES_VERSION = 1
+REPAIR_RULES_VERSION = 2
 """The version of the rules by which repairs are judged; another number makes every verdict owed again."""
 FOLDER_SEPARATOR = "//"
 """Stands between the folder of a module and a file as seen from it, as in the source of a module."""

@@ -5,7 +5,9 @@ A repair is *plausible* when the module validates. It has *fixed* its target whe
 - The target is no longer reported. A diagnostic is the same as an earlier one when it stands in the same block (or local
   value, or file outside of blocks) with the same summary; the lines do not matter. Of several such in one block the
   details, and then the lines' texts, tell which is which; where these do not, all of them must be gone.
-- No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (terraform_stages).
+- No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (stages.py). Where the
+  repair made that error, it has masked its target, which is no fix. Where the error was there before, nothing is known,
+  unless a smaller module proves it (reduction.py).
 - The block is still there, in some file of the same folder and under the same address, and so is the local value, and the
   module that they stand in is still called. A block that is deleted, renamed, commented out or put into a string was not
   repaired. Only where the target is about the name itself (an unsupported block type, an invalid name) may it change, but
@@ -50,7 +52,8 @@ class IntroducedError(Record, frozen=True, kw_only=True):
 class RepairLevels(Record, frozen=True, kw_only=True):
     """How successful one repair is; warnings never count as errors.
 
-    Fields about the target are None without a target, or where the original does not show it.
+    Fields about the target are None without a target, or where the original does not show it. Where `is_hidden`, it is not
+    known whether the target is fixed.
     """
 
     plausible: bool
@@ -63,6 +66,8 @@ class RepairLevels(Record, frozen=True, kw_only=True):
     """Fixed, and no new error at all."""
     reason: str = ""
     """Why the target does not count as fixed."""
+    is_hidden: bool = False
+    """An error that the repair did not make may hide the target, so that `fixed` is not known."""
     introduced: tuple[IntroducedError, ...] = ()
     """The new errors."""
     line_is_clean: bool | None = None
@@ -131,17 +136,27 @@ def repair_levels(
     )
     if not targets:
         return msgspec.structs.replace(found, reason="the original does not show the target")
-    hider = next(filter(None, (hiding_error(one, old, new, errors) for one in targets)), None)
+    hiders = filter(None, (hiding_error(one, old, new, errors) for one in targets))
+    hider = max(hiders, key=lambda one: one.is_by_repair, default=None)
     name = home.name if block == home.block else block
     here = [said_here for one in targets for said_here in _diagnostics_on_target_lines(one, name, after, old, new)]
     is_said_here = any(_complaint(one) == _complaint(targets[0]) for one in here)
     is_gone = all(_is_gone(one, before, after, old, new) for one in targets)
+    lost = next(filter(None, (_lost_part(one, old, new) for one in targets)), "")
+    may_hide = f'"{hider.diagnosis.summary}" may hide the target' if hider else ""
     if not is_gone or (block != home.block and is_said_here):
         reason = "the target is still there"
-    elif hider is not None:
-        reason = f'"{hider.summary}" may hide the target'
+    elif hider is not None and not hider.is_by_repair and not lost:
+        return msgspec.structs.replace(
+            found,
+            is_hidden=True,
+            reason=may_hide,
+            strictly_fixed_in_block=False if new_in_block else None,
+            strictly_fixed_in_module=False if introduced else None,
+            line_is_clean=False if any(one.severity == "error" for one in here) else None,
+        )
     else:
-        reason = next(filter(None, (_lost_part(one, old, new) for one in targets)), "")
+        reason = may_hide or lost
     return msgspec.structs.replace(
         found,
         fixed=not reason,
@@ -151,6 +166,22 @@ def repair_levels(
         line_is_clean=hider is None and all(one.severity != "error" for one in here),
         line_specific_error_fixed=hider is None and not is_said_here,
     )
+
+
+def with_proof(levels: RepairLevels, reduced: RepairLevels) -> RepairLevels:
+    """The levels where an error may hide the target, once the same repair was judged in a module without that error."""
+    if reduced.fixed is None or (not reduced.fixed and reduced.introduced):
+        # what is new in the smaller module may come from making it smaller
+        return levels
+    if not reduced.fixed:
+        return msgspec.structs.replace(
+            levels,
+            **dict.fromkeys(("fixed", "strictly_fixed_in_block", "strictly_fixed_in_module"), False),
+            is_hidden=False,
+            reason=reduced.reason,
+            line_specific_error_fixed=False,
+        )
+    return msgspec.structs.replace(levels, fixed=True, is_hidden=False, reason="", line_specific_error_fixed=True)
 
 
 # ---- places

@@ -112,6 +112,13 @@ class ModuleSources:
         """What the files of one folder define, by name: addresses of blocks, and `local.NAME` for local values."""
         return self._definitions.get(directory, {})
 
+    def block_texts(self, directory: str, name: str) -> list[str]:
+        """The lines of everything in one folder that has this name."""
+        return [
+            self.text(found.file, found.line_start, found.line_end)
+            for found in self.definitions(directory).get(name, ())
+        ]
+
     @cached_property
     def called(self) -> frozenset[str]:
         """The folders of the modules that the validated one calls, directly or not."""
@@ -137,9 +144,8 @@ class ModuleSources:
         while waiting:
             here = waiting.pop()
             needed = list(providers) if here.partition(".")[0] in PROVIDER_DEPENDENT_BLOCKS else []
-            for definition in known.get(here, ()):
-                text = self.text(definition.file, definition.line_start, definition.line_end)
-                needed += {_name(chain[0]) for chain in REFERENCE_CHAIN.finditer(text)}
+            for text in self.block_texts(directory, here):
+                needed += {referenced_name(chain[0]) for chain in REFERENCE_CHAIN.finditer(text)}
             for other in needed:
                 if other in known and other not in found:
                     found.add(other)
@@ -147,7 +153,7 @@ class ModuleSources:
         return frozenset(found)
 
 
-def _name(chain: str) -> str:
+def referenced_name(chain: str) -> str:
     """The name that an expression such as `var.region` or `data.aws_ami.base` speaks of."""
     parts = [part.strip() for part in chain.split(".")]
     kind = {"var": "variable", "local": "local", "module": "module", "data": "data"}.get(parts[0])

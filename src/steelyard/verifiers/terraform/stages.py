@@ -155,18 +155,31 @@ def _body_stage(
     return ValidationStage.INPUTS if is_input and not MODULE_CALL_ARGUMENT.search(diagnosis.detail) else early
 
 
+class HidingError(NamedTuple):
+    """An error after a repair that may hide the target."""
+
+    diagnosis: TerraformDiagnostic
+    is_by_repair: bool
+    """False where the repair is not to blame: the error was there before, if only behind the target."""
+
+
 def hiding_error(
     target: TerraformDiagnostic,
     before: ModuleSources,
     after: ModuleSources,
     errors: Iterable[tuple[TerraformDiagnostic, bool]],
-) -> TerraformDiagnostic | None:
-    """An error that may hide the target after a repair; None when the target's absence is certain.
+) -> HidingError | None:
+    """An error that may hide the target after a repair, one that the repair made if there is one.
 
-    The errors are those after the repair, each with whether it is new.
+    None when the target's absence is certain. The errors are those after the repair, each with whether it is new.
     """
     search = _HidingErrorSearch(target, before, after)
-    return next((error for error, is_new in errors if search.finds(error, is_new)), None)
+    found = [
+        HidingError(error, is_new and not search.was_unreached(error))
+        for error, is_new in errors
+        if search.finds(error, is_new)
+    ]
+    return max(found, key=lambda one: one.is_by_repair, default=None)
 
 
 class _HidingErrorSearch:
@@ -204,6 +217,13 @@ class _HidingErrorSearch:
             # what needed the same broken thing before was validated nevertheless
             return home.name in after and (is_new or home.name not in before)
         return self._finds_in_block(error, stage, home, is_new)
+
+    def was_unreached(self, error: TerraformDiagnostic) -> bool:
+        """Whether an error of an untouched call was only not reported: of all calls with errors, Terraform speaks of one."""
+        home = self.after.home(error)
+        return possible_stages(error, self.after).earliest == ValidationStage.INPUTS and self.after.block_texts(
+            home.directory, home.block
+        ) == self.before.block_texts(home.directory, home.block)
 
     def _finds_early(self, stage: ValidationStage, home: TerraformLocation, is_new: bool) -> bool:
         if stage != self.stage:

@@ -24,8 +24,9 @@ from steelyard.verifiers.terraform import syntax
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules
-from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels, with_proof
 from steelyard.verifiers.terraform.program import find_terraform
+from steelyard.verifiers.terraform.reduction import reduced_files, reducible_block
 from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
 from steelyard.verifiers.terraform.stages import READING_ERRORS
 from steelyard.verifiers.terraform.tree import CONFIGURATION_SUFFIXES, ModuleSnapshot
@@ -65,10 +66,10 @@ class TerraformVerifier:
     @cached_property
     def version(self) -> str:
         try:
-            return f"terraform 1, {find_terraform().version}"
+            return f"terraform 2, {find_terraform().version}"
         except VerifierError:
             # a check of the syntax needs no program; `check` reports where a case needs it
-            return f"terraform 1, {syntax.version()}"
+            return f"terraform 2, {syntax.version()}"
 
     def check(self, case: Case) -> None:
         if case.workspace:
@@ -122,10 +123,17 @@ class TerraformVerifier:
             target = _target(case)
             before = (await copies.validated()).output if target else None
             answered = await copies.validated(changed)
+            reached = None
+            if target and before:
+                reached = await _levels(copies, _tree(case), target, before, answered.output, changed)
+                if reached.fixed is None and not reached.is_hidden:
+                    shown = "; ".join(sorted({found.summary for found in before.diagnostics})) or "nothing"
+                    raise VerifierError(
+                        f'validate does not say "{target.summary}" of the file to be repaired, but: {shown}'
+                    )
         finally:
             # the next answer may be to another of any number of cases, and a copy is quickly made
             await copies.release()
-        reached = _levels(case, target, before, answered.output, changed)
         return msgspec.structs.replace(_finding(case, answered.output, reached), compile_seconds=answered.seconds)
 
     def _of(self, case: Case) -> ModuleCopyPool:
@@ -253,18 +261,13 @@ async def _repair_finding(case: Case, answer: Answer, module: DiskModule) -> Fin
         after = (await module.copies.validated({name: code})).output
     before = await module.original()
     tree, target = module.tree, _target(case)
-    sources = tree.sources(), tree.sources({} if after is None else {name: code})
-
-    def levels(target: Target | None) -> RepairLevels:
-        return repair_levels(
-            before, after or before, target=target, sources_before=sources[0], sources_after=sources[1]
-        )
-
-    reached = levels(target)
-    if target is not None and reached.fixed is None:
+    changed = {} if after is None else {name: code}
+    reached = await _levels(module.copies, tree, target, before, after or before, changed)
+    if target is not None and reached.fixed is None and not reached.is_hidden:
         # Terraform does not say where a cycle is
-        elsewhere = levels(msgspec.structs.replace(target, file=""))
-        reached = elsewhere if elsewhere.fixed is not None else reached
+        anywhere = msgspec.structs.replace(target, file="")
+        elsewhere = await _levels(module.copies, tree, anywhere, before, after or before, changed)
+        reached = elsewhere if elsewhere.fixed is not None or elsewhere.is_hidden else reached
     achieved: tuple[bool | None, ...] = (
         *(reached.plausible, reached.fixed, reached.strictly_fixed_in_block, reached.strictly_fixed_in_module),
     )
@@ -275,8 +278,9 @@ async def _repair_finding(case: Case, answer: Answer, module: DiskModule) -> Fin
         first = after.errors[0] if after.errors else None
         reason = reached.reason or (_error_summary(first, with_detail=False) if first else "")
         finding = msgspec.structs.replace(_finding(case, after, reached), reason=reason)
-    known = {level: value for level, value in zip(REPAIR_LEVELS, achieved, strict=True) if value is not None}
-    return msgspec.structs.replace(finding, code=code or None, levels=known, figures=_figures(reached))
+    return msgspec.structs.replace(
+        finding, code=code or None, levels=_known_levels(achieved), figures=_figures(reached)
+    )
 
 
 def _repaired_file(case: Case, answer: Answer, module: DiskModule) -> tuple[str, str]:
@@ -306,19 +310,29 @@ def _figures(reached: RepairLevels) -> dict[str, bool | int | str]:
 # ---- what was found
 
 
-def _levels(
-    case: Case, target: Target | None, before: ValidateOutput | None, after: ValidateOutput, changed: dict[str, str]
-) -> RepairLevels | None:
-    if target is None or before is None:
-        return None
-    tree = _tree(case)
-    reached = repair_levels(
-        before, after, target=target, sources_before=tree.sources(), sources_after=tree.sources(changed)
+async def _levels(
+    copies: ModuleCopyPool,
+    tree: ModuleSnapshot,
+    target: Target | None,
+    before: ValidateOutput,
+    after: ValidateOutput,
+    changed: dict[str, str],
+) -> RepairLevels:
+    """What a repair reaches; where an old error may hide the target, a smaller module is validated to find out."""
+    sources = tree.sources(), tree.sources(changed)
+    reached = repair_levels(before, after, target=target, sources_before=sources[0], sources_after=sources[1])
+    address = reducible_block(sources[0], target) if target and reached.is_hidden else ""
+    if not address:
+        return reached
+    files_before, files_after = (reduced_files(source, address) for source in sources)
+    reduced = repair_levels(
+        (await copies.validated(files_before)).output,
+        (await copies.validated(files_after)).output,
+        target=target,
+        sources_before=sources[0] | files_before,
+        sources_after=sources[1] | files_after,
     )
-    if reached.fixed is None:
-        shown = "; ".join(sorted({found.summary for found in before.diagnostics})) or "nothing"
-        raise VerifierError(f'validate does not say "{target.summary}" of the file to be repaired, but: {shown}')
-    return reached
+    return with_proof(reached, reduced)
 
 
 def _failed(case: Case, label: str, reason: str) -> Finding:
@@ -345,11 +359,12 @@ def _finding(case: Case, output: ValidateOutput, reached: RepairLevels | None) -
             for new in introduced
         ]
         if reached.reason:
-            notes.append(Diagnostic(level=DiagnosticLevel.NOTE, message=f"not fixed: {reached.reason}"))
+            is_fixed = "perhaps not fixed" if reached.is_hidden else "not fixed"
+            notes.append(Diagnostic(level=DiagnosticLevel.NOTE, message=f"{is_fixed}: {reached.reason}"))
     return Finding(
         compiled=is_read,
         passed=output.valid if is_read else None,
-        levels={level: bool(is_reached) for level, is_reached in zip(REPAIR_LEVELS, achieved, strict=False)},
+        levels=_known_levels(achieved),
         diagnostics=(
             *map(stored_diagnostic, found[:MAX_STORED_TERRAFORM_DIAGNOSTICS]),
             *notes[:MAX_STORED_TERRAFORM_DIAGNOSTICS],
@@ -357,6 +372,10 @@ def _finding(case: Case, output: ValidateOutput, reached: RepairLevels | None) -
         label="" if first is None else "not valid" if is_read else FailureLabel.DOES_NOT_COMPILE,
         reason="" if first is None else _error_summary(first),
     )
+
+
+def _known_levels(achieved: tuple[bool | None, ...]) -> dict[str, bool]:
+    return {level: value for level, value in zip(REPAIR_LEVELS, achieved, strict=False) if value is not None}
 
 
 def _order(diagnosis: TerraformDiagnostic) -> tuple[bool, str, int, int, str, str]:
