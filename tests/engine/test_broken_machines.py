@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from attacks.scenes import interpreter, run_as, unavailable
 from steelyard.analysis.scoring import is_correct
-from steelyard.records import Case, Expectations, Verify
+from steelyard.records import Case, Expectations, Pair, Verify
 from steelyard.store.journal import StoredRun
 from support.facts import Facts, facts
 
@@ -242,3 +245,56 @@ def test_answers_wait_for_a_broken_environment_to_be_mended(tmp_path: Path) -> N
     python.symlink_to(real)
     assert run_broken(tmp_path, "", "resume", "run") == 0
     assert set(map(tuple, counting(tmp_path).values())) == {(True, False)}
+
+
+FEW_PROCESSES_UID = 64_000
+"""A user that nothing else runs as, because a limit on processes counts all those of a user."""
+THREADS_RIGHT = (
+    "import threading\n\ndef twice(number):\n    seen = []\n"
+    "    threads = [threading.Thread(target=seen.append, args=(number,)) for _ in range(2)]\n"
+    "    for thread in threads:\n        thread.start()\n    for thread in threads:\n        thread.join()\n    return sum(seen)"
+)
+CHILD_RIGHT = "import subprocess\nprint(2 * int(subprocess.check_output(['cat'])))"
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that an ordinary user can write to."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, FEW_PROCESSES_UID, FEW_PROCESSES_UID)
+        yield Path(folder)
+
+
+def test_a_process_limit_makes_no_answer_wrong_that_starts_threads_or_programs(open_folder: Path) -> None:
+    python = interpreter("nobody")
+    if not python or shutil.which("prlimit") is None:
+        unavailable("no Python that an ordinary user can run, or no prlimit")
+    pairs = Verify(style="io", pairs=(Pair(input="2\n", output="4\n"),))
+    answers = [
+        (replace(PYTHON, id="threads", reference=""), THREADS_RIGHT),
+        (replace(PYTHON, id="child", reference="", expectations=Expectations(), verify=pairs), CHILD_RIGHT),
+        *([(replace(C, reference=""), C_RIGHT)] if shutil.which("cc") else []),
+    ]
+    with (open_folder / "cases.jsonl").open("w") as cases, (open_folder / "samples.jsonl").open("w") as samples:
+        for case, answer in answers:
+            cases.write(json.dumps(msgspec.to_builtins(case)) + "\n")
+            for blanks in range(2):  # two texts, so that both are verified
+                text = f"```{case.language}\n{answer}\n```\n" + "\n" * blanks
+                samples.write(json.dumps({"case_id": case.id, "raw_response": text}) + "\n")
+
+    def ran(most: int, *arguments: str) -> int:
+        command = ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(open_folder)]
+        command += ["prlimit", f"--nproc={most}:{most}", python, "-m", "steelyard.cli", *arguments]
+        done = run_as("nobody", command, uid=FEW_PROCESSES_UID, timeout=300)
+        assert "Traceback" not in done.stderr, done.stderr
+        assert done.returncode == 0 or "ulimit -u" in done.stdout + done.stderr, done
+        return done.returncode
+
+    for most in (3, 14, 40):  # too few for anything
+        assert ran(most, *RUN) == 2
+    code = ran(75, *RUN)  # enough to begin with
+    assert code in (0, 3)
+    judged = counting(open_folder)
+    assert all(set(outcomes) <= {True} for outcomes in judged.values()), judged
+    assert ran(1000, "resume", "run") == 0
+    assert set(map(tuple, counting(open_folder).values())) == {(True, True)}

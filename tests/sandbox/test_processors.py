@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.sandbox.process_room import cgroup_process_room
 from steelyard.sandbox.processors import cgroup_quota, processor_count
 
 
@@ -38,6 +39,19 @@ def write(root: Path, files: dict[str, str]) -> Path:
 )  # fmt: skip
 def test_the_quota_of_a_container_counts(listed: str, files: dict[str, str], quota: float, tmp_path: Path) -> None:
     assert cgroup_quota(listed, write(tmp_path, files)) == quota
+
+
+@pytest.mark.parametrize(
+    ("listed", "files", "room"),
+    [
+        ("0::/\n", {"pids.max": "max\n", "pids.current": "7\n"}, math.inf),
+        ("0::/a/b\n", {"a/b/pids.max": "500\n", "a/b/pids.current": "7\n", "a/pids.max": "100\n", "a/pids.current": "90\n"}, 10),
+        ("8:pids:/docker/9\n", {"pids/pids.max": "60\n", "pids/pids.current": "20\n"}, 40),
+        ("8:pids:/\n", {"pids/pids.current": "20\n"}, math.inf),
+    ],
+)  # fmt: skip
+def test_the_processes_of_a_container_count(listed: str, files: dict[str, str], room: float, tmp_path: Path) -> None:
+    assert cgroup_process_room(listed, write(tmp_path, files)) == room
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be bound to processors here")

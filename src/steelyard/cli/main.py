@@ -182,12 +182,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader of our output has seen enough; nothing more may be written, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print_to_stderr(f"steelyard: the output could not be written: {error.strerror}")
-        return ExitCode.CANNOT_TELL
     except KeyboardInterrupt as interrupt:
         folder = getattr(interrupt, "folder", None)
         print_to_stderr(
@@ -197,3 +191,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SteelyardError as error:
         print_to_stderr(f"steelyard: {error}")
         return error.exit_code
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print_to_stderr(f"steelyard: the output could not be written: {error.strerror}")
+            return ExitCode.CANNOT_TELL
+        from steelyard.sandbox.process_room import process_shortage
+
+        # Python and libraries raise whatever they like where no thread can be started
+        if not (shortage := process_shortage()):
+            raise
+        print_to_stderr(f"steelyard: {shortage}")
+        return ExitCode.CANNOT_TELL

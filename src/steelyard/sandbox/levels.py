@@ -20,6 +20,7 @@ import msgspec
 from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.protocols import GuestModules, ResourceLimits
 from steelyard.sandbox.folders import SANDBOX_TMPFS_SIZE
+from steelyard.sandbox.process_room import process_shortage
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.streams import STREAM_NAMES
 from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel
@@ -136,6 +137,8 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
         raise InputError(
             f'--require-isolation: unknown level "{required}" ({did_you_mean(required, ISOLATION_LEVEL_NAMES)})'
         )
+    if shortage := process_shortage():
+        raise InputError(shortage)
     tried = []
     for level in (
         ISOLATION_LEVEL_NAMES[: ISOLATION_LEVEL_NAMES.index(required) + 1] if required else ISOLATION_LEVEL_NAMES

@@ -23,28 +23,29 @@ def processor_count() -> int:
 def cgroup_quota(groups: str, root: Path) -> float:
     """The processors that the control groups listed in `groups`, mounted at `root`, grant; infinite when none limits them."""
     quotas = [math.inf]
-    for line in groups.splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            # version 2: `max 100000` or `150000 100000`
-            quotas += (_quotient(*_words(folder / "cpu.max")[:2]) for folder in _with_parents(root, path))
-        elif "cpu" in controllers.split(","):
-            for mount in (root / controllers, root / "cpu"):
-                for folder in _with_parents(mount, path):
-                    # version 1: -1 where there is no limit
-                    quota, period = _words(folder / "cpu.cfs_quota_us"), _words(folder / "cpu.cfs_period_us")
-                    quotas.append(_quotient(*quota[:1], *period[:1]))
+    for folder in cgroup_folders(groups, root, "cpu"):
+        # version 2: `max 100000` or `150000 100000`; version 1: -1 where there is no limit
+        quota, period = file_words(folder / "cpu.cfs_quota_us"), file_words(folder / "cpu.cfs_period_us")
+        quotas += (_quotient(*file_words(folder / "cpu.max")[:2]), _quotient(*quota[:1], *period[:1]))
     return min(quotas)
 
 
-def _with_parents(mount: Path, path: str) -> Iterator[Path]:
-    """A group and those above it, each of which may limit it; inside a container only the last one may be there."""
-    group = Path(path.strip("/"))
-    for above in (group, *group.parents):
-        yield mount / above
+def cgroup_folders(groups: str, root: Path, controller: str) -> Iterator[Path]:
+    """The folders of a controller in the control groups listed in `groups`, mounted at `root`, each before those above it.
+
+    Any of them may set a limit; inside a container only the last one may be there.
+    """
+    for line in groups.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers or controller in controllers.split(","):
+            group = Path(path.strip("/"))
+            # version 2 has one hierarchy for all controllers
+            for mount in (root / controllers, root / controller) if controllers else (root,):
+                yield from (mount / above for above in (group, *group.parents))
 
 
-def _words(file: Path) -> list[str]:
+def file_words(file: Path) -> list[str]:
+    """The words of a file; none where it cannot be read."""
     try:
         return file.read_text("utf-8").split()
     except OSError:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
+from steelyard.sandbox.process_room import ProcessRoom
 from steelyard.sandbox.worker import MAX_SANDBOX_OUTPUT_BYTES, IsolationLevel, SandboxWorker
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class ZygoteSandbox:
         self.level: str = enclosure.level
         self._enclosure = enclosure
         self._idle: dict[GuestModules, list[SandboxWorker]] = {}
+        self._room = ProcessRoom()
 
     @asynccontextmanager
     async def workspace(
@@ -33,6 +35,7 @@ class ZygoteSandbox:
     @asynccontextmanager
     async def host(self, guest: GuestModules) -> AsyncIterator[SandboxWorker]:
         """A worker for this guest; one that was left in the middle of something is not used again."""
+        self._room.require()
         idle = self._idle.setdefault(guest, [])
         worker = self._waiting(idle)
         if worker is None:
