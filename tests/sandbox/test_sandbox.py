@@ -180,21 +180,47 @@ def test_time_in_which_code_waits_for_a_processor_does_not_count(sandbox: Zygote
     assert outcome.seconds > limits.wall_seconds
 
 
-@pytest.mark.slow
 @fair
 def test_code_that_sleeps_is_ended_on_a_busy_machine_too(sandbox: ZygoteSandbox) -> None:
     with busy_processor(4):
         outcome = shell(sandbox, "sleep 600", ResourceLimits(cpu_seconds=10, wall_seconds=1))
-        ended = shell(sandbox, "while :; do sleep 0.2; done", ResourceLimits(cpu_seconds=10, wall_seconds=1))
+        ended = shell(sandbox, "while :; do sleep 1; done", ResourceLimits(cpu_seconds=10, wall_seconds=2))
     assert (outcome.limit, ended.limit) == ("time limit", "time limit")
 
 
-@pytest.mark.slow
 @fair
 def test_code_that_never_gets_a_processor_is_a_failure_of_ours() -> None:
     sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    endless = [base_interpreter(), "-c", "while True: pass"]
     with busy_processor(24), pytest.raises(VerifierError, match="this machine was too busy"):
-        used(sandbox, lambda place: place.run(BURN, limits=ResourceLimits(cpu_seconds=10, wall_seconds=0.8)))
+        used(sandbox, lambda place: place.run(endless, limits=ResourceLimits(cpu_seconds=60, wall_seconds=1)))
+
+
+CROWD = """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(30):
+    try:
+        if os.fork() == 0:
+            break
+    except OSError:
+        break
+while True:
+    try:
+        if os.fork() == 0:
+            os._exit(0)
+    except OSError:
+        pass
+"""
+"""Processes whose CPU time nobody is told, and which keep each other waiting."""
+
+
+@fair
+def test_code_that_is_in_its_own_way_reaches_its_limit(sandbox: ZygoteSandbox) -> None:
+    limits = ResourceLimits(cpu_seconds=60, wall_seconds=2)
+    assert (
+        used(sandbox, lambda place: place.run([base_interpreter(), "-c", CROWD], limits=limits)).limit == "time limit"
+    )
 
 
 @fair

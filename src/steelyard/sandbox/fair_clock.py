@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from steelyard.sandbox.processors import processor_count
+
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
 
@@ -46,13 +48,18 @@ class FairClock:
         seconds, self._last = now - self._last, now
         usage, before = tree_usage(self._pids) if has_fair_clock() else None, self._usage
         self._usage = usage
-        if usage is None or before is None:
+        if usage is None:
             self.counted += seconds
             return
-        ran = usage.cpu_seconds - before.cpu_seconds
-        delays = (delay - before.delays.get(task, 0.0) for task, delay in usage.delays.items())
-        # one that is ready to run now was so for a while: short-lived ones take what they waited with them
-        waited = seconds if usage.is_runnable else min(seconds, sum(delays))
+        ran, waited = 0.0, 0.0
+        if before is not None:
+            ran = usage.cpu_seconds - before.cpu_seconds
+            waited = min(seconds, sum(delay - before.delays.get(task, 0.0) for task, delay in usage.delays.items()))
+        if usage.runnable:
+            # one that is ready to run now was so for a while: short-lived ones take what they waited with them;
+            # but what multiplies until it is in its own way waits for nobody else
+            others = runnable_tasks() - usage.runnable
+            waited = 0.0 if usage.runnable > max(others, processor_count()) else seconds
         self.counted += max(seconds - waited, min(seconds, ran))
 
 
@@ -63,13 +70,13 @@ class TreeUsage(NamedTuple):
     """Of the living and of those that their parents have reaped."""
     delays: dict[int, float]
     """By thread: seconds in which it waited for a processor."""
-    is_runnable: bool
-    """Whether one of them runs or could run at this moment."""
+    runnable: int
+    """How many of their threads run or could run at this moment."""
 
 
 def tree_usage(pids: Sequence[int]) -> TreeUsage:
     """What these processes and those below them have used up."""
-    ticks, is_runnable = 0, False
+    ticks, runnable = 0, 0
     delays: dict[int, float] = {}
     ticks_per_second = os.sysconf("SC_CLK_TCK")
     for pid in process_tree_pids(*pids):
@@ -78,8 +85,13 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
             ticks += sum(map(int, _stat_fields(f"/proc/{pid}/stat")[11:15]))
             for task in _tasks(pid):
                 delays[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e9
-                is_runnable = is_runnable or _stat_fields(f"{task}/stat")[0] == "R"
-    return TreeUsage(ticks / ticks_per_second, delays, is_runnable)
+                runnable += _stat_fields(f"{task}/stat")[0] == "R"
+    return TreeUsage(ticks / ticks_per_second, delays, runnable)
+
+
+def runnable_tasks() -> int:
+    """How many threads of this machine run or could run at this moment."""
+    return int(Path("/proc/loadavg").read_text("utf-8").split()[3].partition("/")[0])
 
 
 def _stat_fields(path: str) -> list[str]:
