@@ -134,7 +134,7 @@ HOSTILE = {
     "an unclosed comment": Attempt(WRONG + "/* ", "does not compile"),
     "a brace too many": Attempt(WRONG + "}\nmod other {", "does not compile"),
     "an attribute for what follows": Attempt(WRONG + "#[cfg(any())]", "does not compile"),
-    "a module that follows": Attempt(WRONG + "mod tests;", "does not compile"),
+    "a module that follows": Attempt(WRONG + "mod tests;", "not allowed"),
     "leaving at once": Attempt(wrong_but("std::process::exit(0);"), "died"),
     "leaving from a thread": Attempt(
         wrong_but("std::thread::spawn(|| std::process::exit(0)).join().ok();"), "died"
@@ -172,15 +172,16 @@ HOSTILE = {
     "an equal to everything": Attempt(
         "#[derive(Debug)]\npub struct Any;\nimpl<T> PartialEq<T> for Any { fn eq(&self, _: &T) -> bool { true } }\n"
         "pub fn add(_: i32, _: i32) -> Any { Any }",
-        "tampered",
+        "does not fit the tests",
     ),
     "a truth of its own": Attempt(
         "pub struct Yes;\nimpl std::ops::Not for Yes { type Output = bool; fn not(self) -> bool { false } }\n"
         "pub fn add(_: i32, _: i32) -> Yes { Yes }",
-        "tampered",
+        "does not fit the tests",
     ),
     "methods for foreign types": Attempt(
-        "pub trait Nice { fn first(&self) -> Option<i32>; }\nimpl<T> Nice for Vec<T> { fn first(&self) -> Option<i32> { None } }\n"
+        "type Found = Option<&'static Option<i32>>;\npub trait Nice { fn first(&self) -> Found; }\n"
+        "impl<T> Nice for Vec<T> { fn first(&self) -> Found { Some(&Some(4)) } }\n"
         + WRONG,
         "tampered",
     ),

@@ -347,7 +347,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 def test_the_version_names_compiler_and_linter() -> None:
     version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
-    assert version.startswith("rust 2, rustc 1.")
+    assert version.startswith("rust 3, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
 
@@ -465,7 +465,7 @@ def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     source = pattern * (60_000 // len(pattern))
     started = time.process_time()
     code = rust_source.rust_tokens(source)
-    rust_refusal(code, "", ADD)
+    rust_refusal(code)
     rust_source.affects_whole_crate(code)
     rust_source.silenced_lints(code)
     crate.crate_module(source, code, case_tests.parse_rust_tests(ADD, ()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from steelyard.verifiers.rust.source import (
     edited_source,
     rust_tokens,
 )
+from steelyard.verifiers.rust.type_names import PRIMITIVE_TYPES
 
 
 class RustTest(NamedTuple):
@@ -26,6 +28,8 @@ class RustTest(NamedTuple):
     panics: str | None = None
     """The text that its panic must hold, if it must panic."""
     ignored: bool = False
+    tells_its_end: bool = False
+    """Whether its last statement tells the harness so: a macro of the answer's in it could return before."""
     runtime: str = ""
     """For an async test: what runs it to its end, with CALL_PLACEHOLDER for the call."""
 
@@ -43,14 +47,19 @@ class RustTests(NamedTuple):
     runtimes: tuple[str, ...] = ()
     """The attributes of async tests, such as `tokio::test`, whose crates the case must depend on."""
 
-    def within(self, module: str, macros_module: str) -> str:
-        """The file for an answer in this module, whose macros are in another one, if there are any."""
+    def within(self, module: str, macros_module: str, stub: str = "") -> str:
+        """The file for an answer in this module, whose macros are in another one, if there are any.
+
+        A stub is a function that stands for one of the answer's.
+        """
         macros = f"crate::{module}::{macros_module}" if macros_module else ""
         text = self.source.replace(MACROS_PLACEHOLDER, f"#[allow(unused_imports)] use {macros}::*;" if macros else "")
         text = text.replace(MACRO_PATH_PLACEHOLDER, f"{module}::{macros_module}" if macros_module else module)
-        return text.replace(MODULE_PLACEHOLDER, module)
+        return text.replace(STUB_PLACEHOLDER, stub).replace(MODULE_PLACEHOLDER, module)
 
 
+END_OF_TEST = "; ::steelyard_harness::tell_end();"
+"""What a test says last."""
 CALL_PLACEHOLDER = "__the_call__"
 ASYNC_TEST_RUNTIMES = {
     "tokio::test": f"::tokio::runtime::Builder::__flavor__.enable_all().build().unwrap().block_on({CALL_PLACEHOLDER})",
@@ -58,6 +67,7 @@ ASYNC_TEST_RUNTIMES = {
 }
 """What these attributes make of a test."""
 MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
+STUB_PLACEHOLDER = "__the_stub__"
 MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
 MACRO_PATH_PLACEHOLDER = "__the_path_of_a_macro_of_the_answer__"
 STANDARD_MACRO_NAMES = (
@@ -75,8 +85,27 @@ PRELUDE_PATHS = {
     "Vec": "vec::Vec",
     "String": "string::String",
     "Box": "boxed::Box",
+    "ToOwned": "borrow::ToOwned",
+    "ToString": "string::ToString",
+    "Iterator": "iter::Iterator",
+    "IntoIterator": "iter::IntoIterator",
+    "FromIterator": "iter::FromIterator",
+    "Extend": "iter::Extend",
+    "From": "convert::From",
+    "Into": "convert::Into",
+    "TryFrom": "convert::TryFrom",
+    "TryInto": "convert::TryInto",
+    "AsRef": "convert::AsRef",
+    "AsMut": "convert::AsMut",
+    "Default": "default::Default",
+    "Clone": "clone::Clone",
+    "PartialEq": "cmp::PartialEq",
+    "PartialOrd": "cmp::PartialOrd",
+    "Ord": "cmp::Ord",
+    "drop": "mem::drop",
 }
 """What tests take for granted and `use super::*` could bring in another meaning for."""
+COLLECTION_NAMES = ("HashMap", "HashSet", "BTreeMap", "BTreeSet", "BinaryHeap", "VecDeque")
 
 
 def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
@@ -86,8 +115,10 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
     bound = _names_bound_by_tests(code)
     # macros reach modules that import nothing
-    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(set(texts), called, bound | set(expected))}"
-    insertions: list[tuple[int, str]] = [(after_inner_attributes(source, code, 0), f"use super::*; {meant} ")]
+    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(texts, called, bound | set(expected))}"
+    insertions: list[tuple[int, str]] = [
+        (after_inner_attributes(source, code, 0), f"use super::*; {STUB_PLACEHOLDER} {meant} ")
+    ]
     blanks: list[tuple[int, int]] = []
     found: list[RustTest] = []
     unsupported = ""
@@ -133,16 +164,49 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
                     insertions.append((code[number].start, "pub(crate) "))
                 path = "::".join([*(module for module, _ in modules), _written(source, code[item + 1])])
                 panics = _expected_panic(code, marked.get("should_panic"))
-                found.append(RustTest(path, panics, "ignore" in marked, runtime))
+                end = _end_after_foreign_macros(code, item, bound)
+                insertions += [(code[end].start, END_OF_TEST)] if end else []
+                found.append(RustTest(path, panics, "ignore" in marked, bool(end), runtime))
         number = _after_item(code, item)
     insertions += [
         (word.end, f"::{MACRO_PATH_PLACEHOLDER if texts[number + 3 : number + 4] == ['!'] else MODULE_PLACEHOLDER}")
         for number, (word, mark) in enumerate(pairwise(code))
         if word.text == "crate" and word.kind == "word" and mark.text == "::"
     ]
+    insertions += [(code[number].start, "::std::") for number in _standard_macro_calls(code, bound | set(expected))]
     edited = edited_source(source, insertions, blanks).text
     called -= _macros_of_tests(texts)
     return RustTests(tuple(found), unsupported, called, edited, tuple(sorted(runtimes)))
+
+
+def _standard_macro_calls(code: Sequence[RustToken], taken: Collection[str]) -> Iterator[int]:
+    """Where a macro of the standard library is called by its name alone, which a macro of the answer's could define again."""
+    before = ""
+    for number, (word, mark, opening) in enumerate(zip(code, code[1:], code[2:], strict=False)):
+        is_call = word.kind == "word" and mark.text == "!" and opening.text in BRACKET_PAIRS
+        if is_call and word.text in STD_MACROS and word.text not in taken and before not in ("::", "$"):
+            yield number
+        before = word.text
+
+
+def _end_after_foreign_macros(code: Sequence[RustToken], item: int, bound: Collection[str]) -> int:
+    """The token that closes a test that returns nothing and calls macros which are not its own; 0 for all other tests."""
+    opening = closing_token(code, item + 2) + 1
+    if opening >= len(code) or code[opening].text != "{":
+        return 0
+    end = closing_token(code, opening)
+    body = [token.text for token in code[opening:end]]
+    calls = {
+        word
+        for word, mark, next_ in zip(body, body[1:], body[2:], strict=False)
+        if mark == "!" and next_ in BRACKET_PAIRS
+    }
+    return end if calls - set(bound) - set(STD_MACROS) and "return" not in body else 0
+
+
+def with_standard_paths(signature: str) -> str:
+    """A signature in which collections of the standard library need no import."""
+    return re.sub(rf"(?<![\w:])({'|'.join(COLLECTION_NAMES)})\b", r"::std::collections::\1", signature)
 
 
 def _async_runtime(attribute: Sequence[str], path: str) -> str:
@@ -234,9 +298,14 @@ def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
     return names
 
 
-def _standard_imports(used: Collection[str], called: Collection[str], taken: Collection[str]) -> str:
+def _standard_imports(texts: Sequence[str], called: Collection[str], taken: Collection[str]) -> str:
     """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
+    used = set(texts)
+    # a type and the module of its constants have the same name, and the module leads to both
+    modules = {name for name, _, last in zip(texts, texts[1:], texts[2:], strict=False) if last == "consts"}
     paths = [name for name in STD_MACROS if name in called and name not in taken]
+    primitives = [name for name in sorted(PRIMITIVE_TYPES) if name in used and name not in taken]
+    paths += [name if name in modules else f"primitive::{name}" for name in primitives]
     paths += [path for name, path in PRELUDE_PATHS.items() if name in used and name not in taken]
     crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
     return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()

@@ -3,7 +3,7 @@
 Every answer is the file of a module with a random name, so it cannot know whether it is alone, and what the
 compiler says about it is the same in both cases. First the answers are checked as a library, without any tests, by
 clippy where it is installed: what compiles and what the linter minds. Then they are built with their tests and the
-harness into one program.
+harness into one program. Both see the same `cfg`, and the compiler tells which types the tests see and which files it read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, DiagnosticLevel, Span
-from steelyard.verifiers.rust import case_tests, source
+from steelyard.verifiers.rust import case_tests, mir, source
 from steelyard.verifiers.rust.harness import HarnessModule, harness_program
 from steelyard.verifiers.rust.linker import LINK_ERROR_PREFIX, Linker, dynamic_linking_arguments
 
@@ -54,6 +54,15 @@ UNCOUNTED_LINTS = {
     "unfulfilled_lint_expectations",
 }
 """Lints about who uses an answer, which here are the tests, and about attributes of a crate that it does not have."""
+VALUE_LINTS = ("overflowing_literals", "arithmetic_overflow", "unconditional_panic")
+"""Lints about values that the compiler takes for errors unless it is told otherwise, in the tests as well."""
+SHARED_CONFIGURATION = ("--crate-name=attempt", "--cfg", "clippy", "-Ztrim-diagnostic-paths=no")
+"""What an answer could tell apart whether it is checked or built by is the same for both; types are printed in full."""
+MAX_MIR_BYTES = 256 << 20
+TESTS_FILE = "tests.rs"
+"""What the file of the tests is called in messages."""
+NOT_A_METHOD_CODE = "E0615"
+"""The compiler's code for a method that is used like a field, which proves that there is such a method."""
 FORCED_LINT_ARGUMENTS = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
 """Lints that no attribute of an answer can silence or turn into errors."""
 
@@ -71,6 +80,11 @@ class CrateModule(NamedTuple):
     built: source.EditedSource
     """The answer with its tests."""
     tests: case_tests.RustTests
+
+    @property
+    def tests_file(self) -> str:
+        """The name of the file of its tests, which no answer can guess."""
+        return f"{self.module}/{self.tests_module}.rs"
 
     def plain(self, text: str) -> str:
         """A text of the compiler's without the names that only this piece has."""
@@ -98,7 +112,7 @@ def crate_module(code: str, read: Sequence[source.RustToken], tests: case_tests.
             code,
             read,
             module,
-            f'#[path = "tests.rs"] pub(crate) mod {tests_module}; ',
+            f"pub(crate) mod {tests_module}; ",
             # in a module of its own a macro is brought in without a function of the same name
             f"mod {macros_module} {{ {lent}}}" if macros else "",
         ),
@@ -127,6 +141,10 @@ class CompilationResult(NamedTuple):
     """Errors that belong to no piece."""
     linted: bool = False
     program: bytes = b""
+    functions: dict[str, list[mir.MirFunction]] = {}
+    """By module: its functions, with the types that they see."""
+    other_files: tuple[str, ...] = ()
+    """Files that were read and are none of ours."""
 
     @property
     def failed(self) -> set[str]:
@@ -147,7 +165,7 @@ class CompilationResult(NamedTuple):
             lint.level == DiagnosticLevel.ERROR for messages in self.messages.values() for lint in messages.lints
         )
         spoke = self.outcome.exit_code == 0 or (self.outcome.exit_code == 1 and (self.failed or denied))
-        return bool(self.elsewhere or self.outcome.limit or cut_off or not spoke)
+        return bool(self.elsewhere or self.other_files or self.outcome.limit or cut_off or not spoke)
 
 
 class RustCompiler(NamedTuple):
@@ -180,15 +198,51 @@ class RustCompiler(NamedTuple):
         """Compile the answers with their tests and the harness into a program."""
         judged = [HarnessModule(each.module, each.tests_module, each.tests.found) for each in pieces]
         files = {f"{each.module}/answer.rs": each.built.text for each in pieces}
-        files |= {f"{each.module}/tests.rs": each.tests.within(each.module, each.macros_module) for each in pieces}
-        await place.write({"main.rs": harness_program(judged), **files})
+        files |= {each.tests_file: each.tests.within(each.module, each.macros_module) for each in pieces}
+        root = f"r_{secrets.token_hex(8)}.rs"
+        files[root] = harness_program(judged) + mir.PROBE_SOURCE
+        await place.write(files)
         texts = {each.module: (each, each.built) for each in pieces}
-        wanted = ("--crate-name=attempt", "--cap-lints=warn", "-Awarnings", "-Ccodegen-units=1", "-Cstrip=symbols")
+        lints = [argument for lint in VALUE_LINTS for argument in ("--force-warn", lint)]
+        wanted = ("--cap-lints=warn", "-Awarnings", *lints, "-Ccodegen-units=1", "-Cstrip=symbols")
         linking = (*dynamic_linking_arguments(self.tools), *self.linker.arguments)
-        argv = (self.tools.rustc, *wanted, *linking, "main.rs", "-o", "attempt")
-        compiled = await self._compile(place, texts, argv, seconds)
-        made = await place.read("attempt", MAX_PROGRAM_BYTES) if compiled.outcome.exit_code == 0 else None
-        return compiled._replace(program=made or b"")
+        made = ("--emit", "link=attempt,mir=types.mir,dep-info=files.d")
+        compiled = await self._compile(place, texts, (self.tools.rustc, *wanted, *linking, *made, root), seconds)
+        compiled = compiled._replace(messages=_with_denied_lints(compiled.messages, pieces))
+        if compiled.outcome.exit_code:
+            return compiled
+        types = await place.read("types.mir", MAX_MIR_BYTES) or b""
+        read = (await place.read("files.d") or b"").decode("utf-8", "replace")
+        return compiled._replace(
+            program=await place.read("attempt", MAX_PROGRAM_BYTES) or b"",
+            functions=mir.mir_functions(types.decode("utf-8", "replace"), texts),
+            other_files=tuple(sorted(_files_read(read) - files.keys())),
+        )
+
+    async def has_method(self, place: Workspace, type_name: str, method: str, seconds: float) -> bool:
+        """Whether a type has a method of this name without any answer."""
+        # a closure has no name that could be written
+        written = re.sub(r"\{closure@[^}]*\}", "fn()", type_name)
+        await place.write({"method.rs": f"pub fn method(value: &{written}) {{ let _ = value.r#{method}; }}\n"})
+        wanted = ("--crate-type", "lib", "--emit", "metadata=method.rmeta", "method.rs")
+        compiled = await self._compile(place, {}, (self.tools.rustc, *wanted), seconds)
+        return f'"code":"{NOT_A_METHOD_CODE}"'.encode() in compiled.outcome.stdout
+
+    async def fits_tests(self, place: Workspace, piece: CrateModule, signature: str, seconds: float) -> bool:
+        """Whether the tests of an answer accept a function with this signature in place of its own."""
+        stub = f"#[allow(unused)] pub(crate) {case_tests.with_standard_paths(signature)} {{ loop {{}} }} "
+        tests = piece.tests.within(piece.module, piece.macros_module, stub)
+        await place.write(
+            {
+                "stub.rs": f'#[path = "{piece.module}/answer.rs"] mod {piece.module};\n',
+                f"{piece.module}/answer.rs": piece.built.text,
+                piece.tests_file: tests,
+            }
+        )
+        wanted = ("--crate-type", "lib", "--emit", "metadata=stub.rmeta", "--cap-lints=warn", "-Awarnings", "stub.rs")
+        texts = {piece.module: (piece, piece.built)}
+        compiled = await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
+        return compiled.outcome.exit_code == 0
 
     async def _compile(self, place: Workspace, texts: Texts, argv: Sequence[str], seconds: float) -> CompilationResult:
         compiler, *wanted = argv
@@ -197,14 +251,26 @@ class RustCompiler(NamedTuple):
         against = [argument for library in self.libraries for argument in library.arguments]
         outcome = await place.run(
             # of standard error only the beginning is kept
-            ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1', compiler, *common, *formats, *wanted, *against],
+            [
+                "/bin/sh",
+                "-c",
+                'exec "$0" "$@" 2>&1',
+                compiler,
+                *common,
+                *SHARED_CONFIGURATION,
+                *formats,
+                *wanted,
+                *against,
+            ],
             limits=ResourceLimits(
                 cpu_seconds=seconds,
                 wall_seconds=2 * seconds + 10,
                 memory_bytes=COMPILER_MEMORY_BYTES,
                 file_bytes=MAX_PROGRAM_BYTES,
             ),
-            environment=self.tools.environment,
+            # a stable compiler prints types with their paths only when it takes options that are not stable; no answer
+            # can use what else that allows, because it is never the root of a crate
+            environment={**self.tools.environment, "RUSTC_BOOTSTRAP": "1"},
         )
         if outcome.exit_code in (126, 127):
             raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
@@ -212,6 +278,33 @@ class RustCompiler(NamedTuple):
         if ours := next((error for error in elsewhere if error.startswith(OWN_ERROR_PREFIXES)), None):
             raise VerifierError(f"the compiler lacks something of ours: {ours}")
         return CompilationResult(outcome, messages, elsewhere)
+
+
+def _with_denied_lints(
+    messages: dict[str, CompilerMessages], pieces: Iterable[CrateModule]
+) -> dict[str, CompilerMessages]:
+    """The messages, in which what the compiler denies by default about the tests is an error unless they allow it."""
+    judged = dict(messages)
+    for piece in pieces:
+        found = messages.get(piece.module, CompilerMessages())
+        denied = tuple(
+            lint
+            for lint in found.lints
+            if lint.code in VALUE_LINTS and lint.code not in piece.tests.source and is_about_tests(lint)
+        )
+        if denied:
+            judged[piece.module] = found._replace(errors=found.errors + denied)
+    return judged
+
+
+def is_about_tests(message: Diagnostic) -> bool:
+    """Whether a message of the compiler's speaks of the tests."""
+    return any(span.file == TESTS_FILE for span in message.spans)
+
+
+def _files_read(rules: str) -> set[str]:
+    """The files in the rules that the compiler writes for make."""
+    return {name for line in rules.splitlines() for name in line.partition(": ")[2].split() if not line.startswith("#")}
 
 
 def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, CompilerMessages], tuple[str, ...]]:
@@ -258,7 +351,7 @@ def _owning_module(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict
     """The piece in whose file a span lies, or the macro call that led there, with the span in that file."""
     while span is not None:
         module, _, file = span["file_name"].partition("/")
-        if module in texts and file in ("answer.rs", "tests.rs"):
+        if module in texts and file in ("answer.rs", f"{texts[module][0].tests_module}.rs"):
             return module, span
         span = (span.get("expansion") or {}).get("span")
     return None
@@ -273,11 +366,12 @@ def _diagnostic(message: dict[str, Any], code: str | None, module: str, texts: T
 
 
 def _span(span: dict[str, Any], piece: CrateModule, edited: source.EditedSource) -> Span:
-    file = span["file_name"].partition("/")[2]
+    is_answer = span["file_name"].endswith("/answer.rs")
+    file = "answer.rs" if is_answer else TESTS_FILE
     first, last = span["line_start"], span["line_end"]
     begin, end = span["column_start"], span["column_end"]
     text: str | None = None
-    if file == "answer.rs":
+    if is_answer:
         begin, end = edited.column(first, begin), edited.column(last, end)
         lines = piece.code.split("\n")
         text = lines[first - 1].strip()[:300] if first <= len(lines) else None

@@ -47,7 +47,8 @@ def _entry(judged: HarnessModule, test: RustTest) -> str:
     call = test.runtime.replace(CALL_PLACEHOLDER, call) or call
     run = f"|| ::{HARNESS_CRATE}::Told::told({call})"
     panics = "None" if test.panics is None else f"Some({test.panics})"
-    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {run}, panics: {panics} }},\n'
+    ends = str(test.tells_its_end).lower()
+    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {run}, panics: {panics}, ends: {ends} }},\n'
 
 
 class HarnessOutcome(StrEnum):

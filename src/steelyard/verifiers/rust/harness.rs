@@ -5,6 +5,15 @@ pub struct Test {
     pub name: &'static str,
     pub run: fn() -> Result<(), String>,
     pub panics: Option<&'static str>,
+    /// Whether the test calls `tell_end` last.
+    pub ends: bool,
+}
+
+static ENDED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// What a test calls last in which a macro of the answer's could return.
+pub fn tell_end() {
+    ENDED.store(true, std::sync::atomic::Ordering::SeqCst);
 }
 
 /// What a test may return.
@@ -198,6 +207,7 @@ unsafe fn run(
 }
 
 fn judged(test: &'static Test) -> Result<(), String> {
+    ENDED.store(false, std::sync::atomic::Ordering::SeqCst);
     // as cargo runs them: each in a thread of its own, with the stack of a thread
     let ended = std::thread::Builder::new()
         .name(test.name.to_string())
@@ -206,6 +216,9 @@ fn judged(test: &'static Test) -> Result<(), String> {
         .join();
     let payload = match (ended, test.panics) {
         (Ok(Ok(())), Some(_)) => return Err("test did not panic as expected".to_string()),
+        (Ok(Ok(())), _) if test.ends && !ENDED.load(std::sync::atomic::Ordering::SeqCst) => {
+            return Err("assertion failed: the test was left before its end".to_string());
+        }
         (Ok(told), _) => return told,
         (Err(payload), _) => payload,
     };

@@ -27,7 +27,9 @@ from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
+from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
 from steelyard.verifiers.rust.crate import RustCompiler
+from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
 from steelyard.verifiers.rust.refusal import rust_refusal
@@ -74,13 +76,15 @@ class RustVerifier:
         self._linkers = LinkerFinder(sandbox)
         self._testing = asyncio.Semaphore(processor_count())
         """Held while the tests of an answer run."""
+        self._methods: dict[LentMethod, bool] = {}
+        """Whether a type has a method of its own, of those that answers lent to it."""
         self._batches: BatchQueue[RustJob, Finding] = BatchQueue(
             self._together, most=MAX_ANSWERS_PER_CRATE, at_once=processor_count()
         )
 
     @cached_property
     def version(self) -> str:
-        return f"rust 2, {toolchain().version}"
+        return f"rust 3, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -97,13 +101,11 @@ class RustVerifier:
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)
-        expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
-        asked = "\n".join([*(message.content for message in case.messages), case.reference, *expected])
-        refused = rust_refusal(read, asked, case.tests)
+        refused = rust_refusal(read)
         if refused:
             finding = Finding(
                 compiled=False,
@@ -185,7 +187,9 @@ class RustVerifier:
                 share += built.outcome.seconds / len(fitting)
                 finding = msgspec.structs.replace(finding, compile_seconds=share)
                 number = fitting.index(piece)
-                finding, is_complete = await self._tested(finding, each.item, compiler, built.program, number)
+                unfair = await self._unfair(finding, each.item, compiler, built)
+                tested = self._tested(finding, each.item, compiler, built.program, number) if unfair is None else None
+                finding, is_complete = await tested if tested else (unfair or finding, True)
                 if is_complete:
                     each.tell(finding)
 
@@ -212,10 +216,48 @@ class RustVerifier:
         if built.failed_to_link:
             async with self._building:
                 await self._linkers.check_again(compiler.tools)
-        if not built.program:
+        if built.other_files:
+            reason = f"it reads {built.other_files[0]} while it is compiled"
+            return msgspec.structs.replace(finding, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
+        if not built.program or built.failed:
             return _test_build_failure(finding, piece, built)
+        unfair = await self._unfair(finding, job, compiler, built)
+        if unfair is not None:
+            return unfair
         finding, _ = await self._tested(finding, job, compiler, built.program, 0)
         return finding
+
+    async def _unfair(
+        self, finding: Finding, job: RustJob, compiler: RustCompiler, built: CompilationResult
+    ) -> Finding | None:
+        """What is true of an answer whose types give its tests another meaning, if it is one."""
+        case, piece = job
+        author = _author(case)
+        types = AnswerTypes(piece.module, piece.tests_module, built.functions[piece.module], author).seen()
+        deception = types.deception
+        for lent in types.lent:
+            if not deception and await self._has_method(compiler, lent, case.timeout_secs):
+                deception = lent.deception
+        if deception:
+            return msgspec.structs.replace(
+                finding, passed=False, label=FailureLabel.TAMPERED, reason=deception, tampered=deception
+            )
+        for broken in types.broken:
+            async with self._sandbox.workspace({}, readable=compiler.readable) as place:
+                is_pinned = await compiler.fits_tests(place, piece, broken.stated.text, case.timeout_secs)
+            if is_pinned:
+                reason = f"the prompt says `{broken.stated.text}`, and {broken.name} returns {broken.returns}"
+                failed = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
+                return msgspec.structs.replace(
+                    finding, tests=failed, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason
+                )
+        return None
+
+    async def _has_method(self, compiler: RustCompiler, lent: LentMethod, seconds: float) -> bool:
+        if lent not in self._methods:
+            async with self._sandbox.workspace({}, readable=compiler.readable) as place:
+                self._methods[lent] = await compiler.has_method(place, lent.type, lent.method, seconds)
+        return self._methods[lent]
 
     async def _tested(
         self, finding: Finding, job: RustJob, compiler: RustCompiler, program: bytes, number: int
@@ -346,7 +388,7 @@ def _tests(case: Case) -> case_tests.RustTests:
     """The tests of a case; a VerifierError when they cannot be counted."""
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
         return case_tests.RustTests((), "", frozenset(), "")
-    expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
+    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, *_redefined(case))
     found = _cached_tests(case.tests, expected)
     if found.unsupported:
         raise VerifierError(f"its tests hold {found.unsupported}; write them out as functions with #[test]")
@@ -359,6 +401,17 @@ def _tests(case: Case) -> case_tests.RustTests:
     if problem := rust_syntax_problem(case.tests):
         raise VerifierError(f"its tests are not Rust: {problem}")
     return found
+
+
+def _author(case: Case) -> AuthorNames:
+    prompt = "\n".join(message.content for message in case.messages)
+    known = (case.reference, *case.expectations.expected_functions, *case.expectations.expected_types)
+    return author_names(prompt, "\n".join(known), case.tests)
+
+
+def _redefined(case: Case) -> Sequence[str]:
+    """The names of the standard library that the prompt gives to types of the answer's."""
+    return sorted(STANDARD_TYPE_NAMES & _author(case).types)
 
 
 def _missing(case: Case, defined: rust_source.DefinedNames) -> tuple[str, ...]:
@@ -399,16 +452,12 @@ def _test_build_failure(finding: Finding, piece: CrateModule, built: Compilation
     finding = msgspec.structs.replace(
         finding, diagnostics=(messages.errors + finding.diagnostics)[: crate.MAX_DIAGNOSTICS_PER_ANSWER]
     )
-    fits_badly = bool(messages.errors) and not built.outcome.limit and all(map(_is_about_tests, messages.errors))
+    fits_badly = bool(messages.errors) and not built.outcome.limit and all(map(crate.is_about_tests, messages.errors))
     if not fits_badly:
         return msgspec.structs.replace(finding, compiled=False, **_compiler_label_and_reason(built, messages.errors))
     reason = f"the tests do not compile with it: {messages.errors[0].message}"
     tests = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
     return msgspec.structs.replace(finding, tests=tests, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason)
-
-
-def _is_about_tests(error: Diagnostic) -> bool:
-    return any(span.file == "tests.rs" for span in error.spans)
 
 
 def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Diagnostic]) -> dict[str, str]:

@@ -1,0 +1,197 @@
+"""What the author of a Rust case asks for: the types, the words and the signatures that the prompt and the tests name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from steelyard.verifiers.rust.source import TYPE_KEYWORDS, RustToken, after_generics, closing_token, rust_tokens
+
+CODE_IN_PROMPT_PATTERN = re.compile(r"```[^\n]*\n(?P<block>.*?)```|`(?P<span>[^`\n]+)`", re.DOTALL)
+DECLARED_TYPE_PATTERN = re.compile(
+    r"\b(?:struct|enum|trait|union|type|class|newtype)s?\s+(?:(?:called|named)\s+)?`?(?P<name>[^\W\d]\w*)"
+)
+STANDARD_TYPE_NAMES = frozenset(
+    [
+        "Rust",
+        "Vec",
+        "String",
+        "Option",
+        "Result",
+        "Some",
+        "None",
+        "Ok",
+        "Err",
+        "Box",
+        "Self",
+        "Rc",
+        "Arc",
+        "Cell",
+        "RefCell",
+        "Mutex",
+        "RwLock",
+        "Cow",
+        "HashMap",
+        "HashSet",
+        "BTreeMap",
+        "BTreeSet",
+        "BinaryHeap",
+        "VecDeque",
+        "Ordering",
+        "Duration",
+        "Instant",
+        "Path",
+        "PathBuf",
+        "Iterator",
+        "IntoIterator",
+        "Clone",
+        "Copy",
+        "Debug",
+        "Display",
+        "Default",
+        "Hash",
+        "Eq",
+        "PartialEq",
+        "Ord",
+        "PartialOrd",
+        "Add",
+        "Sub",
+        "Mul",
+        "Div",
+        "Rem",
+        "Neg",
+        "Not",
+        "Deref",
+        "Index",
+        "From",
+        "Into",
+        "TryFrom",
+        "TryInto",
+        "FromStr",
+        "AsRef",
+        "ToString",
+        "Fn",
+        "FnMut",
+        "FnOnce",
+        "Drop",
+        "Send",
+        "Sync",
+        "Sized",
+        "Error",
+    ]
+)
+"""Names of the standard library: an answer that defines one was asked for it only where the prompt declares it."""
+OPERATORS_ASKED_PATTERN = re.compile(
+    r"PartialEq|PartialOrd|compar|equal|order|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
+    r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|[ ,][-+*/%<>][ ,.;)]",
+    re.IGNORECASE,
+)
+"""How a prompt asks that values of a type work with values of another."""
+
+
+class StatedSignature(NamedTuple):
+    """A function as the prompt writes it."""
+
+    text: str
+    """From `fn` to its return type."""
+    returns: str
+
+
+class AuthorNames(NamedTuple):
+    """What the author of a case names."""
+
+    words: frozenset[str]
+    """Every word of the prompt, the reference and the expected names."""
+    types: frozenset[str]
+    """The types and traits that an answer is asked to define, by the prompt or by the tests."""
+    annotated: frozenset[str]
+    """Those that the tests write as the type of something."""
+    operators: bool
+    """Whether the prompt or the reference speaks of operators or comparisons."""
+    signatures: dict[str, StatedSignature]
+    """The functions whose signature the prompt states, by their names."""
+
+
+@lru_cache(maxsize=1000)
+def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
+    """The names of a case by its prompt, by the reference and expected names, and by its tests."""
+    asked = f"{prompt}\n{known}"
+    declared = {found["name"] for found in DECLARED_TYPE_PATTERN.finditer(asked)}
+    spans = [found["block"] or found["span"] for found in CODE_IN_PROMPT_PATTERN.finditer(prompt)]
+    written = {token.text for text in (*spans, known) for token in rust_tokens(text) if token.kind == "word"}
+    tests = rust_tokens(tested)
+    used, annotated = _types_of_tests(tests)
+    types = {name for name in (written | used) - STANDARD_TYPE_NAMES if _is_type_name(name)}
+    types |= {name for name in declared if name[:1].isupper()}
+    return AuthorNames(
+        words=frozenset(token.text for token in rust_tokens(asked)),
+        types=frozenset(types),
+        annotated=frozenset(annotated & types),
+        operators=bool(OPERATORS_ASKED_PATTERN.search(re.sub(r"->|=>", " ", asked))),
+        signatures=_stated_signatures(spans),
+    )
+
+
+def _is_type_name(name: str) -> bool:
+    """Whether a word is written as types are, and constants are not."""
+    return name[:1].isupper() and (len(name) == 1 or not name.isupper())
+
+
+def _types_of_tests(tests: Sequence[RustToken]) -> tuple[set[str], set[str]]:
+    """The words with which a path of the tests begins that they neither define nor take from elsewhere; and those that are types of something."""
+    foreign: set[str] = set()
+    used: set[str] = set()
+    annotated: set[str] = set()
+    path: list[str] | None = None
+    for before, token in pairwise(tests):
+        if token.text == "use":
+            path = []
+        elif path is not None and token.text == ";":
+            is_answers = path[:1] and path[0] in ("super", "crate", "self")
+            used |= set(path) if is_answers else set()
+            foreign |= set() if is_answers else set(path)
+            path = None
+        if token.kind != "word":
+            continue
+        if path is not None:
+            path += [token.text] if token.text != "use" else []
+        elif before.text in TYPE_KEYWORDS:
+            foreign.add(token.text)
+        elif before.text != "::":
+            used.add(token.text)
+            annotated |= {token.text} if before.text in (":", "->", "<", "as") else set()
+    return used - foreign, annotated
+
+
+def _stated_signatures(spans: Sequence[str]) -> dict[str, StatedSignature]:
+    """The functions that the prompt states once, with what they return."""
+    stated: dict[str, set[StatedSignature]] = {}
+    for text in spans:
+        for name, signature in _signatures(text):
+            stated.setdefault(name, set()).add(signature)
+    # a prompt that shows a function before and after a change states neither
+    single = {name: next(iter(each)) for name, each in stated.items() if len({found.returns for found in each}) == 1}
+    return {name: signature for name, signature in single.items() if signature.returns}
+
+
+def _signatures(text: str) -> Iterator[tuple[str, StatedSignature]]:
+    """The free functions of a piece of code, each with its signature."""
+    code = rust_tokens(text)
+    for number, (word, name) in enumerate(pairwise(code)):
+        if word.text != "fn" or word.kind != "word" or name.kind != "word":
+            continue
+        opening = after_generics(code, number + 2)
+        if opening >= len(code) or code[opening].text != "(":
+            continue
+        closing = closing_token(code, opening)
+        if code[closing].text != ")" or "self" in {token.text for token in code[opening : opening + 5]}:
+            continue
+        end = closing + 1
+        while end < len(code) and code[end].text not in ("{", ";", "where"):
+            end += 1
+        has_result = end > closing + 2 and code[closing + 1].text == "->"
+        returns = text[code[closing + 2].start : code[end - 1].end] if has_result else ""
+        yield name.text, StatedSignature(text[word.start : code[end - 1].end], returns)

@@ -1,0 +1,147 @@
+"""What the compiler says about the types that tests see, read from the MIR that it prints.
+
+In MIR every alias, macro and projection is resolved, hidden return types are shown, and each operator on something that
+is no primitive is the call of a trait's method that names both types. The format is not promised to stay as it is, so
+every crate holds a module of ours whose calls must be found again (`PROBE_MODULE`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from steelyard.errors import VerifierError
+
+FUNCTION_PATTERN = re.compile(r"^fn (?P<path>.+?)\((?P<parameters>_1: .*)?\) -> (?P<returns>.*) \{$")
+LOCAL_PATTERN = re.compile(r"^ +let (?:mut )?(?P<name>_\d+): (?P<type>.+);$")
+CALL_PATTERN = re.compile(r"^ +(?P<result>\S.*?) = (?P<call>\S.*\)) -> (?:\[|bb|unwind)")
+PARAMETER_PATTERN = re.compile(r"(?:^|, )(_\d+): ")
+BRACKET_DEPTHS = {"<": 1, "[": 1, "{": 1, "(": 1, ">": -1, "]": -1, "}": -1, ")": -1}
+PROBE_MODULE = "types_probe"
+PROBE_SOURCE = (
+    f"mod {PROBE_MODULE} {{ pub struct Own; type Other = i64; "
+    "impl ::core::cmp::PartialEq<Other> for Own { fn eq(&self, _: &Other) -> bool { true } } "
+    "fn hidden() -> impl ::core::cmp::PartialEq<i64> { Own } "
+    "pub fn test() -> bool { hidden() == 3 } }\n"
+)
+"""A function that compares what only the compiler can know, to prove that its words are understood."""
+
+
+class MirCall(NamedTuple):
+    """A function that another one calls."""
+
+    receiver: str
+    """The type whose method it is, where the method is a trait's; else empty."""
+    trait: str
+    """The path of that trait, without its parameters."""
+    operand: str
+    """The first parameter of that trait, such as the type on the right of an operator; else empty."""
+    path: str
+    """The path of the function, or the name of the trait's method; with its parameters."""
+    result: str
+    """The type of what it gives."""
+
+    @property
+    def name(self) -> str:
+        """The last name in its path."""
+        return path_names(self.path)[-1]
+
+
+class MirFunction(NamedTuple):
+    """A function, closure or constant of the crate."""
+
+    path: str
+    parameters: tuple[str, ...]
+    """Their types."""
+    calls: tuple[MirCall, ...]
+
+
+def mir_functions(text: str, wanted: Iterable[str]) -> dict[str, list[MirFunction]]:
+    """By module, of those wanted: its functions; calls are read of those in tests and in our own probe alone."""
+    found: dict[str, list[MirFunction]] = {module: [] for module in (*wanted, PROBE_MODULE)}
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.startswith(("fn ", "const ", "static ")):
+            continue
+        header = FUNCTION_PATTERN.match(line)
+        path = header["path"] if header else line.partition(" ")[2]
+        module = path.partition("::")[0].removeprefix("mut ")
+        if module not in found:
+            continue
+        parameters = _parameters(header["parameters"] or "") if header else {}
+        calls = tuple(_calls(lines, parameters)) if line.endswith("{") else ()
+        found[module].append(MirFunction(path, tuple(parameters.values()), calls))
+    probe = [call for function in found.pop(PROBE_MODULE) for call in function.calls]
+    if not any(call.receiver.endswith("::Own") and (call.operand, call.name) == ("i64", "eq") for call in probe):
+        raise VerifierError("this compiler prints types in a way that steelyard cannot read; use another version of it")
+    return found
+
+
+def _parameters(text: str) -> dict[str, str]:
+    _, *pieces = PARAMETER_PATTERN.split(text)
+    return dict(zip(pieces[::2], pieces[1::2], strict=True))
+
+
+def _calls(lines: Iterator[str], parameters: dict[str, str]) -> Iterator[MirCall]:
+    """The calls in the body of a function, up to its end."""
+    types = dict(parameters)
+    for line in lines:
+        if line.startswith("}"):
+            return
+        if local := LOCAL_PATTERN.match(line):
+            types[local["name"]] = local["type"]
+        elif found := CALL_PATTERN.match(line):
+            call = found["call"]
+            callee = call[: _top_level(call, "(")]
+            yield _call(callee, types.get(found["result"], ""))
+
+
+def _call(callee: str, result: str) -> MirCall:
+    if not callee.startswith("<"):
+        return MirCall("", "", "", callee, result)
+    inner = callee[1 : _closing(callee)]
+    receiver_end = _top_level(inner, " as ")
+    receiver, trait = inner[:receiver_end], inner[receiver_end + 4 :]
+    trait_end = _top_level(trait, "<")
+    operand = trait[trait_end + 1 : -1]
+    operand = operand[: _top_level(operand, ", ")]
+    return MirCall(receiver, trait[:trait_end], operand, callee[len(inner) + 2 :].removeprefix("::"), result)
+
+
+def _top_level(text: str, mark: str) -> int:
+    """Where a mark stands outside of all brackets; the end of the text when it does not."""
+    depth = 0
+    for place, character in enumerate(text):
+        if not depth and text.startswith(mark, place):
+            return place
+        if character != ">" or text[place - 1 : place] not in ("-", "="):
+            depth += BRACKET_DEPTHS.get(character, 0)
+    return len(text)
+
+
+def _closing(text: str) -> int:
+    """Where the bracket that begins a text is closed."""
+    depth = 0
+    for place, character in enumerate(text):
+        if character != ">" or text[place - 1 : place] not in ("-", "="):
+            depth += BRACKET_DEPTHS.get(character, 0)
+        if not depth:
+            return place
+    return len(text)
+
+
+def path_names(path: str) -> list[str]:
+    """The names of a path, without their parameters: `m`, `Stack`, `push` for `m::Stack::<i32>::push`."""
+    names: list[str] = []
+    depth = 0
+    word = ""
+    for place, character in enumerate(path):
+        if character != ">" or path[place - 1 : place] not in ("-", "="):
+            depth += BRACKET_DEPTHS.get(character, 0)
+        if not depth and (character.isalnum() or character in "_#"):
+            word += character
+        elif (word and not depth) or word:
+            names.append(word)
+            word = ""
+    return [*names, word] if word else names or [""]
