@@ -192,6 +192,10 @@ class Workspace(Protocol):
         ...
 
 
+ENDLESS_SECONDS = 1e9
+"""A limit for what may wait as long as we do."""
+
+
 class GuestModules(NamedTuple):
     """A module of ours that waits in a sandbox, loaded, and is called in a fork of its own each time."""
 

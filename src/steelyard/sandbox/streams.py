@@ -6,7 +6,6 @@ Only the standard library is used: an interpreter that knows nothing of steelyar
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
 STREAM_NAMES = ("stdin", "stdout", "stderr")
@@ -44,7 +43,8 @@ def copy_file(source: int, target: int, size: int) -> None:
     if sys.platform != "linux":
         os.lseek(source, 0, os.SEEK_SET)
         with open(source, "rb", closefd=False) as reader, open(target, "wb", closefd=False) as writer:
-            shutil.copyfileobj(reader, writer)
+            while piece := reader.read(MAX_COPY_BYTES >> 10):
+                writer.write(piece)
         return
     copied = 0
     while copied < size:

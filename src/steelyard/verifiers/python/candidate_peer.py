@@ -11,9 +11,9 @@ import math
 import operator
 import os
 import sys
-import threading
 import time
 import types
+from _thread import start_new_thread
 
 from steelyard.verifiers.python.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
 from steelyard.verifiers.python.values import NARROWED_TYPES, ValueEncoder
@@ -143,12 +143,17 @@ class CandidatePeer(ObjectPeer):
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self._printed = BoundedPrintBuffer()
-        sys.stdout = io.TextIOWrapper(self._printed, "utf-8", "replace", write_through=True)
+        self._stdout = io.TextIOWrapper(self._printed, "utf-8", "replace", write_through=True)
         self._callbacks: dict[int, Any] = {}
         self._homes: dict[int, int] = {}
         """The functions of the tests that functions here stand for."""
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
+
+    def begin(self, fd: int) -> None:
+        """Take over the connection, and what is printed."""
+        self.connect(fd)
+        sys.stdout = self._stdout
 
     def new_thread(self, number: int) -> int:
         return -number
@@ -285,7 +290,8 @@ class CandidatePeer(ObjectPeer):
             self.always_describes = True
             with self._turn:
                 self._is_read = True
-            threading.Thread(target=self._distribute, daemon=True).start()
+            importlib.import_module("threading")  # it takes the thread that loads it for the main one
+            start_new_thread(self._distribute, ())
         while True:
             self.answer(self.next_message(0))
 
@@ -297,11 +303,11 @@ class CandidatePeer(ObjectPeer):
                 message = self.receive()
                 if message[1] > 0 and message[1] not in known:
                     known.add(message[1])
-                    threading.Thread(target=self._work_for, args=(message[1],), daemon=True).start()
+                    start_new_thread(self._work_for, (message[1],))
                 self.deliver(message)
         except PeerGone:
             with self._turn:
-                self._turn.notify_all()
+                self.wake()
 
     def _work_for(self, thread: int) -> None:
         self._current.name = thread

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
-from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
+from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ProcessResult, ResourceLimits
 
 if TYPE_CHECKING:
     from steelyard.protocols import GuestHost, Sandbox
@@ -142,7 +142,9 @@ class RefereeProcess:
         ours, theirs = socket.socketpair()
         self._channel = self._held.enter_context(ours)
         # it outlives many answers: how long each may take is counted anew every time
-        forever = ResourceLimits(cpu_seconds=1e9, wall_seconds=1e9, processes=MAX_REFEREE_PROCESSES)
+        forever = ResourceLimits(
+            cpu_seconds=ENDLESS_SECONDS, wall_seconds=ENDLESS_SECONDS, processes=MAX_REFEREE_PROCESSES
+        )
         self._call = asyncio.ensure_future(self._host.call([theirs], forever))
         self._guest = GuestChannel(self._channel)
         await self._guest.send([tests])

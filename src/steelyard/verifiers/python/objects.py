@@ -14,6 +14,8 @@ from abc import abstractmethod
 from steelyard.verifiers.python.values import (
     ValueDecoder,
     ValueEncoder,
+    contents,
+    is_unchanged,
     refill,
     standard_exception,
     standard_exception_name,
@@ -107,10 +109,10 @@ class ObjectPeer(RpcPeer):
             outcome, held, printed, narrowed, changes = reply
             decoder = ValueDecoder(self.borrow, encoder.containers)
             changed = [(decoder.containers[place], now) for place, now in changes]
-            contents = [(container, decoder.content(container, now)) for container, now in changed]
+            new_contents = [(container, decoder.content(container, now)) for container, now in changed]
             value = decoder.decode(held)
-            self.note(str(printed), bool(narrowed), contents)
-            for container, content in contents:
+            self.note(str(printed), bool(narrowed), new_contents)
+            for container, content in new_contents:
                 refill(container, content)
         except PeerGone:
             raise
@@ -128,10 +130,8 @@ class ObjectPeer(RpcPeer):
         decoder = ValueDecoder(self.borrow)
         positional = [decoder.decode(value) for value in given]
         named = {name: decoder.decode(value) for name, value in by_name}
-        arguments = [*positional, *named.values()]
-        known = len(decoder.containers)
-        # what holds no plain data alone cannot be compared with what was sent
-        before = self._traced(arguments) if known else None
+        given_containers = list(decoder.containers)
+        before = [contents(container) for container in given_containers]
         del self._fresh[:]
         try:
             outcome, value = "ok", operation(*positional, **named)
@@ -142,8 +142,8 @@ class ObjectPeer(RpcPeer):
         encoder = ValueEncoder(self.lend, decoder.containers)
         try:
             changes = []
-            if known and before != self._traced(arguments):
-                changes = [[place, encoder.content(decoder.containers[place])] for place in range(known)]
+            if not all(map(is_unchanged, given_containers, before)):
+                changes = [[place, encoder.content(container)] for place, container in enumerate(given_containers)]
             try:
                 held = encoder.whole(value)
             except PeerGone:
@@ -155,14 +155,6 @@ class ObjectPeer(RpcPeer):
         except OversizedValueError as error:
             return self.refused(str(error))
         return [outcome, held, self.printed(), encoder.narrowed, changes]
-
-    def _traced(self, arguments: list[Any]) -> Any:
-        """Arguments in a form that shows whether they were changed."""
-        try:
-            tracer = ValueEncoder(lambda thing, *_: {"id": id(thing)})
-            return [tracer.encode(value) for value in arguments]
-        except (OversizedValueError, TypeError):
-            return None
 
     def refused(self, why: str) -> list[Any]:
         self._described.difference_update(self._fresh)

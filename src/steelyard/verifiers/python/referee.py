@@ -13,9 +13,7 @@ import copy
 import gc
 import io
 import os
-import random
 import resource
-import shutil
 import signal
 import socket
 import sys
@@ -25,7 +23,16 @@ from typing import NamedTuple
 
 from steelyard.verifiers.python.remote import RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.values import ValueDecoder, refill, snapshot
-from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, PeerGone, exception_text, short_repr
+from steelyard.verifiers.python.wire import (
+    MAX_EXCEPTION_CHARS,
+    REHEARSALS,
+    MessageSocket,
+    PeerGone,
+    begin_random,
+    exception_text,
+    load_random,
+    short_repr,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +44,16 @@ PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", 
 """What tests usually import: loaded once, so that no fork has to."""
 for _module in PRELOADED_TEST_MODULES:
     __import__(_module)
+load_random()
 COMPARISON_NAME = "__steelyard_is_equal__"
 RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that are the tests' own, whatever an answer gives them to."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
 MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
+FUNCTION_METHODS = sorted(
+    {name for kind in (types.FunctionType, object) for name in vars(kind) if name.startswith("__")} - set(vars(object))
+)
 THREAD_NAMES = frozenset({"Thread", "ThreadPoolExecutor", "Timer", "threading", "to_thread", "run_in_executor"})
 
 
@@ -197,13 +208,29 @@ def is_same_value(got: Any, wanted: Any) -> bool:
     return bool(got == wanted) and isinstance(got, bool) == isinstance(wanted, bool)
 
 
-def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point: str) -> dict[str, Any]:
+class RefereeTests:
+    """The tests of a case, with all that is the same for each of its answers: what a fork need not do costs it nothing."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.steps = [RefereeStep(step) for step in job["steps"]]
+        self.entry_point: str = job["entry_point"]
+        looked_up = {name for step in self.steps for name in step.names}
+        wanted = {name for name in looked_up if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
+        self.names = sorted(wanted | ({self.entry_point} if self.entry_point else set()))
+        """What the tests may want of an answer."""
+        self.handed = {name for step in self.steps for name in step.handed}
+        self.share_process = any(step.shares_process for step in self.steps)
+        self.have_threads = not THREAD_NAMES.isdisjoint(looked_up)
+        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        seconds = int(job["seconds"]) + 1
+        self.cpu_limit = (seconds if most == resource.RLIM_INFINITY else min(seconds, most), most)
+
+
+def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any]:
     """What came of one answer."""
-    names = {name for step in steps for name in step.names if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
-    if entry_point:
-        names.add(entry_point)
+    steps, entry_point = tests.steps, tests.entry_point
     result: dict[str, Any] = {"tests": [], "output": referee.output}
-    found = load_candidate(referee, code, names, result)
+    found = load_candidate(referee, code, tests.names, result)
     if found is None:
         return result
     known = {"__name__": "tests", COMPARISON_NAME: lambda left, right: is_equal_or_says(referee, left, right), **found}
@@ -214,8 +241,8 @@ def judge(referee: RefereePeer, code: str, steps: list[RefereeStep], entry_point
         if entry_point and name != entry_point and isinstance(value, RemoteObject):
             put(value, "_helps", True)
     # a function or class of the answer's that is handed on, and not only called, can be looked at in many ways
-    handed = {name for step in steps for name in step.handed if isinstance(found.get(name), RemoteObject)}
-    shares_process = bool(handed) or any(step.shares_process for step in steps)
+    handed = any(isinstance(found.get(name), RemoteObject) for name in tests.handed)
+    shares_process = handed or tests.share_process
     constants = AnswerConstants(referee, known, found)
     # what prepares the tests counts for all that come after it
     prepared = StepTrace(crossed=True, own_word=False)
@@ -287,10 +314,10 @@ class AnswerConstants:
             self._referee.gone(exception_text(error))
 
 
-def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dict[str, Any]) -> dict[str, Any] | None:
+def load_candidate(referee: RefereePeer, code: str, names: list[str], result: dict[str, Any]) -> dict[str, Any] | None:
     """What an answer gave these names to, once it is loaded; None when that failed, as the result then says."""
     try:
-        referee.send(["load", code, sorted(names), referee.always_describes])
+        referee.send(["load", code, names, referee.always_describes])
         reply = referee.receive()
         result["compiled"] = reply[0] == "compiled"
         if not result["compiled"]:
@@ -304,13 +331,13 @@ def load_candidate(referee: RefereePeer, code: str, names: set[str], result: dic
             return None
         # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
         decoder = ValueDecoder(referee.borrow)
-        found = {name: decoder.decode(reply[1][name]) for name in sorted(names) if name in reply[1]}
+        found = {name: decoder.decode(reply[1][name]) for name in names if name in reply[1]}
     except (PeerGone, Exception) as error:
         result["gone"] = exception_text(error)
         return None
-    for name in ANSWER_MODULE_NAMES:
-        sys.modules[name] = module = types.ModuleType(name)
-        module.__dict__.update(found)
+    answer_module = types.ModuleType("answer")
+    answer_module.__dict__.update(found)
+    sys.modules.update(dict.fromkeys(ANSWER_MODULE_NAMES, answer_module))
     return found
 
 
@@ -357,33 +384,54 @@ def empty_folder(home: str) -> None:
     os.chdir(home)
     for entry in list(os.scandir(home)):
         if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
+            __import__("shutil").rmtree(entry.path, ignore_errors=True)  # heavy, and rarely needed
         else:
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
 
 
+def rehearse() -> None:
+    """Judge a small answer a few times: what the interpreter learns from that, every fork knows."""
+    tests = RefereeTests(
+        {
+            "steps": [{"test": True, "source": "assert double([1, 2]) == [2, 4]"}],
+            "entry_point": "double",
+            "seconds": 1,
+        }
+    )
+    function = {"h": [0, 1, "function", True, FUNCTION_METHODS]}
+    for _ in range(REHEARSALS):
+        ours, answers = (side.detach() for side in socket.socketpair())
+        answering = MessageSocket(answers)
+        answering.send(["compiled", 0.0])
+        answering.send(["loaded", {"double": function}, ""])
+        answering.send(["reply", 0, "ok", [2, 4], "", False, []])
+        judge(RefereePeer(ours), "", tests)
+        os.close(ours)
+        os.close(answers)
+    for name in ANSWER_MODULE_NAMES:
+        del sys.modules[name]
+    sys.stdout = sys.__stdout__
+
+
 def main(fds: list[int]) -> None:
     """Take the tests of one case from a socket, then judge one answer after the other with them, each in a fork."""
     engine = MessageSocket(fds[0], lenient=True)
-    job = engine.receive()[0]
-    steps = [RefereeStep(step) for step in job["steps"]]
+    tests = RefereeTests(engine.receive()[0])
     engine.send(["ready"])
-    threads = any(THREAD_NAMES & step.names for step in steps)
+    referee = RefereePeer(-1)
+    referee.always_describes = tests.have_threads
     control = socket.socket(fileno=fds[0])
     home = os.getcwd()
-    random.seed(0)
     gc.freeze()
     while True:
         _, channels, _, _ = socket.recv_fds(control, 1, 1)
         if not channels:
             os._exit(0)
-        code = engine.receive()[0]
         child = forked()
         if child == 0:
-            referee = RefereePeer(channels[0])
-            referee.always_describes = threads
-            referee_one(engine, code, steps, referee, job)
+            referee.connect(channels[0])
+            referee_one(engine, tests, referee)
         os.close(channels[0])
         status = os.waitpid(child, 0)[1]
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -393,19 +441,14 @@ def main(fds: list[int]) -> None:
         empty_folder(home)
 
 
-def referee_one(
-    engine: MessageSocket, code: str, steps: list[RefereeStep], referee: RefereePeer, job: dict[str, Any]
-) -> NoReturn:
+def referee_one(engine: MessageSocket, tests: RefereeTests, referee: RefereePeer) -> NoReturn:
     """Judge one answer in a process that ends with it, so that nothing of it can reach the next."""
     try:
         os.setsid()
+        begin_random()
         gc.enable()
-        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        seconds = int(job["seconds"]) + 1
-        resource.setrlimit(
-            resource.RLIMIT_CPU, (seconds if most == resource.RLIM_INFINITY else min(seconds, most), most)
-        )
-        report = judge(referee, code, steps, job["entry_point"])
+        resource.setrlimit(resource.RLIMIT_CPU, tests.cpu_limit)
+        report = judge(referee, engine.receive()[0], tests)
     except BaseException as error:
         report = {"unable": f"the referee failed: {exception_text(error)}"}
     engine.send([report])

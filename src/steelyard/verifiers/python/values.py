@@ -11,6 +11,7 @@ import builtins
 import collections
 import datetime
 import math
+import operator
 import sys
 import types
 from decimal import Decimal
@@ -48,6 +49,7 @@ DATA_TYPES: dict[str, tuple[str, ...]] = {
     "types": ("FunctionType", "GeneratorType", "MethodType", "NoneType", "SimpleNamespace"),
 }
 """Standard classes that are the same on both sides."""
+JSON_SCALARS = frozenset({str, int, float, bool, type(None)})
 SINGLETONS = {"Ellipsis": Ellipsis, "NotImplemented": NotImplemented}
 MODULES_WITH_EFFECTS = frozenset({"antigravity", "idlelib", "test", "this", "turtle", "turtledemo"})
 """Modules of the standard library that do something when they are imported."""
@@ -116,6 +118,8 @@ class ValueEncoder:
             return [[str(name), self.encode(item, depth)] for name, item in vars(value).items()]
         if isinstance(value, bytearray):
             return base64.b64encode(value).decode()
+        if type(value) is list and is_plain_json(value):
+            return value
         return [self.encode(item, depth) for item in type(value).__iter__(value)]
 
     def _rarer(self, value: Any, depth: int) -> Any:
@@ -185,6 +189,9 @@ class ValueDecoder:
             return [(self.decode(key), self.decode(item)) for key, item in held]
         if isinstance(container, bytearray):
             return base64.b64decode(held)
+        if JSON_SCALARS.issuperset(map(type, held)):
+            self._nodes += len(held)
+            return held
         return [self.decode(item) for item in held]
 
     def _known(self, place: int) -> Any:
@@ -194,6 +201,14 @@ class ValueDecoder:
         if self._nodes > MAX_VALUE_NODES:
             raise OversizedValueError(f"more than {MAX_VALUE_NODES} values in one")
         return self.containers[place]
+
+
+def is_plain_json(items: list[Any]) -> bool:
+    """Whether JSON carries each of these as it is; a quick look that may say no where a closer one would say yes."""
+    kinds = set(map(type, items))
+    if kinds <= {int, bool}:
+        return not items or (min(items) > -FIRST_HEX_INTEGER and max(items) < FIRST_HEX_INTEGER)
+    return kinds <= {str, bool, type(None)} or (kinds == {float} and all(map(math.isfinite, items)))
 
 
 def refill(container: Any, content: Sequence[Any]) -> None:
@@ -227,8 +242,37 @@ def snapshot(container: Any) -> Any:
     return bytes(container) if isinstance(container, bytearray) else list(container)
 
 
+def contents(container: Any) -> Any:
+    """What stands in a container: the very objects, so that a change can be seen."""
+    if isinstance(container, dict):
+        ordered = collections.OrderedDict if isinstance(container, collections.OrderedDict) else dict
+        return [*ordered.keys(container), *ordered.values(container)]
+    if isinstance(container, types.SimpleNamespace):
+        return [*vars(container), *vars(container).values()]
+    return bytes(container) if isinstance(container, bytearray) else list(container)
+
+
+def is_unchanged(container: Any, before: Any) -> bool:
+    """Whether a container still holds the very objects that it held."""
+    now = contents(container)
+    if type(now) is bytes:
+        return bool(now == before)
+    return len(now) == len(before) and all(map(operator.is_, now, before))
+
+
 def data_type_name(kind: type) -> str:
     """The name of a class that is the same on both sides; empty for others."""
+    known = _TYPE_NAMES.get(id(kind))
+    if known is None:
+        known = _TYPE_NAMES[id(kind)] = (kind, _found_type_name(kind))
+    return known[1]
+
+
+_TYPE_NAMES: dict[int, tuple[type, str]] = {}
+"""By the address of a class, which is held so that no other can have it: its metaclass may be anybody's."""
+
+
+def _found_type_name(kind: type) -> str:
     name: str = kind.__name__
     if getattr(builtins, name, None) is kind:
         return name

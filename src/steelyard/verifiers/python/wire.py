@@ -10,18 +10,23 @@ from __future__ import annotations
 import json
 import os
 import struct
-import threading
+import sys
+from _thread import _local, allocate_lock, get_ident
 from abc import ABC, abstractmethod
 from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from typing import Any
 
 MAX_WIRE_MESSAGE_BYTES = 16 << 20
 """Bytes of one message."""
 MAX_EXCEPTION_CHARS, MAX_REPR_CHARS = 1000, 200
 """Characters of an exception's words, and of a value's."""
+REHEARSALS = 20
+"""How often the interpreter must see code until it runs it in its fastest form."""
+_LENGTH = struct.Struct("I")
 _STRICT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _LENIENT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 _JSON_DECODE = json.JSONDecoder().raw_decode
@@ -47,6 +52,10 @@ class MessageSocket:
         self.lost = False
         """Whether the other side is gone, even if the code under test caught the exception."""
 
+    def connect(self, fd: int) -> None:
+        """Speak over another socket from now on."""
+        self._fd = fd
+
     def send(self, message: Any) -> None:
         self.write(self.frame(message))
 
@@ -56,7 +65,7 @@ class MessageSocket:
         body = written.encode("utf-8", "replace")
         if len(body) > MAX_WIRE_MESSAGE_BYTES:
             raise OversizedValueError(f"more than {MAX_WIRE_MESSAGE_BYTES >> 20} MB")
-        return struct.pack("I", len(body)) + body
+        return _LENGTH.pack(len(body)) + body
 
     def write(self, frame: bytes) -> None:
         try:
@@ -66,11 +75,11 @@ class MessageSocket:
             raise self.gone() from None
 
     def receive(self) -> list[Any]:
-        (length,) = struct.unpack("I", self._take(4))
+        (length,) = _LENGTH.unpack(self._take(4))
         if length > MAX_WIRE_MESSAGE_BYTES:
             raise self.gone()
         try:
-            text = self._take(length).decode()
+            text = str(self._take(length), "utf-8")
             message, end = _JSON_DECODE(text)
         except (ValueError, RecursionError):
             raise self.gone() from None  # a side that sends something else counts as gone
@@ -104,12 +113,16 @@ class RpcPeer(MessageSocket, ABC):
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
-        self._sending = threading.Lock()
-        self._turn = threading.Condition()
+        # not those of `threading`: merely having loaded it would make every fork of ours dearer
+        self._sending = allocate_lock()
+        self._turn = allocate_lock()
+        self._waiting: list[LockType] = []
+        """One lock for each thread that waits for another to read."""
         self._is_read = False
         """Whether a thread reads for all that wait."""
         self._mail: dict[int, deque[list[Any]]] = {}
-        self._current = threading.local()
+        self._current = _local()
+        self._first_thread = get_ident()
         self._started_threads = 0
 
     @abstractmethod
@@ -128,7 +141,7 @@ class RpcPeer(MessageSocket, ABC):
         """The name of the conversation that this thread is in."""
         name: int | None = getattr(self._current, "name", None)
         if name is None:
-            if threading.current_thread() is threading.main_thread():
+            if get_ident() == self._first_thread:
                 name = 0
             else:
                 with self._turn:
@@ -167,16 +180,19 @@ class RpcPeer(MessageSocket, ABC):
 
     def next_message(self, thread: int) -> list[Any]:
         """The next message for a thread; whoever waits reads for all others too."""
-        with self._turn:
-            while not self._mail.get(thread):
+        while True:
+            with self._turn:
+                if self._mail.get(thread):
+                    return self._mail[thread].popleft()
                 if self.lost:
                     raise self.gone()
                 if not self._is_read:
                     self._is_read = True
                     break
-                self._turn.wait()
-            else:
-                return self._mail[thread].popleft()
+                news = allocate_lock()
+                news.acquire()
+                self._waiting.append(news)
+            news.acquire()
         try:
             while True:
                 message = self.receive()
@@ -188,17 +204,39 @@ class RpcPeer(MessageSocket, ABC):
         finally:
             with self._turn:
                 self._is_read = False
-                self._turn.notify_all()
+                self.wake()
 
     def deliver(self, message: list[Any]) -> None:
         """Leave a message for the thread it belongs to."""
         with self._turn:
             self._mail.setdefault(message[1], deque()).append(message)
-            self._turn.notify_all()
+            self.wake()
+
+    def wake(self) -> None:
+        """Let every waiting thread look again."""
+        for news in self._waiting:
+            news.release()
+        self._waiting.clear()
 
     @abstractmethod
     def takes(self, thread: int) -> bool:
         """Whether whoever reads acts for a thread of the other side that has no counterpart here."""
+
+
+def load_random() -> None:
+    """Load `random` without the handler that would seed it anew in every fork of ours; `begin_random` makes up for it."""
+    register, os.register_at_fork = os.register_at_fork, lambda **_: None
+    try:
+        __import__("random")
+    finally:
+        os.register_at_fork = register
+
+
+def begin_random() -> None:
+    """The same chance for every answer, and in processes that an answer or its tests fork what chance is anywhere."""
+    random = sys.modules["random"]
+    random.seed(0)
+    os.register_at_fork(after_in_child=random.seed)
 
 
 def exception_text(error: BaseException) -> str:
