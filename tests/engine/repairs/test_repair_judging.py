@@ -619,6 +619,92 @@ def test_a_missing_clone_file_or_line_is_missing_data(scene: Scene) -> None:
     assert not found.standings.conclusive
 
 
+def test_what_several_modules_lack_is_said_once(scene: Scene) -> None:
+    lacks = """grep -q aws_instance main.tf && echo '{"valid": false, "error_count": 1, "warning_count": 0, "diagnostics": [{"severity": "error",
+      "summary": "Missing required provider", "detail": "It requires provider registry.terraform.io/hashicorp/aws, but that provider is not there. By running:"}]}' && exit 1
+"""
+    stand_in(scene.folder / "bin", lacks + ANSWERS)
+    needs = 'resource "aws_instance" "a" {}\n'
+    for project in ("one", "two"):
+        scene.clone(project, {"net/main.tf" if project == "two" else "main.tf": needs + MAIN})
+    scene.propose(
+        {"fixed_file": needs + RIGHT, "project_name": "one", "oid": "1"},
+        {"fixed_file": needs + RIGHT, "project_name": "two", "oid": "2", "working_directory": "net"},
+        {"fixed_file": RIGHT},
+    )
+    (excuse,) = scene.judge().excuses()
+    assert excuse.startswith(
+        "2 attempts in 2 modules (m_fixes.csv:2, m_fixes.csv:11) not judged: the original cannot be validated: the module needs "
+        "providers that are not here: registry.terraform.io/hashicorp/aws; "
+    )
+
+
+def test_repair_config_is_read_as_it_is_published(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    """The columns and keys of the repository that publishes such repairs."""
+    place = {"project_name": "p", "filename": "clones/p/main.tf", "working_directory": "clones/p"}
+    problem = {
+        "oid": "o",
+        "specific_oid": "s",
+        "is_cross_module": "False",
+        "metrics_nloc": "3",
+        "provider_name": "",
+        **place,
+        **TARGET,
+    }
+    (scene.folder / "problems").mkdir()
+    write_table(
+        scene.folder / "problems" / "benchmark.csv",
+        [
+            {**problem, "impacted_block_start_line": "1", "impacted_block_end_line": "3"},
+            {**problem, "oid": "never asked", "specific_oid": "t"},
+        ],
+    )
+    attempt = {
+        "oid": "o",
+        "specific_oid": "s",
+        "llm_name": "M",
+        "prompt_content": "Repair it.",
+        "explanation": "",
+        **place,
+        **TARGET,
+    }
+    write_table(
+        scene.fixes / "gemma_xml.csv",
+        [
+            {
+                **attempt,
+                "iteration_id": "1",
+                "fixed_block_content": f"<fixed_block_content>\n{BLOCK}</fixed_block_content>",
+            },
+            {**attempt, "iteration_id": "2", "fixed_block_content": BLOCK, "fixed_file": MAIN},
+        ],
+    )
+    write_table(scene.fixes / "other_xml.csv", [{**attempt, "iteration_id": "1"}])
+    published = {
+        "problems_dataset": "problems/benchmark.csv",
+        "responses": {"input_dir": "fixes", "models": ["gemma_xml.csv"]},
+        "output_dir": "out",
+        "repair_mode": "block",
+        "use_parallel": True,
+        "parallel_workers": 64,
+        "slurm": {"mem": "64G"},
+    }
+    scene.config.write_text(json.dumps(published))
+    found = scene.judge()
+    assert found.problems == ()
+    (model,) = found.standings.models
+    assert (model.model, model.cases, model.attempts, model.correct) == ("gemma_xml", 2, 2, 2)
+    assert column(scene.outcomes("gemma_xml"), "is_fixed") == ["True", "True"]
+
+    scene.config.write_text(json.dumps({**published, "repair_mode": "file"}))
+    shutil.rmtree(scene.out)
+    scene.judge()
+    assert column(scene.outcomes("gemma_xml"), "reason") == ["empty repair", "unchanged"]
+    scene.config.write_text(json.dumps({**published, "problems_dataset": "nowhere.csv"}))
+    assert cli.main(["repairs", "--config", str(scene.config)]) == ExitCode.BAD_INPUT
+    assert '"problems_dataset": no file' in capsys.readouterr().err
+
+
 def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

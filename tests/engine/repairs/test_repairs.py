@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from steelyard.engine.repairs.evaluate import EXPECTED, EvaluationConfig, evaluate
+from steelyard.engine.repairs.config import EXPECTED_VALUES, EvaluationConfig
+from steelyard.engine.repairs.evaluate import evaluate
 from steelyard.engine.results.synthetic import synthesize
 from steelyard.errors import DiskFullError, InputError
 from steelyard.stats.passk import pass_at_k
@@ -464,9 +465,9 @@ def test_the_example_is_evaluated_as_it_is(tmp_path: Path) -> None:
 
 
 def test_every_key_of_the_config_is_explained() -> None:
-    assert set(EXPECTED) == set(EvaluationConfig.__struct_fields__)
+    assert set(EXPECTED_VALUES) == set(EvaluationConfig.__struct_fields__)
     page = (ROOT / "docs" / "repairs.md").read_text("utf-8")
-    assert [name for name in EXPECTED if f"`{name}`" not in page] == []
+    assert [name for name in EXPECTED_VALUES if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("key", ["fixes_dir", "output_dir", "results_dir"])

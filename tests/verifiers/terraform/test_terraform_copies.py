@@ -171,14 +171,14 @@ def test_a_provider_or_a_module_that_is_not_here_is_the_modules_lack_or_the_vers
 
     for own, said in ((with_null, "hashicorp/null"), (from_afar, "git::https://example.com/far.git")):
         lacking = ModuleSnapshot(".", {"main.tf": own.encode()})
-        with pytest.raises(VerifierError, match=rf"no answer without .*{said}.*; run terraform init -backend=false in"):
+        with pytest.raises(VerifierError, match=rf"the module needs .*{said}.*; run terraform init -backend=false in"):
             used(lacking, lambda copies: copies.validated())
 
 
 @needs_terraform()
 def test_what_the_version_of_an_unknown_case_lacks_is_nobodys_mistake() -> None:
     unknown = ModuleSnapshot(".", {}, is_complete=False)
-    with pytest.raises(VerifierError, match="no answer without its providers"):
+    with pytest.raises(VerifierError, match="the module needs providers that are not here"):
         used(unknown, lambda copies: copies.validated({"main.tf": 'resource "null_resource" "x" {}\n'}))
 
 

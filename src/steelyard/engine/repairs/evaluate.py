@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import os
 import re
 import zlib
@@ -12,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, NamedTuple
+from typing import IO, NamedTuple
 
 import msgspec
 
 from steelyard import outcomes
 from steelyard.analysis.counts import Standings, Tally, standings
 from steelyard.engine.options import RunOptions
+from steelyard.engine.repairs.config import DEFAULT_CONFIG_FILE, EvaluationConfig, brief_json, read_config
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
 from steelyard.engine.repairs.reader import FURTHER_LEVELS, PASSED
 from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
@@ -30,65 +30,27 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
-from steelyard.errors import ExitCode, InputError, Problem, did_you_mean
-from steelyard.records import Record
+from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.reports.lists import levels_csv, table_csv
 from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import counted, printable, short_quote
 
-DEFAULT = Path("evaluation_config.json")
-SUMMARY, BY_LEVEL = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
+SUMMARY_FILE, LEVELS_FILE = "summary_pass_at_k.csv", "levels_pass_at_k.csv"
 RUN_FOLDER = "run"
 """The folder in output_dir with the run that judges repairs."""
-CSV = (".csv", ".csv.gz")
-NOT_FIXES = re.compile(
+FIXES_SUFFIXES = (".csv", ".csv.gz")
+NOT_FIXES_FILE = re.compile(
     rf"(?:{re.escape(SYNTHETIC_PROBLEMS_FILE)}|{re.escape(SYNTHETIC_TRUTH_FILE)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?"
 )
 """Names of problems and of our own output, which are never read as fixes."""
-UNREADABLE = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
+UNREADABLE_CSV_ERRORS = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 """What reading a damaged file can end in."""
-SECONDS = re.compile(r" after [\d.]+ s\b")
+ELAPSED_SECONDS = re.compile(r" after [\d.]+ s\b")
 """What makes two reasons differ that are the same."""
-MOST_UNJUDGED = 0.05
+MAX_UNJUDGED_SHARE = 0.05
 """The share of a model's attempts that may have no verdict before its numbers are inconclusive."""
-RATES = (0.8, 0.6, 0.4, 0.2)
+SYNTHETIC_SUCCESS_RATES = (0.8, 0.6, 0.4, 0.2)
 """What made-up models achieve, one after the other, where the config names models but of course no rates."""
-
-Folder = Annotated[str, msgspec.Meta(pattern=r"\A[^\0\ud800-\udfff]+\Z")]
-Size = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
-Name = Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class EvaluationConfig(Record, frozen=True, kw_only=True):
-    """What evaluation_config.json says."""
-
-    fixes_dir: Folder
-    """The folder of the fixes, one CSV file per model."""
-    output_dir: Folder
-    """Where the results go; made when it is not there."""
-    clones_dir: Folder = "clones"
-    """The repositories that the repairs belong to, each in a folder named after the project; only read."""
-    results_dir: Folder | None = None
-    """Where `<model>_outcomes.csv` is looked for before output_dir."""
-    k_values: Annotated[tuple[Size, ...], msgspec.Meta(min_length=1)] = (1, 5, 10)
-    models: tuple[Name, ...] = ()
-    """Only files whose name holds one of these, to the letter; empty for all."""
-    generate_synthetic_data: bool = False
-    """Whether outcomes are made up in fixes_dir first."""
-    data_type: Literal["all", "synthetic", "real"] = "all"
-    """Whether only files with `synthetic` in their name count, or only those without."""
-
-
-EXPECTED = {
-    "fixes_dir": 'the path of a folder, such as "llms_fixes_results"',
-    "output_dir": 'the path of a folder, such as "evaluation/data"',
-    "clones_dir": 'the path of a folder, such as "clones"',
-    "results_dir": "the path of a folder, or null",
-    "k_values": "whole numbers from 1 to 1000000000, such as [1, 5, 10]",
-    "models": 'parts of file names, such as ["gemini"], or [] for all',
-    "generate_synthetic_data": "true or false",
-    "data_type": '"all", "synthetic" or "real"',
-}
 
 
 class RepairEvaluation(NamedTuple):
@@ -108,7 +70,7 @@ class RepairEvaluation(NamedTuple):
     def conclusive(self) -> bool:
         """False when too much is missing to compare the models."""
         return self.standings.conclusive and not any(
-            model.missing > MOST_UNJUDGED * (model.attempts + model.missing) for model in self.standings.models
+            model.missing > MAX_UNJUDGED_SHARE * (model.attempts + model.missing) for model in self.standings.models
         )
 
     def conclusion(self) -> Conclusion:
@@ -120,15 +82,15 @@ class RepairEvaluation(NamedTuple):
         return Conclusion(ExitCode.OK if self.conclusive else ExitCode.CANNOT_TELL, tuple(notes))
 
     def excuses(self) -> list[str]:
-        """Why attempts could not be judged, each reason once with the first attempts that it concerns."""
+        """Why attempts could not be judged, each cause once with the first attempts that it concerns."""
         concerned: dict[str, list[UnjudgedRepair]] = {}
         for one in self.unjudged:
-            concerned.setdefault(SECONDS.sub("", one.reason), []).append(one)
+            concerned.setdefault(ELAPSED_SECONDS.sub("", one.reason), []).append(one)
         return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
 
 
 def evaluate(
-    config: Path = DEFAULT, options: RunOptions = RunOptions(), *, seconds: float = VALIDATION_SECONDS
+    config: Path = DEFAULT_CONFIG_FILE, options: RunOptions = RunOptions(), *, seconds: float = VALIDATION_SECONDS
 ) -> RepairEvaluation:
     """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
 
@@ -136,14 +98,14 @@ def evaluate(
     Nothing is written unless everything can be read, and Terraform is there if it is needed. The same input gives the
     same bytes, however often.
     """
-    asked, warnings = _config(config)
+    asked, warnings = read_config(config)
     with _looking():
         places = _places(config, asked)
         if asked.generate_synthetic_data:
             _make_up(places, asked)
         chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
         problems = _problems_file(places)
-        planned = plan(chosen, places, problems)
+        planned = plan(chosen, places, problems, asked.repair_mode)
     own: dict[Path, Path] = {}
     lacking = planned.lacking
     if planned.jobs:
@@ -172,44 +134,6 @@ def _looking() -> Iterator[None]:
         raise InputError(f"{printable(str(error.filename))}: cannot be read: {error.strerror}") from None
 
 
-def _config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
-    """The config, with warnings about keys that are not known."""
-    where = printable(str(path))
-    try:
-        table = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"{where}: {error.strerror}; name the file that says what to do with --config") from None
-    except json.JSONDecodeError as error:
-        what = f"not JSON: {error.msg} in column {error.colno}"
-        raise InputError([Problem(where, error.lineno, what)]) from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}: not UTF-8: {error.reason} at byte {error.start + 1}") from None
-    except (RecursionError, ValueError):
-        raise InputError(f"{where}: not a config: nested too deeply, or a number too long") from None
-    if not isinstance(table, dict):
-        raise InputError(f'{where}: expected an object with "fixes_dir" and "output_dir"')
-    known = {field.name: field for field in msgspec.structs.fields(EvaluationConfig)}
-    warnings = [
-        Problem(where, 0, f"unknown key {short_quote(key)} ({did_you_mean(key[:80], known)})", fatal=False)
-        for key in table
-        if key not in known
-    ]
-    errors = []
-    for name, field in known.items():
-        if name not in table:
-            if field.required:
-                errors.append(Problem(where, 0, f'no "{name}"; expected {EXPECTED[name]}'))
-            continue
-        try:
-            msgspec.convert(table[name], field.type)
-        except msgspec.ValidationError:
-            what = f'"{name}": expected {EXPECTED[name]}, got {_brief(table[name])}'
-            errors.append(Problem(where, 0, what))
-    if errors:
-        raise InputError(errors)
-    return msgspec.convert({name: table[name] for name in known if name in table}, EvaluationConfig), warnings
-
-
 def _places(config: Path, asked: EvaluationConfig) -> EvaluationFolders:
     """Paths are taken from the working directory, or from the config's folder when only that has the fixes."""
     base = Path()
@@ -224,11 +148,14 @@ def _places(config: Path, asked: EvaluationConfig) -> EvaluationFolders:
             )
     output = base / asked.output_dir
     results = (output,) if asked.results_dir is None else (base / asked.results_dir, output)
-    return EvaluationFolders(base / asked.fixes_dir, output, base / asked.clones_dir, results)
+    listed = None if asked.problems_dataset is None else base / asked.problems_dataset
+    if listed is not None and not listed.is_file():
+        raise InputError(f'{printable(str(config))}: "problems_dataset": no file {printable(str(listed))}')
+    return EvaluationFolders(base / asked.fixes_dir, output, base / asked.clones_dir, results, listed)
 
 
 def _fixes_files(folder: Path) -> list[Path]:
-    """The CSV files of a folder that can be fixes, by name; hidden ones are left out."""
+    """The FIXES_SUFFIXES files of a folder that can be fixes, by name; hidden ones are left out."""
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:
@@ -238,9 +165,9 @@ def _fixes_files(folder: Path) -> list[Path]:
     return [
         path
         for path in found
-        if path.name.endswith(CSV)
+        if path.name.endswith(FIXES_SUFFIXES)
         and not path.name.startswith(".")
-        and not NOT_FIXES.fullmatch(path.name)
+        and not NOT_FIXES_FILE.fullmatch(path.name)
         # a link that leads nowhere is no folder, and the reader will say so
         and (path.is_file() or (path.is_symlink() and not path.exists()))
     ]
@@ -251,7 +178,7 @@ def _chosen(folder: Path, present: Sequence[Path], asked: EvaluationConfig) -> t
     where = printable(str(folder))
     if not present:
         raise InputError(
-            f"{where}: no CSV of fixes here; expected files such as gemini_fixes.csv "
+            f"{where}: no FIXES_SUFFIXES of fixes here; expected files such as gemini_fixes.csv "
             f"({SYNTHETIC_PROBLEMS_FILE}, {SYNTHETIC_TRUTH_FILE}, *_outcomes.csv and *_pass_at_k.csv are never read as fixes)"
         )
     named = [path for path in present if _is_named(path, asked)]
@@ -259,7 +186,7 @@ def _chosen(folder: Path, present: Sequence[Path], asked: EvaluationConfig) -> t
     if not chosen:
         filters = []
         if asked.models:
-            filters.append(f'"models" {_brief(asked.models)} leaves {_listed(path.name for path in named)}')
+            filters.append(f'"models" {brief_json(asked.models)} leaves {_listed(path.name for path in named)}')
         if named:
             filters.append(f'"data_type" "{asked.data_type}" leaves nothing')
         there = _listed(path.name for path in present)
@@ -288,8 +215,11 @@ def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
     # what cannot be read or judged is reported before anything is written
     wanted = [path for path in real if _is_named(path, asked) and _is_of_type(path, asked)]
-    needed_program(plan(wanted, places, _problems_file(places)).jobs)
-    names = {name: RATES[place % len(RATES)] for place, name in enumerate(dict.fromkeys(asked.models))}
+    needed_program(plan(wanted, places, _problems_file(places), asked.repair_mode).jobs)
+    names = {
+        name: SYNTHETIC_SUCCESS_RATES[place % len(SYNTHETIC_SUCCESS_RATES)]
+        for place, name in enumerate(dict.fromkeys(asked.models))
+    }
     problems = _problems_file(places)
     synthesize(
         places.fixes,
@@ -301,6 +231,8 @@ def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
 
 def _problems_file(places: EvaluationFolders) -> Path | None:
     """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
+    if places.problems is not None:
+        return places.problems
     real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
     for folder in (places.output, places.fixes):
         path = folder / SYNTHETIC_PROBLEMS_FILE
@@ -310,10 +242,12 @@ def _problems_file(places: EvaluationFolders) -> Path | None:
 
 
 def _counted(unjudged: Sequence[UnjudgedRepair]) -> str:
-    """How many attempts, and where the first of them stand."""
+    """How many attempts, of how many modules, and where the first of them stand."""
     places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
     more = ", ..." if len(unjudged) > len(places) else ""
-    return f"{counted(len(unjudged), 'attempt')} ({', '.join(places)}{more})"
+    modules = len({one.module for one in unjudged})
+    where = f" in {counted(modules, 'module')}" if modules > 1 else ""
+    return f"{counted(len(unjudged), 'attempt')}{where} ({', '.join(places)}{more})"
 
 
 def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[UnjudgedRepair]) -> list[Tally]:
@@ -372,8 +306,8 @@ def _oids(paths: Iterable[Path]) -> list[str]:
                         specifics.setdefault(oid, set()).update([specific] if specific else [])
         except OSError as error:
             raise InputError(f"{where}: {error.strerror or error}") from None
-        except UNREADABLE as error:
-            raise InputError(f"{where}: not a CSV file in UTF-8: {error}") from None
+        except UNREADABLE_CSV_ERRORS as error:
+            raise InputError(f"{where}: not a FIXES_SUFFIXES file in UTF-8: {error}") from None
     return [oid for oid, every in specifics.items() if len(every) <= 1]
 
 
@@ -389,25 +323,20 @@ def _written(folder: Path, found: Standings, levels: Mapping[str, Standings]) ->
     files = {}
     for model in found.models:
         name = f"{printable(model.model).replace(os.sep, '_')}_pass_at_k.csv"
-        if name in (SUMMARY, BY_LEVEL) or name in files:
+        if name in (SUMMARY_FILE, LEVELS_FILE) or name in files:
             raise InputError(
                 f"{printable(name)} would be written twice; rename the fixes of {short_quote(model.model)}"
             )
         files[name] = table_csv(msgspec.structs.replace(found, models=(model,)))
-    files[SUMMARY] = table_csv(found, brief=True)
+    files[SUMMARY_FILE] = table_csv(found, brief=True)
     if levels:
-        files[BY_LEVEL] = levels_csv(levels)
+        files[LEVELS_FILE] = levels_csv(levels)
     with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             fresh.write(folder / name, [text])
         fresh.finish()
     return tuple(folder / name for name in files)
-
-
-def _brief(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return printable(text if len(text) <= 80 else f"{text[:80]}...")
 
 
 def _listed(names: Iterable[str]) -> str:

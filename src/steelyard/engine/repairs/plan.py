@@ -18,6 +18,7 @@ from steelyard.engine.repairs.reader import (
     OutcomeCells,
     RecordedOutcomes,
     RecordedRepair,
+    RepairMode,
     RepairReader,
     brief_outcomes_csv,
     outcomes_csv,
@@ -41,6 +42,8 @@ class EvaluationFolders(NamedTuple):
     clones: Path
     results: tuple[Path, ...]
     """Where outcomes of fixes that carry none are looked for, in this order."""
+    problems: Path | None = None
+    """The list of problems that the config names."""
 
 
 class EvaluationPlan(NamedTuple):
@@ -58,10 +61,12 @@ class EvaluationPlan(NamedTuple):
     """Warnings only; what is wrong is raised."""
 
 
-def plan(chosen: Sequence[Path], places: EvaluationFolders, problems: Path | None) -> EvaluationPlan:
+def plan(
+    chosen: Sequence[Path], places: EvaluationFolders, problems: Path | None, mode: RepairMode = "auto"
+) -> EvaluationPlan:
     """What is known about files of fixes, and what is to be found out; raises an InputError with all that is wrong."""
     complaints = OutcomeProblemCollector()
-    reader = RepairReader(places.clones, read_problems(problems, complaints), complaints)
+    reader = RepairReader(places.clones, read_problems(problems, complaints), complaints, mode)
     ready: dict[Path, Path] = {}
     jobs: list[RepairJob] = []
     kept: dict[Path, Mapping[int, OutcomeCells]] = {}

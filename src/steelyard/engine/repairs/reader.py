@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -25,6 +25,8 @@ from steelyard.verifiers.terraform.verifier import REPAIR_FIGURES, REPAIR_LEVELS
 OID, SPECIFIC, ITERATION = "oid", "specific_oid", "iteration_id"
 WHOLE_FILE_COLUMN, PART_COLUMNS = "fixed_file", ("fixed_block_content", "fixed_code")
 """Columns of repairs: of the whole file, and of some of its lines."""
+RepairMode = Literal["auto", "block", "file"]
+"""Which repair of a row counts: of the whole file where there is one, only of a block, or only of the whole file."""
 REPAIR_COLUMNS = (WHOLE_FILE_COLUMN, *PART_COLUMNS)
 LINE_COLUMNS, BLOCK_COLUMNS = ("line_start", "line_end"), ("impacted_block_start_line", "impacted_block_end_line")
 """Columns of lines: those of the problem or the repair, and those of the block around them."""
@@ -174,8 +176,15 @@ def _rows(
 class RepairReader:
     """Makes repairs of rows, and complains of rows that name what they must not: their paths may be anything."""
 
-    def __init__(self, clones: Path, problems: ProblemList | None, complaints: OutcomeProblemCollector) -> None:
+    def __init__(
+        self,
+        clones: Path,
+        problems: ProblemList | None,
+        complaints: OutcomeProblemCollector,
+        mode: RepairMode = "auto",
+    ) -> None:
         self._clones = clones
+        self._mode = mode
         self._problems = problems
         self._complaints = complaints
         # a row of each attempt at a problem names the same places
@@ -215,8 +224,9 @@ class RepairReader:
         module, filename = self._module_of(project, folder, filename)
         block = _lines(cells, BLOCK_COLUMNS) or _lines(listed, BLOCK_COLUMNS)
         own, theirs = _lines(cells, LINE_COLUMNS), _lines(listed, LINE_COLUMNS)
-        whole = cells.get(WHOLE_FILE_COLUMN, "")
-        part = next((cells[name] for name in PART_COLUMNS if cells.get(name, "").strip()), "")
+        whole = "" if self._mode == "block" else cells.get(WHOLE_FILE_COLUMN, "")
+        parts = () if self._mode == "file" else PART_COLUMNS
+        part = next((cells[name] for name in parts if cells.get(name, "").strip()), "")
         is_part = bool(part) and not whole.strip()
         if is_part and not (block or own or theirs):
             raise UnreadableOutcomesError(

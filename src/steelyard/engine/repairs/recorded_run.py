@@ -47,6 +47,8 @@ class UnjudgedRepair(NamedTuple):
     fixes: Path
     row: FixRow
     reason: str
+    module: CloneModule | None = None
+    """None where nobody looked for it."""
 
 
 class RepairJob(NamedTuple):
@@ -173,7 +175,7 @@ class _Judging:
             self._cells[path][line] = outcome
         else:
             reason = printable(" ".join(reason.split()))[:MAX_REASON_CHARACTERS]
-            self._unjudged[path, line] = UnjudgedRepair(path, repair.row, reason)
+            self._unjudged[path, line] = UnjudgedRepair(path, repair.row, reason, repair.module)
 
     def _case(self, repair: RecordedRepair, tree: ModuleSnapshot, module: str, name: str) -> Case:
         """The case that a repair answers."""

@@ -118,28 +118,20 @@ class ModuleCopyPool:
         absent = needed.absent & self._needed.absent if self._tree.is_complete else needed.absent
         for diagnosis in output.diagnostics:
             if diagnosis.summary in MISSING_PLUGIN_SUMMARIES and not self._asks_too_much(problem or diagnosis.detail):
-                match = PROVIDER_LINE.search(diagnosis.detail)
-                reason = problem[:300] or (match[0].strip(" -") if match else diagnosis.summary)
-                raise VerifierError(f"{self._where}: no answer without its providers: {reason}; {self._way_out}")
+                named = sorted({match["address"] for match in PROVIDER_LINE.finditer(diagnosis.detail)})
+                reason = problem[:300] or ", ".join(named) or diagnosis.summary
+                raise VerifierError(f"the module needs providers that are not here: {reason}; {self._way_out}")
             if diagnosis.summary in MISSING_MODULE_SUMMARIES and absent:
                 listed = ", ".join(sorted(absent))
-                raise VerifierError(
-                    f"{self._where}: no answer without modules from elsewhere: {listed}; {self._way_out}"
-                )
+                raise VerifierError(f"the module needs modules from elsewhere: {listed}; {self._way_out}")
             for path in self._tree.left_out if MISSING_FILE_DETAIL.search(diagnosis.detail) else ():
                 if posixpath.basename(path) in diagnosis.detail:
-                    raise VerifierError(
-                        f"{self._where}: {path} was not copied: it is too large, or a link to elsewhere"
-                    )
+                    raise VerifierError(f"{path} was not copied: it is too large, or a link to elsewhere")
 
     def _asks_too_much(self, complaint: str) -> bool:
         """Whether no missing provider is one of the module's own."""
         missing = {short_provider_address(match["address"]) for match in PROVIDER_LINE.finditer(complaint)}
         return self._tree.is_complete and bool(missing) and missing.isdisjoint(self._needed.providers)
-
-    @property
-    def _where(self) -> str:
-        return "the module" if self._tree.folder == "." else self._tree.folder
 
     @property
     def _way_out(self) -> str:
