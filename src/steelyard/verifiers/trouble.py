@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 
 from steelyard.protocols import ProcessResult
+from steelyard.records import Test
 
 CANNOT_START_EXIT_CODES = (126, 127)
 """What a shell says of a program that could not be started."""
@@ -39,3 +41,18 @@ def trouble_sign(outcome: ProcessResult) -> str:
         if found := TROUBLE_PATTERN.search(output[-MAX_SEARCHED_OUTPUT_BYTES:]):
             return found[0].decode("utf-8", "replace")
     return ""
+
+
+OWN_EXCEPTIONS = frozenset(
+    {
+        *("AttributeError", "IndexError", "KeyError", "NameError", "OverflowError", "StopIteration", "TypeError"),
+        *("UnboundLocalError", "ValueError", "ZeroDivisionError"),
+    }
+)
+"""What code raises because of what it computes. A missing module, file, thread or byte of memory raises something else."""
+
+
+def is_own_exception(tests: Sequence[Test]) -> bool:
+    """Whether the first failed test, of tests that ran, raised what no machine brings about; guests report its name first."""
+    failed = next((test for test in tests if test.outcome == "failed"), None)
+    return failed is not None and failed.seconds > 0 and failed.message.partition(":")[0] in OWN_EXCEPTIONS

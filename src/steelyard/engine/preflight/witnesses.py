@@ -11,6 +11,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.engine.steps import now, verify
 from steelyard.protocols import FailureLabel, Verifier
 from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, digest
+from steelyard.verifiers.trouble import is_own_exception
 
 LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)
 """What a finding is called when the code ran to its end; after a passed test that is the code's own doing."""
@@ -21,7 +22,8 @@ WITNESS_TRIES = 2
 def could_come_from_machine(case: Case, finding: Finding) -> bool:
     """Whether a broken machine could bring about this finding, whatever the answer is.
 
-    What was compared outside the sandbox was computed by the answer; where no code ran, no machine is at fault.
+    What was compared outside the sandbox was computed by the answer, and so was an index that is not there; where no
+    code ran, no machine is at fault.
     """
     if not finding.isolation or finding.label == FailureLabel.NOT_ALLOWED:
         return False
@@ -31,6 +33,8 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
     if finding.compiled is False:
         return True
     if is_correct(case, finding) or (finding.label == FailureLabel.WRONG_ANSWER and finding.trust == "isolated"):
+        return False
+    if finding.label == FailureLabel.EXCEPTION and finding.trust == "isolated" and is_own_exception(finding.tests):
         return False
     has_passed = any(test.outcome == "passed" for test in finding.tests)
     return not (has_passed and finding.label in LABELS_OF_RAN_CODE)
