@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +19,7 @@ import pytest
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store.files import TolerantDecoder
-from steelyard.store.journal import Journal, StoredRun, create_run
+from steelyard.store.journal import Journal, StoredRun, create_run, create_run_atomically
 from steelyard.store.parquet import FactScore, copy_to_parquet
 from steelyard.store.run_folders import find_run, runs
 
@@ -461,3 +464,66 @@ def test_a_run_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
 def test_nothing_is_left_behind_but_the_files_of_the_run(tmp_path: Path) -> None:
     written(tmp_path, reply(1))
     assert names(tmp_path) == ["attempts.jsonl", "cases.jsonl", "run.json"]
+
+
+def is_opened(folder: Path, but: int) -> bool:
+    """Whether this process has a folder open, by another descriptor than this one."""
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            if link.name != str(but) and link.readlink() == folder:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="nothing tells what is open here")
+def test_a_run_that_is_finished_while_another_waits_for_it_costs_a_third_one_nothing(tmp_path: Path) -> None:
+    place, aside = tmp_path / "all", tmp_path / ".all.arising"
+    aside.mkdir()
+    first = os.open(aside, os.O_RDONLY)
+    fcntl.flock(first, fcntl.LOCK_EX)
+    said: list[str] = []
+
+    def second() -> None:
+        try:
+            with create_run_atomically(place):
+                said.append("made")
+        except (InputError, StoreError) as error:
+            said.append(str(error))
+
+    waiting = threading.Thread(target=second)
+    waiting.start()
+    while waiting.is_alive() and not is_opened(aside, first):
+        pass
+    # the first one gets its place, and a third one begins, before the second has the lock
+    aside.rename(place)
+    (place / "run.json").write_text("{}")
+    aside.mkdir()
+    (aside / "attempts.jsonl").write_text("paid for")
+    third = os.open(aside, os.O_RDONLY)
+    fcntl.flock(third, fcntl.LOCK_EX)
+    os.close(first)
+    waiting.join()
+    os.close(third)
+    assert (aside / "attempts.jsonl").read_text() == "paid for"
+    assert (place / "run.json").exists()
+    assert len(said) == 1
+    assert "another process is putting a run together there" in said[0]
+
+
+def test_a_run_that_is_finished_just_now_is_found_in_its_place(tmp_path: Path) -> None:
+    place, aside = tmp_path / "all", tmp_path / ".all.arising"
+    with create_run_atomically(place) as journal:
+        journal.ask(CASES)
+        journal.describe(INFO)
+        with (
+            pytest.raises(StoreError, match="another process is putting a run together there"),
+            create_run_atomically(place),
+        ):
+            pass
+        assert aside.is_dir()
+    with pytest.raises(InputError, match="holds a run already"), create_run_atomically(place):
+        pass
+    assert not aside.exists()
+    assert StoredRun(place).info == INFO

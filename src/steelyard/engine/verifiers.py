@@ -11,7 +11,12 @@ import msgspec
 
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
-from steelyard.engine.preflight.witnesses import WitnessSet, could_come_from_machine
+from steelyard.engine.preflight.witnesses import (
+    WitnessSet,
+    WitnessSharing,
+    could_come_from_machine,
+    share_with_nobody,
+)
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
@@ -26,7 +31,14 @@ from steelyard.verifiers.function import check_unchanged
 class VerifierSet:
     """The verifier of each kind of case, all with one sandbox: the strongest that holds here."""
 
-    def __init__(self, cases: Sequence[Case], means: RunOptions, *, cpus: float | None = None) -> None:
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        means: RunOptions,
+        *,
+        cpus: float | None = None,
+        share_witnesses: WitnessSharing = share_with_nobody,
+    ) -> None:
         """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
         kinds = {case.kind for case in cases if case.kind and not case.by_judges}
         kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
@@ -43,7 +55,7 @@ class VerifierSet:
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._witnesses = WitnessSet(self.of, self._sandbox.level)
+        self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:

@@ -394,13 +394,22 @@ def create_run_atomically(folder: Path) -> Iterator[Journal]:
 
 
 def _remove_abandoned_run(aside: Path) -> None:
-    """Remove a run that a killed process was putting together; it may also have been finished just now."""
-    lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
-    try:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(aside)
-    finally:
-        os.close(lock)
+    """Remove a run that a killed process was putting together; it may also be finished just now, and another one begun."""
+    while aside.is_dir():
+        try:
+            lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
+        except StoreError:
+            if aside.is_dir():
+                raise
+            return
+        try:
+            # what we have locked may stand at its place by now, and what stands here may be somebody else's
+            if os.path.samestat(os.fstat(lock), aside.stat()):
+                shutil.rmtree(aside)
+        except FileNotFoundError:
+            return
+        finally:
+            os.close(lock)
 
 
 def _free_folder(folder: Path) -> Path:

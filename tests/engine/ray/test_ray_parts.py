@@ -560,6 +560,34 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
         assert bare(msgspec.msgpack.decode(result.fact, type=Verdict)) == bare(fact)
 
 
+def test_workers_of_a_node_try_a_witness_once_for_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    workers = [NodeFiles("run") for _ in range(3)]
+    tried: list[str] = []
+
+    async def attempt() -> str:
+        tried.append("tried")
+        await asyncio.sleep(0.05)
+        return f"problem {len(tried)}"
+
+    async def asked(*, afresh: bool = False) -> list[str]:
+        return list(await asyncio.gather(*(one.tried_once_per_node("key", attempt, afresh=afresh) for one in workers)))
+
+    async def failing() -> str:
+        raise OSError("killed")
+
+    try:
+        assert run(asked()) == ["problem 1"] * 3
+        assert run(workers[1].tried_once_per_node("key", attempt, afresh=True)) == "problem 2"
+        assert run(asked()) == ["problem 2"] * 3
+        with pytest.raises(OSError, match="killed"):
+            run(workers[0].tried_once_per_node("other", failing, afresh=False))
+        assert run(workers[2].tried_once_per_node("other", attempt, afresh=False)) == "problem 3"
+    finally:
+        for one in workers:
+            one.remove()
+
+
 def test_a_node_takes_nothing_for_which_it_has_another_verifier_tools_or_surroundings() -> None:
     kinds = {"python": "python 1, CPython 2.7", "response": verifying([TEXT]).of(TEXT).version}
     other = run(capability([PYTHON, TEXT], kinds=kinds)).unable

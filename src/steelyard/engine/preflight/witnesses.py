@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.steps import now, verify
@@ -55,15 +56,31 @@ def fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}\n"
 
 
+class WitnessSharing(Protocol):
+    """Lets one of several processes of a machine try a witness for all of them."""
+
+    async def __call__(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
+        """What `attempt` returned in the process that came first; with `afresh` it is called in any case."""
+        ...
+
+
+async def share_with_nobody(key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:  # noqa: ARG001
+    """For a process that is alone on its machine."""
+    return await attempt()
+
+
 class WitnessSet:
     """The witnesses of a run on this machine, each tried once and only when a verdict needs it."""
 
-    def __init__(self, verifier_of: Callable[[Case], Verifier], level: str) -> None:
+    def __init__(
+        self, verifier_of: Callable[[Case], Verifier], level: str, share: WitnessSharing = share_with_nobody
+    ) -> None:
         self._verifier_of = verifier_of
         self._level = level
-        self._problems: dict[Hashable, str] = {}
+        self._share = share
+        self._problems: dict[str, str] = {}
         """Why answers to a case, or a built-in witness, cannot pass here; empty where the witness passed."""
-        self._turns: dict[Hashable, asyncio.Lock] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
         self.results: list[WitnessResult] = []
         """What came of the witnesses of each case, in order."""
 
@@ -76,24 +93,29 @@ class WitnessSet:
 
         Whoever asks while the witness is being tried waits for it. With `afresh` it is tried again.
         """
-        key = _case_key(case)
+        return await self._once(_case_key(case), lambda: self._recorded_problem(case, afresh=afresh), afresh=afresh)
+
+    async def _once(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
         async with self._turns.setdefault(key, asyncio.Lock()):
             if afresh or key not in self._problems:
-                began = time.monotonic()
-                problem = await self._case_problem(case, afresh=afresh)
-                self._problems[key] = problem
-                self.results.append(
-                    WitnessResult(
-                        at=now(),
-                        case=case.id,
-                        source="reference" if case.reference else "built-in",
-                        verifier=self._verifier_of(case).version,
-                        isolation=self._level,
-                        problem=problem,
-                        seconds=round(time.monotonic() - began, 3),
-                    )
-                )
+                self._problems[key] = await self._share(key, attempt, afresh=afresh)
             return self._problems[key]
+
+    async def _recorded_problem(self, case: Case, *, afresh: bool) -> str:
+        began = time.monotonic()
+        problem = await self._case_problem(case, afresh=afresh)
+        self.results.append(
+            WitnessResult(
+                at=now(),
+                case=case.id,
+                source="reference" if case.reference else "built-in",
+                verifier=self._verifier_of(case).version,
+                isolation=self._level,
+                problem=problem,
+                seconds=round(time.monotonic() - began, 3),
+            )
+        )
+        return problem
 
     async def _case_problem(self, case: Case, *, afresh: bool) -> str:
         wrong = await self.fault(case) if case.reference else ""
@@ -108,13 +130,16 @@ class WitnessSet:
         if own is None:
             return ""
         witness: Case = own(case)
-        key = _case_key(witness)
-        async with self._turns.setdefault(key, asyncio.Lock()):
-            if afresh or key not in self._problems:
-                fault = await self.fault(witness)
-                what = f"{case.language or case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
-                self._problems[key] = f"{what}; steelyard doctor says more" if fault else ""
-            return self._problems[key]
+
+        async def attempt() -> str:
+            if not (fault := await self.fault(witness)):
+                return ""
+            what = (
+                f"{case.language or case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
+            )
+            return f"{what}; steelyard doctor says more"
+
+        return await self._once(_case_key(witness), attempt, afresh=afresh)
 
     async def fault(self, case: Case) -> str:
         """Why the reference of a case does not pass; empty when it does."""

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -72,7 +72,7 @@ class NodeWorker:
             recheck=terms.recheck,
         )
         try:
-            self._verifiers = VerifierSet(self._cases, options, cpus=1)
+            self._verifiers = VerifierSet(self._cases, options, cpus=1, share_witnesses=self._files.tried_once_per_node)
         except InputError as error:
             self._weak = str(error)
             self._verifiers = VerifierSet([case for case in self._cases if not _runs_code(case)], options, cpus=1)
@@ -251,6 +251,22 @@ class NodeFiles:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._lock.close()
             self._lock = None
+
+    async def tried_once_per_node(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
+        """What came of a witness in the first worker of this node that tried it; the others wait for that."""
+        folder = self._locked() / "witnesses"
+        folder.mkdir(exist_ok=True)
+        with (folder / key).open("a+b") as file:
+            # a worker that is killed meanwhile leaves an empty file and no lock
+            await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+            file.seek(0)
+            told = file.read()
+            if told and not afresh:
+                return msgspec.json.decode(told, type=str)
+            problem = await attempt()
+            file.truncate(0)
+            file.write(msgspec.json.encode(problem))
+            return problem
 
     def _function(self, path: str, checks: Mapping[str, bytes]) -> str:
         file, _, name = path.rpartition(":")
