@@ -321,3 +321,45 @@ def test_a_rust_chat_prompt_shows_comment_and_declaration(file: Path) -> None:
 def test_rust_tests_that_are_commented_out_are_not_run(file: Path) -> None:
     assert case(file, RUST).expectations.should_pass_tests
     assert not case(file, RUST, test=f"/*{RUST['test']}*/").expectations.should_pass_tests
+
+
+# HumanEvalPack and BigCodeBench
+
+BIG_CODE_BENCH = {
+    "task_id": "BigCodeBench/3",
+    "complete_prompt": "LIMIT = 1\n" + STUB.replace("total", "task_func"),
+    "instruct_prompt": "Write a function.",
+    "code_prompt": "from typing import List\n\ndef task_func(numbers):\n",
+    "canonical_solution": "    return sum(numbers)\n",
+    "test": "class TestCases(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(task_func([LIMIT, 2]), 3)\n",
+    "entry_point": "task_func",
+    "doc_struct": "{}",
+    "libs": "['typing']",
+}
+PACK = {
+    "bug_type": "operator misuse",
+    "signature": "total(numbers)",
+    "docstring": "Their sum.",
+    "instruction": "Write it.",
+}
+
+
+def test_what_other_benchmarks_add_is_understood_and_proves_itself(file: Path) -> None:
+    pack = {**PACK, "import": "", "test_setup": "", "example_test": "", "declaration": STUB, "failure_symptoms": ""}
+    fixes = {**HUMAN_EVAL, **pack, "task_id": "Python/0", "buggy_solution": "    return max(numbers)\n"}
+    no_bug = {**fixes, "task_id": "Python/1", "buggy_solution": "    return -(-sum(numbers))\n"}
+    cases = loaded(file, fixes, no_bug, BIG_CODE_BENCH)
+    assert cases[0].counterexample == STUB + "    return max(numbers)\n"
+    assert cases[2].tests.startswith("import unittest\n")
+    assert (
+        "import unittest\nfrom"
+        not in case(file, BIG_CODE_BENCH, test=f"import unittest\n{BIG_CODE_BENCH['test']}").tests
+    )
+    proved, problems = check_references(cases)
+    assert proved == 4
+    assert [problem.where for problem in problems] == ['case "Python/1"']
+
+
+def test_the_buggy_solution_of_a_rust_problem_is_a_counterexample(file: Path) -> None:
+    one = case(file, {**RUST, **PACK}, buggy_solution="    x + 2\n}\n")
+    assert one.counterexample == f"{one.verify.stub}    x + 2\n}}\n"

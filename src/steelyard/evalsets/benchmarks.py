@@ -140,7 +140,17 @@ EVALPLUS_KEYS = (
     "docstring",
 )
 MBPP_KEYS = (*("text", "code", "test_list", "test_setup_code", "test_imports", "challenge_test_list", "source_file"),)
-RUST_KEYS = ("declaration", "canonical_solution", "example_test")
+HUMAN_EVAL_PACK_KEYS = (
+    *("buggy_solution", "bug_type", "failure_symptoms", "declaration", "signature", "docstring", "instruction"),
+    *("example_test", "import", "test_setup"),
+)
+"""What HumanEvalPack says of a problem beyond HumanEval."""
+RUST_KEYS = ("canonical_solution", *HUMAN_EVAL_PACK_KEYS)
+BIG_CODE_BENCH_KEYS = (
+    *("complete_prompt", "instruct_prompt", "code_prompt", "canonical_solution", "doc_struct", "libs"),
+)
+TEST_CASE_CLASS = re.compile(r"^class\s+\w+\(.*\bTestCase\b.*\)\s*:", re.MULTILINE)
+UNITTEST_IMPORT = re.compile(r"^\s*(?:import|from)\s.*\bunittest\b", re.MULTILINE)
 HUMAN_EVAL_X_CRATES = {"rand": "0.4", "regex": "1", "md5": "0.7"}
 """The crates that HumanEval-X imports everywhere, in the versions it was written for."""
 
@@ -155,6 +165,8 @@ def case_table_from_benchmark(line: dict[str, Any]) -> dict[str, Any]:
         return _mbpp(line)
     if "declaration" in line and "test" in line and re.search(r"\bfn\s+\w+", str(line["declaration"])):
         return _rust(line)
+    if "complete_prompt" in line and "test" in line:
+        return _big_code_bench(line)
     stub, entry_point = line.get("prompt"), line.get("entry_point")
     if (
         isinstance(stub, str)
@@ -169,8 +181,11 @@ def case_table_from_benchmark(line: dict[str, Any]) -> dict[str, Any]:
 def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, Any]:
     """HumanEval: the prompt is a program that breaks off after the head of its last function."""
     language = line.get("language", "python")
+    buggy = line.get("buggy_solution")
+    # any of its keys may mean something else elsewhere
+    keys = HUMAN_EVAL_PACK_KEYS if isinstance(buggy, str) else ()
     case = {
-        **_without(line, ("canonical_solution",)),
+        **_without(line, ("canonical_solution", *keys)),
         "prompt": _completion_prompt(stub, language if isinstance(language, str) else ""),
         "verify": {"stub": stub, **line.get("verify", {})},
     }
@@ -180,7 +195,34 @@ def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, 
     if solution is not None:
         is_body = isinstance(solution, str) and not _is_function_defined(solution, entry_point)
         case.setdefault("reference", stub + solution if is_body else solution)
+    if isinstance(buggy, str):
+        case.setdefault("counterexample", buggy if _is_function_defined(buggy, entry_point) else stub + buggy)
     return case
+
+
+def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
+    """BigCodeBench: a stub with a docstring, and test cases of unittest that stand below the answer."""
+    stub, test, entry_point = (_text(line, key) for key in ("complete_prompt", "test", "entry_point"))
+    if not TEST_CASE_CLASS.search(test):
+        raise InputError("test holds no class of unittest's TestCase")
+    case = {
+        "language": "python",
+        **_without(line, BIG_CODE_BENCH_KEYS),
+        "prompt": _completion_prompt(stub, "python"),
+        "test": _below_answer(test, entry_point),
+        "verify": {"style": "unittest", "stub": stub, "entry_point": entry_point, **line.get("verify", {})},
+    }
+    if "canonical_solution" in line:
+        case.setdefault("reference", stub + _text(line, "canonical_solution"))
+    return case
+
+
+def _below_answer(test: str, entry_point: str) -> str:
+    """Tests that were written to stand below the answer, as a file of their own."""
+    if not entry_point.isidentifier():
+        raise InputError("entry_point is no name of a function")
+    needed = [] if UNITTEST_IMPORT.search(test) else ["import unittest"]
+    return "\n".join([*needed, "from answer import *", f"from answer import {entry_point}", test])
 
 
 def _evalplus(line: dict[str, Any]) -> dict[str, Any]:
@@ -273,6 +315,8 @@ def _rust(line: dict[str, Any]) -> dict[str, Any]:
         case.setdefault("dependencies", [{"name": name, "version": version} for name, version in crates.items()])
     if solution:
         case.setdefault("reference", stub + solution)
+    if "buggy_solution" in line:
+        case.setdefault("counterexample", stub + _text(line, "buggy_solution"))
     if "#[test]" not in re.sub(r"/\*.*?\*/", "", test, flags=re.DOTALL):
         # one problem has its tests commented out, and cargo test is content with that
         case.setdefault("expectations", {"should_pass_tests": False})
