@@ -526,10 +526,10 @@ def test_refusals():
 
 
 @pytest.mark.parametrize(("style", "tests", "count"), [("unittest", UNITTEST, 2), ("pytest", PYTEST, 3)])
-def test_files_of_unittest_and_pytest_run_beside_the_answer(style: str, tests: str, count: int) -> None:
+def test_files_of_unittest_and_pytest_run_apart_from_the_answer(style: str, tests: str, count: int) -> None:
     of = case(tests, verify=Verify(style=style))
     finding = judge(RIGHT, of)
-    assert (outcomes(finding), finding.trust) == (["passed"] * count, "in-process")
+    assert (outcomes(finding), finding.trust, finding.note) == (["passed"] * count, "isolated", "")
     finding = judge("def add(a, b):\n    return 3\n", of)
     assert outcomes(finding) == ["passed"] + ["failed"] * (count - 1)
     assert finding.label in ("wrong answer", "exception")
@@ -546,13 +546,20 @@ def test_files_of_unittest_and_pytest_run_beside_the_answer(style: str, tests: s
         "import os\ndef add(a, b):\n    os.write(3, b'forged')\n    return 3\n",
     ],
 )
-def test_an_answer_that_lays_hands_on_its_judge_is_caught_with_evidence(style: str, tests: str, code: str) -> None:
+def test_an_answer_that_lays_hands_on_its_judge_reaches_nothing_and_is_caught_beside_its_tests(
+    style: str, tests: str, code: str
+) -> None:
     of = case(tests, verify=Verify(style=style))
     finding = judge(code, of)
-    assert finding.tampered
-    assert finding.label == "tampered"
-    assert set(outcomes(finding)) == {"failed"}
+    assert (finding.trust, finding.label in ("wrong answer", "exception", "died")) == ("isolated", True), finding.reason
     assert not is_correct(of, finding)
+    # with files, too, only a run beside the answer will do
+    beside = case(f"{tests}\nimport tempfile\nFOLDER = tempfile.gettempdir()\n", verify=Verify(style=style))
+    finding = judge(code, beside)
+    assert (finding.trust, finding.label) == ("in-process", "tampered")
+    assert finding.tampered
+    assert set(outcomes(finding)) == {"failed"}
+    assert not is_correct(beside, finding)
 
 
 def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ GUEST_PARTS = {
     "candidate": ("wire", "values", "objects", "candidate_peer", "candidate"),
     "inside": ("wire", "fairness", "introspection", "runners", "inside"),
     "referee": ("wire", "values", "objects", "remote", "referee"),
+    "file_referee": ("wire", "values", "objects", "remote", "referee", "fairness", "runners", "file_referee"),
     "program": ("program",),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
@@ -138,7 +139,8 @@ class RefereeProcess:
         self._sandbox = sandbox
 
     async def begin(self, tests: dict[str, Any]) -> None:
-        self._host = await self._held.enter_async_context(self._sandbox.host(python_guest("referee", self.environment)))
+        guest = python_guest("file_referee" if self.tests.file else "referee", self.environment, self.tests.style)
+        self._host = await self._held.enter_async_context(self._sandbox.host(guest))
         ours, theirs = socket.socketpair()
         self._channel = self._held.enter_context(ours)
         # it outlives many answers: how long each may take is counted anew every time
@@ -148,9 +150,11 @@ class RefereeProcess:
         self._call = asyncio.ensure_future(self._host.call([theirs], forever))
         self._guest = GuestChannel(self._channel)
         await self._guest.send([tests])
-        if await self._guest.receive() is None:
+        reply = await self._guest.receive()
+        if reply is None or reply[0] != "ready":
             outcome = await self.end()
-            raise VerifierError(f"its tests could not be taken up: {exit_description(outcome)}")
+            why = exit_description(outcome) if reply is None else str(reply[1:2] and reply[1])
+            raise VerifierError(f"its tests could not be taken up: {why}")
 
     def introduce(self) -> socket.socket:
         """A new connection to the referee, for an answer."""

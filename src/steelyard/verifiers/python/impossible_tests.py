@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import symtable
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
+from steelyard.verifiers.python.plan import ANSWER_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from steelyard.records import Case
 
-ANSWER_MODULES = frozenset({"answer", "solution", "candidate", "main"})
-"""The names under which tests may import the answer."""
 TEST_PACKAGES = frozenset({"pytest", "_pytest"})
 """Packages that tests of style pytest find without an environment of their own."""
 MODULE_ATTRIBUTES = frozenset(
@@ -41,6 +41,25 @@ def check_tests(case: Case, style: str) -> None:
         raise VerifierError(
             "its tests never use the answer: they import nothing of it and use no name that it could define"
         )
+
+
+def check_defined(case: Case, name: str) -> None:
+    """Raise where a file of tests used a name that it should have defined itself; an answer may have missed it as well."""
+    if name and name in _free_names(symtable.symtable(case.tests, "tests.py", "exec")) and not _is_asked(case, name):
+        raise VerifierError(f"its tests use {name}, which they neither import nor define")
+
+
+def _is_asked(case: Case, name: str) -> bool:
+    """Whether the answer may have been meant to define a name."""
+    body = ast.parse(case.tests).body
+    imports = [node for each in body for node in ast.walk(each) if isinstance(node, ast.ImportFrom)]
+    has_star = any(node.module in ANSWER_MODULES and node.names[0].name == "*" for node in imports)
+    if not has_star and any(package in ANSWER_MODULES for package in _every_import(body)):
+        return False  # such a file says itself what it takes from the answer
+    texts = (str(case.prompt), case.verify.stub or "", case.reference or "")
+    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
+    is_named = name in expected or any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
+    return is_named or not case.reference
 
 
 def _imported_packages(body: list[ast.stmt]) -> Iterator[str]:

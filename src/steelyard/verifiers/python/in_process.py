@@ -14,7 +14,8 @@ from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
-from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan
+from steelyard.verifiers.python.impossible_tests import check_defined
+from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class InProcessReport(NamedTuple):
     is_finished: bool
     is_complete: bool
     """Whether a session came to its end by itself."""
+    undefined: str
+    """A name that the tests use and nobody has defined."""
     compile_error: tuple[str, int | None] | None
     result: ProcessResult
 
@@ -73,17 +76,19 @@ class InProcessJudge:
 
     async def judge(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """The verdict of tests that run beside the answer."""
-        rehearsal = await self._rehearsal(case, tests)
+        rehearsal = await self.rehearsal(case, tests)
         allows = asks_for_own_equality(case)
         report = await self._run(case, tests, code, allows_own_word=allows)
         is_own_word = any(OWN_WORD_MESSAGE in fact.message for fact in report.tests.values())
         if is_own_word and not allows and await self._reference_has_own_equality(case, tests):
             report = await self._run(case, tests, code, allows_own_word=True)
+        if tests.style in FILE_STYLES:
+            check_defined(case, report.undefined)
         return _finding(report, tests, rehearsal)
 
-    async def _rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
+    async def rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
         """The tests of a file by the names that its runner finds, once for all answers."""
-        if tests.style not in IN_PROCESS_STYLES or not tests.names:
+        if tests.style not in FILE_STYLES or not tests.names:
             return Rehearsal(tests.names, frozenset(), is_whole=True)
         key = f"{case.tests_digest} {case.verify.python_env} {hash(case.reference)}"
         if key not in self._rehearsals:
@@ -174,6 +179,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         tampered=str(by_kind.get("tampered", [""])[0]),
         is_finished="finished" in by_kind,
         is_complete="complete" in by_kind,
+        undefined=str(by_kind.get("undefined", [""])[0]),
         compile_error=(str(error[0]), error[1]) if error else None,
         result=result,
     )
@@ -187,10 +193,8 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
     output = result.stdout.decode("utf-8", "replace")[:MAX_ANSWER_OUTPUT_CHARS]
     ended = report.died or ("" if report.is_finished else exit_description(result))
     otherwise = report.raised or ended or "not run"
-    judged = [
-        _judged(name, fact, rehearsal, report.tampered, otherwise)
-        for name, fact in _accounted(report, tests, rehearsal)
-    ]
+    accounted = _accounted_steps(report, tests) if tests.steps else accounted_tests(report.tests, rehearsal)
+    judged = [judged_test(name, fact, rehearsal, report.tampered, otherwise) for name, fact in accounted]
     limit = result.limit or ("cpu limit" if "cpu limit" in report.died else FailureLabel.DIED if ended else "")
     label, reason = failure_label(judged, "" if report.tests else report.raised, limit if ended else "", otherwise)
     if report.tampered:
@@ -208,26 +212,28 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
     )
 
 
-def _accounted(
-    report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsal
-) -> list[tuple[str, TestFact | None]]:
-    """Every test that must have run, with how it went, and those that ran besides."""
-    if tests.steps:
-        if not report.is_complete:
-            return [(name, None) for name in tests.names]
-        places = [str(place) for place, step in enumerate(tests.steps) if step["test"]]
-        return [(name, report.tests.get(place)) for name, place in zip(tests.names, places, strict=True)]
+def _accounted_steps(report: InProcessReport, tests: PythonTestPlan) -> list[tuple[str, TestFact | None]]:
+    """Every test of a plan, with how it went."""
+    if not report.is_complete:
+        return [(name, None) for name in tests.names]
+    places = [str(place) for place, step in enumerate(tests.steps) if step["test"]]
+    return [(name, report.tests.get(place)) for name, place in zip(tests.names, places, strict=True)]
+
+
+def accounted_tests(tests: dict[str, TestFact], rehearsal: Rehearsal) -> list[tuple[str, TestFact | None]]:
+    """Every test of a file that must have run, with how it went, and those that ran besides."""
     missing: list[tuple[str, TestFact | None]] = []
     for name in rehearsal.names:
         # one test of a file may be run with other arguments
         stem = name.partition("[")[0] if rehearsal.is_whole else name.rpartition(".")[2]
-        ran = (known.partition("[")[0] for known in report.tests)
+        ran = (known.partition("[")[0] for known in tests)
         if not any((known if rehearsal.is_whole else known.rpartition(".")[2]) == stem for known in ran):
             missing.append((name, None))
-    return [*report.tests.items(), *missing]
+    return [*tests.items(), *missing]
 
 
-def _judged(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered: str, otherwise: str) -> Test:
+def judged_test(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered: str, otherwise: str) -> Test:
+    """How one test of a file counts; what is not accounted for has failed."""
     outcome: TestOutcome = "failed"
     if tampered or fact is None:
         return Test(name=name, outcome=outcome, message=tampered or otherwise)

@@ -36,6 +36,7 @@ from steelyard.verifiers.python.runners import (
     empty_tests_module,
     run_pytest,
     run_unittest,
+    undefined_name,
 )
 from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
@@ -229,6 +230,8 @@ class AnswerSession:
                 self.tell("raised", wrong)
             self.check()
         except BaseException as error:
+            if name := undefined_name(error):
+                self.tell("undefined", name)
             self.tell("raised", exception_text(error))
             self.check()
         self._judge.stay()
@@ -276,6 +279,8 @@ class AnswerSession:
 
     def _tell_line(self, line: TestResultLine) -> None:
         own = "own" if self._judge.own_word else ""
+        if line.undefined:
+            self.tell("undefined", line.undefined)
         self.tell("test", line.name, str(line.seconds), line.outcome, own, line.message[:MAX_EXCEPTION_CHARS])
 
     def _tell_step(self, number: int, line: TestResultLine) -> None:

@@ -53,8 +53,30 @@ SHARED_PROCESS_NAMES = frozenset(
     }
 )
 """Names in tests that speak of the process, its files or its state, which answers in another process do not share."""
-IN_PROCESS_STYLES = ("pytest", "unittest")
-"""Styles whose tests need the answer's own objects, and so run beside it."""
+FILE_STYLES = ("pytest", "unittest")
+"""Styles whose tests are a file with a runner of its own."""
+BESIDE_NAMES = frozenset(
+    {
+        *SHARED_PROCESS_NAMES,
+        *("assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "caplog", "capfd", "capfdbinary"),
+        *("create_autospec", "deprecated_call", "mock_open", "mocker", "pytester", "recwarn", "testdir", "tmp_path"),
+        *("tmp_path_factory", "tmpdir", "tmpdir_factory", "warns"),
+    }
+) - {"Thread", "ThreadPoolExecutor", "contextlib", "eval", "exec", "id", "mock", "threading", "time"}
+"""Names in a file of tests that can mean nothing in another process than the answer's: the file is run beside it at once."""
+HARMLESS_ATTRIBUTES = frozenset(
+    {
+        *("os.linesep", "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath"),
+        *("os.sep", "sys.exit", "sys.float_info", "sys.maxsize", "sys.path", "sys.platform", "sys.stdout"),
+        *("sys.version", "sys.version_info"),
+    }
+)
+"""What modules that speak of the process hold that is the same for an answer elsewhere, or is brought from there."""
+PRINT_CAPTURE_NAMES = frozenset({"capsys", "capsysbinary", "redirect_stdout", "stdout"})
+"""Names in tests that look at what was printed, which crosses in most cases."""
+RAISING_ASSERTIONS = frozenset({"assertRaises", "assertRaisesRegex", "raises"})
+ANSWER_MODULES = frozenset({"answer", "solution", "candidate", "main"})
+"""The names under which tests may import the answer."""
 
 
 class PythonTestPlan(NamedTuple):
@@ -65,6 +87,8 @@ class PythonTestPlan(NamedTuple):
     """The tests; for a style inside, a name may stand for several tests that begin with it."""
     steps: tuple[dict[str, Any], ...] = ()
     """Tests and what prepares them, in order, for the referee."""
+    file: dict[str, Any] = {}
+    """What the referee of a whole file of tests must know of it; empty where the file can only be run beside the answer."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
 
@@ -77,7 +101,7 @@ def python_test_plan(case: Case) -> PythonTestPlan:
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
         return PythonTestPlan(style, ())
     made = _io(case) if style == "io" else _doctest(case) if style == "doctest" else _source(style, case)
-    if style not in IN_PROCESS_STYLES and style != "io":
+    if style not in FILE_STYLES and style != "io":
         made = made._replace(steps=tuple(_with_shared(made.steps)))
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
@@ -90,10 +114,11 @@ def _source(style: str, case: Case) -> PythonTestPlan:
     except (SyntaxError, ValueError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         raise VerifierError(f"its tests are not Python: {where}") from None
-    if style in IN_PROCESS_STYLES:
+    if style in FILE_STYLES:
         # what is not written as a function may be made while the file is loaded; its runner finds it
         is_dynamic = any(isinstance(node, ast.ClassDef) or getattr(node, "name", "") == "load_tests" for node in body)
-        return PythonTestPlan(style, tuple(_tests_in(body)) or (("the file",) if is_dynamic else ()))
+        found = tuple(_tests_in(body)) or (("the file",) if is_dynamic else ())
+        return PythonTestPlan(style, found, file=_file(style, case.tests))
     if style == "check":
         if not case.verify.entry_point:
             raise VerifierError("style check needs an entry_point, the function that is handed to check()")
@@ -208,6 +233,84 @@ def _statement(node: ast.stmt) -> dict[str, Any]:
         sides = {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
         return {"test": True, **sides, **shares}
     return {"test": True, "source": ast.unparse(node), **shares}
+
+
+def _file(style: str, source: str) -> dict[str, Any]:
+    """A file of tests with what its referee must know of it; nothing where only a run beside the answer makes sense."""
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    names = set(_names_that_share(nodes))
+    if names & BESIDE_NAMES:
+        return {}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES]
+    imported = {alias.name for node in imports for alias in node.names}
+    own = {name for node in tree.body if node not in imports for name in _bound_names(node)}
+    if "*" in imported:
+        imported |= {node.id for node in nodes if isinstance(node, ast.Name)} - own
+    compares_identity = _compares_identity(tree) or any(map(_asserts_identity, nodes))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {
+        "style": style,
+        "source": source,
+        "imported": sorted(imported),
+        "has_star_import": "*" in imported,
+        "own_names": sorted(own),
+        "texts": sorted(text for text in texts if text.isidentifier()),
+        "handed": sorted(_handed_names(nodes)),
+        "compares_identity": compares_identity,
+        "shares_process": bool(names & (SHARED_PROCESS_NAMES | PRINT_CAPTURE_NAMES)) or compares_identity,
+    }
+
+
+def _names_that_share(nodes: list[ast.AST]) -> Iterator[str]:
+    """The names in a file that may speak of the process; imports alone do not."""
+    harmless = {
+        id(part)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in HARMLESS_ATTRIBUTES
+        for part in ast.walk(node)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Name) and id(node) not in harmless:
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+
+
+def _bound_names(node: ast.stmt) -> Iterator[str]:
+    """What a statement of a file gives a name to."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+    else:
+        below = ast.walk(node)
+        yield from (part.id for part in below if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+
+
+def _handed_names(nodes: list[ast.AST]) -> Iterator[str]:
+    """Names that are not only called, by the tests or by an assertion that something is raised."""
+    called = set()
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            called |= {id(part) for part in node.args[:3] if name in RAISING_ASSERTIONS}
+    for node in nodes:
+        if isinstance(node, ast.Name) and id(node) not in called:
+            yield node.id
+        elif isinstance(node, ast.Attribute) and id(node) not in called and isinstance(node.value, ast.Name):
+            yield from [node.attr] if node.value.id in ANSWER_MODULES else []
+
+
+def _asserts_identity(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr in ("assertIs", "assertIsNot") and not any(map(_is_singleton, node.args[:2]))
 
 
 def _with_shared(steps: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:

@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import CodeType
-    from typing import Any, NoReturn
+    from typing import Any
 
 PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", "re", "typing")
 """What tests usually import: loaded once, so that no fork has to."""
@@ -86,7 +86,7 @@ class RefereeStep:
         mode = "single" if "want" in spec else "exec"
         self.code: CodeType | None = None
         if not self.sides and "pair" not in spec:
-            source = spec["source"] if mode == "single" else _WatchedComparisons().visit(ast.parse(spec["source"]))
+            source = spec["source"] if mode == "single" else WatchedComparisons().visit(ast.parse(spec["source"]))
             self.code = compile(source, "tests.py", mode, dont_inherit=True)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
@@ -132,7 +132,7 @@ class RefereeStep:
         return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
 
 
-class _WatchedComparisons(ast.NodeTransformer):
+class WatchedComparisons(ast.NodeTransformer):
     """Puts a look at the answer's changes between the two sides of an asserted equality."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
@@ -221,9 +221,14 @@ class RefereeTests:
         self.handed = {name for step in self.steps for name in step.handed}
         self.share_process = any(step.shares_process for step in self.steps)
         self.have_threads = not THREAD_NAMES.isdisjoint(looked_up)
-        most = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        seconds = int(job["seconds"]) + 1
-        self.cpu_limit = (seconds if most == resource.RLIM_INFINITY else min(seconds, most), most)
+        self.cpu_limit = cpu_limit(job["seconds"])
+
+
+def cpu_limit(seconds: float) -> tuple[int, int]:
+    """The limit of a process for as many seconds of CPU time, as far as we may set one."""
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    whole = int(seconds) + 1
+    return whole if most == resource.RLIM_INFINITY else min(whole, most), most
 
 
 def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any]:
@@ -418,10 +423,22 @@ def main(fds: list[int]) -> None:
     """Take the tests of one case from a socket, then judge one answer after the other with them, each in a fork."""
     engine = MessageSocket(fds[0], lenient=True)
     tests = RefereeTests(engine.receive()[0])
-    engine.send(["ready"])
     referee = RefereePeer(-1)
     referee.always_describes = tests.have_threads
-    control = socket.socket(fileno=fds[0])
+    channel = forked_for_answer(engine, fds[0], tests.cpu_limit)
+    try:
+        referee.connect(channel)
+        report = judge(referee, engine.receive()[0], tests)
+    except BaseException as error:
+        report = {"unable": f"the referee failed: {exception_text(error)}"}
+    engine.send([report])
+    os._exit(0)
+
+
+def forked_for_answer(engine: MessageSocket, fd: int, cpu_limit: tuple[int, int]) -> int:
+    """The connection to an answer, in a process that ends with it, so that nothing of it can reach the next."""
+    engine.send(["ready"])
+    control = socket.socket(fileno=fd)
     home = os.getcwd()
     gc.freeze()
     while True:
@@ -430,8 +447,12 @@ def main(fds: list[int]) -> None:
             os._exit(0)
         child = forked()
         if child == 0:
-            referee.connect(channels[0])
-            referee_one(engine, tests, referee)
+            control.detach()  # the report goes the same way
+            os.setsid()
+            begin_random()
+            gc.enable()
+            resource.setrlimit(resource.RLIMIT_CPU, cpu_limit)
+            return channels[0]
         os.close(channels[0])
         status = os.waitpid(child, 0)[1]
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -439,17 +460,3 @@ def main(fds: list[int]) -> None:
         if status:
             engine.send([{"died": os.waitstatus_to_exitcode(status)}])
         empty_folder(home)
-
-
-def referee_one(engine: MessageSocket, tests: RefereeTests, referee: RefereePeer) -> NoReturn:
-    """Judge one answer in a process that ends with it, so that nothing of it can reach the next."""
-    try:
-        os.setsid()
-        begin_random()
-        gc.enable()
-        resource.setrlimit(resource.RLIMIT_CPU, tests.cpu_limit)
-        report = judge(referee, engine.receive()[0], tests)
-    except BaseException as error:
-        report = {"unable": f"the referee failed: {exception_text(error)}"}
-    engine.send([report])
-    os._exit(0)

@@ -13,7 +13,7 @@ import time
 import types
 import unittest
 import unittest.mock  # loaded before the answer is, so that its classes are known
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.fairness import TESTS_FILE, ComparisonJudge, fair_code
 from steelyard.verifiers.python.wire import exception_text, short_repr
@@ -28,7 +28,7 @@ try:
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
-    _TRACES = pytest.StashKey[list[object]]()
+    _RAISED = pytest.StashKey[list[BaseException]]()
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
@@ -54,6 +54,24 @@ class TestResultLine(NamedTuple):
     while it ran, decided that it has nothing to say."""
     message: str
     seconds: float
+    undefined: str = ""
+    """A name that the tests use and nobody has defined."""
+
+
+class TestRunner(Protocol):
+    """Runs the tests that pytest finds."""
+
+    def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
+        """Run one test and tell how it went."""
+
+    def is_answers(self, error: BaseException) -> bool:
+        """Whether an exception came out of the answer."""
+
+    def note_error(self, error: BaseException) -> None:
+        """Hear of an exception that failed a test."""
+
+    def finish(self) -> None:
+        """Hear that all tests have been run, before pytest cleans up."""
 
 
 class StyleRunner:
@@ -65,6 +83,7 @@ class StyleRunner:
         self._is_apart = is_apart
         self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
         self._clock = time.perf_counter
+        self._undefined = ""
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and tell how it went."""
@@ -82,17 +101,39 @@ class StyleRunner:
         if status:
             self._tell(TestResultLine(name, "failed", death_description(status, used), 0.0))
 
+    def is_answers(self, error: BaseException) -> bool:
+        """Whether an exception came out of the answer."""
+        return self.judge.has_answers_code(error.__traceback__)
+
+    def note_error(self, error: BaseException) -> None:
+        """Remember a name that the tests themselves use and nobody has defined."""
+        self._undefined = self._undefined or undefined_name(error)
+
+    def finish(self) -> None:
+        """Let pytest clean up."""
+
     def _run_here(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         began = self._clock()
         try:
             outcome, message = test()
         except BaseException as error:
+            self.note_error(error)
             outcome, message = "failed", exception_text(error)
         self.judge.stay()
         hidden = self.judge.hidden_failure()
         if outcome == "passed" and hidden:
             outcome, message = "failed", hidden
-        self._tell(TestResultLine(name, outcome, message, self._clock() - began))
+        self._tell(TestResultLine(name, outcome, message, self._clock() - began, self._undefined))
+
+
+def undefined_name(error: BaseException) -> str:
+    """The name that code of the tests used in vain, if that is what went wrong."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if type(error) is not NameError or trace is None or trace.tb_frame.f_code.co_filename != TESTS_FILE:
+        return ""
+    return str(error.name)
 
 
 def death_description(status: int, used: Any) -> str:
@@ -119,7 +160,7 @@ def empty_tests_module(source: str) -> types.ModuleType:
 def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
     """Run what unittest finds in a module, and functions test_* besides."""
     for test in _cases_in(unittest.TestLoader().loadTestsFromModule(module)):
-        runner.run(_case_name(test), _unittest_call(test, module, runner.judge))
+        runner.run(_case_name(test), _unittest_call(test, module, runner))
     for name, function in list(vars(module).items()):
         if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount:
             runner.run(name, _function_call(function, runner.judge))
@@ -141,20 +182,24 @@ def _case_name(test: Any) -> str:
 class SkipNotingResult(unittest.TestResult):
     """Knows whether a test was skipped by its own code."""
 
-    def __init__(self, judge: ComparisonJudge) -> None:
+    def __init__(self, runner: StyleRunner) -> None:
         super().__init__()
-        self._judge = judge
+        self._runner = runner
         self.is_declined = False
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802  the name is unittest's
-        trace = sys.exc_info()[2]
-        self.is_declined = trace is not None and not self._judge.has_answers_code(trace)
+        error = sys.exc_info()[1]
+        self.is_declined = error is not None and not self._runner.is_answers(error)
         super().addSkip(test, reason)
 
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        self._runner.note_error(err[1])
+        super().addError(test, err)
 
-def _unittest_call(test: Any, module: types.ModuleType, judge: ComparisonJudge) -> Callable[[], tuple[str, str]]:
+
+def _unittest_call(test: Any, module: types.ModuleType, runner: StyleRunner) -> Callable[[], tuple[str, str]]:
     def call() -> tuple[str, str]:
-        result = SkipNotingResult(judge)
+        result = SkipNotingResult(runner)
         # unittest itself looks for them in the module's name, which nobody finds
         set_up, tear_down = (
             None if TESTS_MODULE in sys.modules else getattr(module, name, None)
@@ -198,14 +243,24 @@ def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[
     return call
 
 
-def run_pytest(runner: StyleRunner, load: Callable[[], types.ModuleType]) -> None:
-    """Run what pytest finds in a module, and nothing else that lies around."""
+def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden: tuple[type, ...] = ()) -> None:
+    """Run what pytest finds in a module, and nothing else that lies around; values of hidden types are no tests."""
 
     class MemoryModule(pytest.Module):
         """A module of tests that is in no file."""
 
         def _getobj(self) -> Any:
             return load()
+
+        def collect(self) -> Any:
+            names = vars(self.obj)
+            kept = {name: value for name, value in names.items() if isinstance(value, hidden)}
+            for name in kept:
+                del names[name]
+            try:
+                return list(super().collect())
+            finally:
+                names.update(kept)
 
     class Plugin:
         """Collects from memory, and hears how each test went."""
@@ -229,22 +284,28 @@ def run_pytest(runner: StyleRunner, load: Callable[[], types.ModuleType]) -> Non
 
         def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
             name = item.nodeid.partition("::")[2].replace("::", ".")
-            traces: list[Any] = []
-            item.stash[_TRACES] = traces
+            raised: list[BaseException] = []
+            item.stash[_RAISED] = raised
 
             def call() -> tuple[str, str]:
                 outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
-                is_own = outcome == "skipped" and traces and not any(map(runner.judge.has_answers_code, traces))
+                is_own = outcome == "skipped" and raised and not any(map(runner.is_answers, raised))
                 return "declined" if is_own else outcome, message
 
             runner.run(name, call)
             return True
 
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_sessionfinish(self) -> None:
+            runner.finish()
+
         # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+            if call.excinfo is not None:
+                runner.note_error(call.excinfo.value)
             if call.excinfo is not None and call.when == "call":
-                item.stash[_TRACES].append(call.excinfo.tb)
+                item.stash[_RAISED].append(call.excinfo.value)
 
     with open("pytest.ini", "w", encoding="utf-8") as settings:
         settings.write("[pytest]\n")  # read before the answer is loaded; without it pytest would look around for one

@@ -31,9 +31,15 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
-from steelyard.verifiers.python.impossible_tests import check_tests
-from steelyard.verifiers.python.in_process import InProcessJudge
-from steelyard.verifiers.python.plan import IN_PROCESS_STYLES, PythonTestPlan, python_test_plan
+from steelyard.verifiers.python.impossible_tests import check_defined, check_tests
+from steelyard.verifiers.python.in_process import (
+    InProcessJudge,
+    Rehearsal,
+    TestFact,
+    accounted_tests,
+    judged_test,
+)
+from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan, python_test_plan
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
 
@@ -61,7 +67,7 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    version = f"python 3, CPython {platform.python_version()}"
+    version = f"python 4, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -107,7 +113,7 @@ class PythonVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         if tests.is_program:
             finding = await self._program(case, extracted.code)
-        elif tests.style in IN_PROCESS_STYLES:
+        elif tests.style in FILE_STYLES and tests.names and not tests.file:
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
@@ -115,7 +121,7 @@ class PythonVerifier:
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, expected),
-            trust=finding.trust or ("in-process" if tests.style in IN_PROCESS_STYLES else "isolated"),
+            trust=finding.trust or "isolated",
             isolation=self._sandbox.level,
         )
 
@@ -139,7 +145,7 @@ class PythonVerifier:
         limits = _limits(case)
         async with (
             self._referee(case, tests, limits) as referee,
-            self._sandbox.host(python_guest("candidate", case.verify.python_env)) as candidate,
+            self._sandbox.host(python_guest("candidate", case.verify.python_env, tests.style)) as candidate,
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits, beside=referee.host))
             try:
@@ -151,7 +157,23 @@ class PythonVerifier:
                 raise VerifierError(f"the referee did not come back: {exit_description(await referee.end())}")
         if "died" in report[0]:
             return _referee_death(tests, report[0]["died"])
-        return _refereed_finding(report[0], tests, answered)
+        if not tests.file:
+            return _refereed_finding(report[0], tests, answered)
+        return await self._refereed_file(case, tests, report[0], answered)
+
+    async def _refereed_file(
+        self, case: Case, tests: PythonTestPlan, report: dict[str, Any], answered: ProcessResult
+    ) -> RefereedFinding:
+        """What the referee of a whole file saw; the file must be known well enough to account for all its tests."""
+        if report.get("beside"):
+            return _inseparable_finding(tests.names)
+        check_defined(case, report.get("undefined", ""))
+        outcomes = {outcome for _, outcome, *_ in report["tests"]}
+        rehearsal = Rehearsal(tests.names, frozenset(), is_whole=False)
+        is_made_at_load = report.get("asked_at_load") or tests.names == ("the file",)
+        if outcomes & {"skipped", "expected"} or (outcomes and is_made_at_load):
+            rehearsal = await self._in_process.rehearsal(case, tests)
+        return _refereed_file_finding(report, rehearsal, answered)
 
     @asynccontextmanager
     async def _referee(
@@ -166,9 +188,8 @@ class PythonVerifier:
             while len(self._referees) >= self.at_once:
                 await self._referees.pop(0).end()
             waiting = RefereeProcess(self._sandbox, tests, environment)
-            await waiting.begin(
-                {"steps": tests.steps, "entry_point": case.verify.entry_point, "seconds": limits.cpu_seconds}
-            )
+            job = tests.file or {"steps": tests.steps, "entry_point": case.verify.entry_point}
+            await waiting.begin({**job, "seconds": limits.cpu_seconds})
         try:
             yield waiting
         except BaseException:
@@ -215,24 +236,36 @@ def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
     return ResourceLimits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
 
 
-def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> RefereedFinding:
-    """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
+def _unloaded_finding(report: dict[str, Any], answered: ProcessResult) -> RefereedFinding | None:
+    """What the referee saw of an answer that no test was run against."""
     if "unable" in report:
         raise VerifierError(str(report["unable"]))
     if report.get("compiled") is False:
         return RefereedFinding(compile_failure(report["error"], report["line"], answered.seconds))
-    output = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
-    if "compiled" not in report:
-        # no answer has run yet; only compiling something monstrous ends here
-        return RefereedFinding(
-            Finding(
-                compiled=False,
-                label=answered.limit or FailureLabel.DIED,
-                reason=exit_description(answered),
-                output=output[:MAX_ANSWER_OUTPUT_CHARS],
-                trouble=trouble_sign(answered),
-            )
+    if "compiled" in report:
+        return None
+    # no answer has run yet; only compiling something monstrous ends here
+    return RefereedFinding(
+        Finding(
+            compiled=False,
+            label=answered.limit or FailureLabel.DIED,
+            reason=exit_description(answered),
+            output=_output(report, answered),
+            trouble=trouble_sign(answered),
         )
+    )
+
+
+def _output(report: dict[str, Any], answered: ProcessResult) -> str:
+    printed = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
+    return printed[:MAX_ANSWER_OUTPUT_CHARS]
+
+
+def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> RefereedFinding:
+    """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
+    unloaded = _unloaded_finding(report, answered)
+    if unloaded is not None:
+        return unloaded
     results = {number: values for number, *values in report["tests"]}
     raised = report.get("raised", "")
     gone = "gone" in report
@@ -248,15 +281,58 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
         own_word |= had_word and not wrong
         if wrong and not crossed:
             uncrossed.append(name)
+    return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
+
+
+def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answered: ProcessResult) -> RefereedFinding:
+    """What the referee of a whole file saw, as a finding."""
+    unloaded = _unloaded_finding(report, answered)
+    if unloaded is not None:
+        return unloaded
+    facts: dict[str, TestFact] = {}
+    crossed_by_name: dict[str, bool] = {}
+    for name, outcome, message, seconds, crossed, had_word in report["tests"]:
+        # tests that share a name pass together
+        if name not in facts or facts[name].outcome != "failed":
+            facts[name] = TestFact(outcome, message, seconds, had_word)
+            crossed_by_name[name] = crossed
+    raised = report.get("raised", "")
+    gone = "gone" in report
+    otherwise = raised or (exit_description(answered) if gone else "not run")
+    judged = [judged_test(name, fact, rehearsal, "", otherwise) for name, fact in accounted_tests(facts, rehearsal)]
+    # what was not run for no reason that is known here is not the answer's fault yet
+    crossed_otherwise = report.get("crossed", True) if raised or gone else False
+    failed = [test.name for test in judged if test.outcome == "failed"]
+    uncrossed = [name for name in failed if not crossed_by_name.get(name, crossed_otherwise)]
+    own_word = any(fact.had_word for fact in facts.values() if fact.outcome != "failed")
+    if not failed and not any(test.outcome == "passed" for test in judged):
+        return _inseparable_finding(tuple(test.name for test in judged) or rehearsal.names)
+    return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
+
+
+def _inseparable_finding(names: tuple[str, ...]) -> RefereedFinding:
+    """The finding about tests that cannot be run apart from this answer, or say nothing there."""
+    reason = "cannot be judged apart from the answer"
+    failed = tuple(Test(name=name, outcome="failed", message=reason) for name in names)
+    return RefereedFinding(Finding(compiled=True, tests=failed, label=FailureLabel.EXCEPTION, reason=reason), names)
+
+
+def _run_finding(
+    report: dict[str, Any], judged: list[Test], uncrossed: list[str], answered: ProcessResult, *, own_word: bool
+) -> RefereedFinding:
+    """The finding about an answer whose tests were run, or could have been."""
+    raised = report.get("raised", "")
+    gone = "gone" in report
+    otherwise = raised or (exit_description(answered) if gone else "not run")
     label, reason = failure_label(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
-    if raised and results:
+    if raised and report["tests"]:
         reason = f"raised between two tests: {raised}"
     finding = Finding(
         compiled=True,
         tests=tuple(judged),
         label=label,
         reason=reason,
-        output=output[:MAX_ANSWER_OUTPUT_CHARS],
+        output=_output(report, answered),
         # a test that asks an object of the answer's whether it is right takes the answer's word for it
         trust="in-process" if own_word and not label else "",
         compile_seconds=report["seconds"],

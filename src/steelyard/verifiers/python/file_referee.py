@@ -1,0 +1,363 @@
+"""A file of tests for unittest or pytest, run by its own runner in a process that runs no line of the answer.
+
+What the file imports as the answer is a module that stands for it: its functions and classes are asked over a socket. Runs
+in a contained child of a zygote of its own, like the referee of single statements.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import os
+import sys
+import time
+import types
+import unittest
+
+from steelyard.verifiers.python.fairness import EQUALITY_ASSERTIONS, TESTS_FILE
+from steelyard.verifiers.python.referee import (
+    ANSWER_MODULE_NAMES,
+    COMPARISON_NAME,
+    RESERVED_TEST_NAMES,
+    THREAD_NAMES,
+    WatchedComparisons,
+    compared,
+    cpu_limit,
+    forked_for_answer,
+    is_equal_or_says,
+    load_candidate,
+    looked_up_names,
+)
+from steelyard.verifiers.python.remote import RefereePeer, RemoteObject
+from steelyard.verifiers.python.runners import HAS_PYTEST, TESTS_MODULE, run_pytest
+from steelyard.verifiers.python.values import ValueDecoder
+from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+BOTH_SIDES_NAME = "__steelyard_both_sides__"
+CHANGING_TYPES = (list, dict, set, bytearray)
+"""Plain data that the answer can change after the tests have imported it by name."""
+
+
+class FileRefereePeer(RefereePeer):
+    """A referee's end of the connection that knows what means something to a runner."""
+
+    is_steered = False
+    """Whether the answer raised something that tells unittest how a test ended."""
+
+    def request(self, deed: str, positional: Any, named: dict[str, Any], *more: Any) -> Any:
+        try:
+            return super().request(deed, positional, named, *more)
+        except Exception as error:
+            self.is_steered |= type(error).__module__.partition(".")[0] == "unittest"
+            raise
+
+
+class AnswerModule(types.ModuleType):
+    """Stands for the answer: functions and classes are handles, and plain data is fetched whenever tests look at it."""
+
+    def __init__(self, peer: RefereePeer, found: dict[str, Any], own_names: set[str]) -> None:
+        super().__init__("answer")
+        lasting = (RemoteObject, type, types.ModuleType)
+        self.__dict__.update({name: value for name, value in found.items() if isinstance(value, lasting)})
+        self.__dict__["__all__"] = [name for name in found if not name.startswith("_") and name not in own_names]
+        self.__dict__["_fetched"] = {}
+        self.__dict__["_peer"] = peer
+
+    def __getattr__(self, name: str) -> Any:
+        peer: RefereePeer = self.__dict__["_peer"]
+        missing = AttributeError(f"module 'answer' has no attribute {name!r}", name=name, obj=self)
+        if name in ("__path__", "__wrapped__"):
+            raise missing  # what imports and runners ask of every module
+        peer.requests += 1
+        outcome, held, *_ = peer.ask("globals", [name], [])
+        if outcome != "ok":
+            raise missing
+        was, value = self.__dict__["_fetched"].get(name, (None, None))
+        if was != held:
+            try:
+                value = ValueDecoder(peer.borrow).decode(held)[name]
+            except Exception as error:
+                raise peer.gone(exception_text(error)) from None
+            self.__dict__["_fetched"][name] = (held, value)
+        # what the tests do to it, the answer does not see
+        peer.crossed = False
+        return value
+
+    def __dir__(self) -> list[str]:
+        peer: RefereePeer = self.__dict__["_peer"]
+        peer.crossed, peer.own_word = False, True
+        return list(self.__dict__["__all__"])
+
+
+class WatchedAssertions(WatchedComparisons):
+    """Puts a look at the answer's changes between the two sides of what unittest compares, too."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:  # noqa: N802  the name is ast's
+        self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if name in EQUALITY_ASSERTIONS and len(node.args) >= 2 and is_movable(node.args[:2]):
+            sides = deferred_call(BOTH_SIDES_NAME, *node.args[:2])
+            node.args[:2] = [ast.Starred(value=sides, ctx=ast.Load())]
+        elif name == "assertTrue" and node.args and isinstance(node.args[0], ast.Compare):
+            test = node.args[0]
+            if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq) and is_movable([test]):
+                node.args[0] = deferred_call(COMPARISON_NAME, test.left, test.comparators[0])
+        return ast.fix_missing_locations(node)
+
+
+def is_movable(sides: list[Any]) -> bool:
+    """Whether these expressions mean the same in a function of their own."""
+    kept = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Starred)
+    nodes = [node for side in sides for node in ast.walk(side)]
+    return not any(isinstance(node, kept) or (isinstance(node, ast.Name) and node.id == "super") for node in nodes)
+
+
+def deferred_call(function: str, left: ast.expr, right: ast.expr) -> ast.Call:
+    """A call with one side of a comparison, and with a function that computes the other one."""
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Call(ast.Name(function, ast.Load()), [left, ast.Lambda(args=nothing, body=right)], [])
+
+
+class RefereedFile:
+    """One file of tests, for one answer."""
+
+    def __init__(self, engine: MessageSocket, fd: int, job: dict[str, Any]) -> None:
+        self._engine = engine
+        self._fd = fd
+        self._job = job
+        tree = ast.parse(job["source"], TESTS_FILE)
+        self._own_names = {*job["own_names"], *vars(builtins)}
+        """Names that mean something without the answer: a star import does not change them."""
+        self._code = compile(WatchedAssertions().visit(tree), TESTS_FILE, "exec", dont_inherit=True)
+        self._names = {*looked_up_names([self._code]), *job["texts"]} - RESERVED_TEST_NAMES
+        self._prepared = (True, False)
+        self._result: dict[str, Any] = {"tests": []}
+        self._began = 0.0
+        self._shares_process: bool = job["shares_process"]
+        self._cpu_limit = cpu_limit(job["seconds"])
+        self._peer: FileRefereePeer
+
+    def judge_answers(self) -> NoReturn:
+        """Judge answers, each in a fork, until no more come."""
+        try:
+            if self._job["style"] == "pytest":
+                # it forks when pytest is ready; looking for tests must not ask anything of the answer's objects
+                run_pytest(self, self.load, (RemoteObject,))
+            else:
+                self._run_unittest(self.load())
+        except BaseException as error:
+            if not hasattr(self, "_peer"):
+                self._engine.send(["unable", exception_text(error)])
+                os._exit(0)
+            self._break(error)
+        self._finish()
+
+    def _finish(self, **more: Any) -> NoReturn:
+        if self._peer.lost:
+            more = {"gone": True, "crossed": self._peer.crossed and not self._shares_process, **more}
+        self._engine.send([{**self._result, **more}])
+        os._exit(0)
+
+    def finish(self) -> NoReturn:
+        """Report, when the last test is done."""
+        self._finish()
+
+    def load(self) -> types.ModuleType:
+        """The tests, loaded against one answer, in a process of their own."""
+        self._peer = peer = FileRefereePeer(forked_for_answer(self._engine, self._fd, self._cpu_limit))
+        peer.always_describes = bool(THREAD_NAMES & self._names)
+        self._result["output"] = peer.output
+        found = load_candidate(peer, self._engine.receive()[0], sorted(self._names), self._result)
+        if found is None:
+            self._finish()
+        if self._is_inseparable(found):
+            self._finish(beside=True)
+        answer = AnswerModule(peer, found, self._own_names)
+        sys.modules.update(dict.fromkeys(ANSWER_MODULE_NAMES, answer))
+        handed = any(isinstance(found.get(name), RemoteObject) for name in self._job["handed"])
+        self._shares_process |= handed
+        peer.crossed, peer.own_word = True, False
+        module = sys.modules[TESTS_MODULE] = types.ModuleType(TESTS_MODULE)
+        module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
+        vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
+        vars(module)[BOTH_SIDES_NAME] = self._both_sides
+        try:
+            exec(self._code, vars(module))
+        except BaseException as error:
+            if is_skip(error):
+                raise
+            self._break(error)
+            self._finish()
+        self._result["asked_at_load"] = bool(peer.requests)
+        self._prepared = (peer.crossed, peer.own_word)
+        return module
+
+    def _is_inseparable(self, found: dict[str, Any]) -> bool:
+        """Whether the tests take names as the answer's that mean something else here, or data that would not stay the same."""
+        if self._job["has_star_import"] and not self._own_names.isdisjoint(found):
+            return True
+        return any(isinstance(found.get(name), CHANGING_TYPES) for name in self._job["imported"])
+
+    def _break(self, error: BaseException) -> None:
+        """Note what keeps the tests from being run at all."""
+        if isinstance(error, ImportError) and "said" not in error.__dict__ and error.name not in ANSWER_MODULE_NAMES:
+            self._finish(unable=f"the tests need {error.name or error}, which is not installed here")
+        self._note_undefined(error)
+        if not self._peer.lost:
+            self._result["raised"] = exception_text(error)
+            self._result["crossed"] = self._peer.crossed and not self._shares_process
+
+    def _note_undefined(self, error: BaseException) -> None:
+        if type(error) is NameError and "said" not in error.__dict__:
+            self._result.setdefault("undefined", str(error.name))
+
+    def _both_sides(self, left: Any, right_side: Callable[[], Any]) -> tuple[Any, Any]:
+        if not self._peer.changed:
+            return left, right_side()
+        is_equal, right = compared(self._peer, left, right_side)
+        # almost equal to something that the answer had a say in
+        self._peer.own_word |= not is_equal
+        return left, right
+
+    def begin(self) -> None:
+        """Note that a test begins; what came between two tests counts for all that come after it."""
+        peer = self._peer
+        crossed, own_word = self._prepared
+        self._prepared = (crossed and peer.crossed, own_word or peer.own_word)
+        peer.crossed, peer.own_word = self._prepared
+        peer.stopped = peer.is_steered = False
+        if peer.stdout.tell():
+            peer.stdout.seek(0)
+            peer.stdout.truncate()
+        self._began = time.perf_counter()
+
+    def end(self, name: str, outcome: str, message: str) -> None:
+        """Note how a test went."""
+        peer = self._peer
+        if outcome == "passed" and peer.stopped and "StopIteration" not in self._names:
+            outcome, message = "failed", "StopIteration: raised by the answer"
+        if outcome != "failed" and peer.is_steered:
+            outcome, message = "failed", "the answer raised an exception of unittest's own"
+            peer.crossed = False
+        crossed = (peer.crossed and not self._shares_process) or peer.stopped
+        if peer.lost:
+            # nor does a test pass that swallowed the end of the answer together with its exceptions
+            self._finish()
+        own_word = peer.own_word or (self._job["compares_identity"] and peer.has_met_objects)
+        seconds = time.perf_counter() - self._began
+        self._result["tests"].append([name, outcome, message[:MAX_EXCEPTION_CHARS], seconds, crossed, own_word])
+        peer.crossed, peer.own_word = self._prepared
+
+    def is_answers(self, error: BaseException) -> bool:
+        """Whether an exception came out of the answer."""
+        return "said" in error.__dict__
+
+    def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
+        """Run one test of pytest's, or a function."""
+        self.begin()
+        try:
+            outcome, message = test()
+        except BaseException as error:
+            self._note_undefined(error)
+            outcome, message = "failed", exception_text(error)
+        self.end(name, outcome, message)
+
+    def note_error(self, error: BaseException) -> None:
+        """Hear of an exception that failed a test."""
+        self._note_undefined(error)
+
+    def _run_unittest(self, module: types.ModuleType) -> None:
+        """Run what unittest finds in a module, and functions test_* besides."""
+        unittest.TestLoader().loadTestsFromModule(module).run(RefereedResult(self))
+        functions = {name: one for name, one in vars(module).items() if isinstance(one, types.FunctionType)}
+        for name, function in functions.items():
+            if name.startswith("test") and not function.__code__.co_argcount:
+                self.run(name, functools.partial(called, function, self))
+
+    def note_broken_class(self, error: BaseException) -> None:
+        """Hear that the tests of a class, or of the file, will not run."""
+        if not is_skip(error) or self.is_answers(error):
+            self._break(error)
+
+
+def called(function: Callable[[], object], file: RefereedFile) -> tuple[str, str]:
+    """How a test went that is a plain function."""
+    try:
+        function()
+    except unittest.SkipTest as skipped:
+        return "skipped" if file.is_answers(skipped) else "declined", str(skipped)
+    return "passed", ""
+
+
+def is_skip(error: BaseException) -> bool:
+    """Whether tests say that they are not for here."""
+    return isinstance(error, unittest.SkipTest) or type(error).__module__ == "_pytest.outcomes"
+
+
+class RefereedResult(unittest.TestResult):
+    """Hears from unittest how each test goes."""
+
+    def __init__(self, file: RefereedFile) -> None:
+        super().__init__()
+        self._file = file
+        self._outcome = ("", "")
+
+    def startTest(self, test: Any) -> None:  # noqa: N802  the names are unittest's
+        super().startTest(test)
+        self._outcome = ("failed", "it did not come to its end")
+        self._is_failed = False
+        self._file.begin()
+
+    def stopTest(self, test: Any) -> None:  # noqa: N802
+        super().stopTest(test)
+        method = getattr(test, "_testMethodName", "")
+        self._file.end(f"{type(test).__qualname__}.{method}" if method else str(test.id()), *self._outcome)
+
+    def _fail(self, test: Any, error: BaseException) -> None:
+        self._file.note_error(error)
+        if not isinstance(test, unittest.TestCase):
+            self._file.note_broken_class(error)
+        elif not self._is_failed:
+            self._is_failed = True
+            self._outcome = ("failed", exception_text(error))
+
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        self._fail(test, err[1])
+
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        self._fail(test, err[1])
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802, ARG002
+        if err is not None:
+            self._fail(test, err[1])
+
+    def addSuccess(self, test: Any) -> None:  # noqa: N802, ARG002
+        if not self._is_failed:
+            self._outcome = ("passed", "")
+
+    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802, ARG002
+        error = sys.exc_info()[1]
+        if not self._is_failed:
+            self._outcome = ("skipped" if error is None or self._file.is_answers(error) else "declined", reason)
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802, ARG002
+        self._outcome = ("expected", "failed, as expected")
+
+    def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802, ARG002
+        self._outcome = ("failed", "passed, although it is expected to fail")
+
+
+def main(fds: list[int]) -> None:
+    """Take a file of tests from a socket, then judge one answer after the other with it, each in a fork."""
+    engine = MessageSocket(fds[0], lenient=True)
+    job = engine.receive()[0]
+    if job["style"] == "pytest" and not HAS_PYTEST:
+        engine.send(["unable", "pytest is not installed in the environment that the case names"])
+        os._exit(0)
+    RefereedFile(engine, fds[0], job).judge_answers()
