@@ -144,8 +144,33 @@ def test_a_test_that_was_to_be_fixed_is_blamed_though_it_failed_before(project: 
 def test_a_test_that_was_to_be_fixed_has_to_be_there(project: Path) -> None:
     of = case(project, fixes=("mul", "div"))
     finding = after(MEND, of)
-    assert finding.reason == "div: was to be fixed, and did not run"
+    assert finding.reason == "div: was to be fixed, and did not run; what ran: add, known, mul"
     assert not is_correct(of, finding)
+
+
+def test_the_last_parts_of_a_name_are_enough_where_only_one_test_has_them() -> None:
+    def fixed(ran: list[str], name: str) -> str:
+        then = Finding(tests=tuple(Ran(name=one, outcome="failed") for one in ran))
+        now = Finding(tests=tuple(Ran(name=one, outcome="passed") for one in ran))
+        return subtract_baseline(then, now, [name], replaced=False).reason
+
+    for ran, name in (
+        ("pkg.test_x.TestA.test_b", "test_b"),
+        ("pkg.test_x.TestA.test_b", "TestA.test_b"),
+        ("test_b", "pkg.test_x.TestA.test_b"),
+        ("tests/test_x.py::TestA::test_b[1.5/2]", "TestA::test_b[1.5/2]"),
+        ("TestA > test_b", "tests/test_x.py::TestA::test_b"),
+    ):
+        assert fixed([ran, "pkg.test_x.TestA.test_other"], name) == ""
+    assert (
+        fixed(["a.test_b", "b.test_c"], "st_b")
+        == "st_b: was to be fixed, and did not run; what ran: a.test_b, b.test_c"
+    )
+    assert fixed(["a.test_b", "b.test_b"], "test_b") == (
+        "test_b: was to be fixed, and may be any of a.test_b, b.test_b; name it in full"
+    )
+    many = [f"t{number}" for number in range(12)]
+    assert fixed(many, "x").endswith("t8, t9 and 2 more")
 
 
 def test_a_test_that_is_taken_away_was_broken(project: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -174,6 +174,10 @@ def _span(file: str, line: int, column: int) -> Span:
     return Span(file=file, line_start=line, line_end=line, column_start=column, column_end=column)
 
 
+NAME_SEPARATORS = re.compile(rf"{re.escape(SUITE_SEPARATOR)}|::|[./]")
+"""What stands between the parts of a test's name: suite, file, module, class and function."""
+MAX_LISTED_TESTS = 10
+"""Tests that a message names."""
 DID_NOT_BUILD_BEFORE = "it did not build before either"
 
 
@@ -189,12 +193,15 @@ def subtract_baseline(before: Finding, after: Finding, fixes: Sequence[str], *, 
     if after.compiled is False:
         return replace(after, reason=f"{after.reason}; {DID_NOT_BUILD_BEFORE}") if before.compiled is False else after
     then = {test.name: test for test in before.tests}
+    ran = list(dict.fromkeys(test.name for test in after.tests))
+    meant = {name: _tests_meant(name, ran) for name in fixes}
+    fixed = {name for names in meant.values() for name in names}
     tests = [
-        _test_against_baseline(test, then.get(test.name), is_fix=_is_one_of(test, fixes), replaced=replaced)
+        _test_against_baseline(test, then.get(test.name), is_fix=test.name in fixed, replaced=replaced)
         for test in after.tests
     ]
     if after.tests:
-        tests += [*_vanished_tests(before, after, replaced=replaced), *_fixes_not_run(after, fixes)]
+        tests += [*_vanished_tests(before, after, replaced=replaced), *_fixes_not_run(meant, ran)]
     label, reason = _why(after, tests)
     return replace(after, tests=tuple(tests), label=label, reason=reason)
 
@@ -226,16 +233,42 @@ def _vanished_tests(before: Finding, after: Finding, *, replaced: bool) -> Itera
             yield Test(name=test.name, outcome="failed", message="passed before, and did not run now")
 
 
-def _fixes_not_run(after: Finding, fixes: Sequence[str]) -> Iterator[Test]:
+def _fixes_not_run(meant: Mapping[str, Sequence[str]], ran: Sequence[str]) -> Iterator[Test]:
     """The tests that were to be fixed and did not run."""
-    for name in fixes:
-        if not any(_is_one_of(test, [name]) for test in after.tests):
-            yield Test(name=name, outcome="failed", message="was to be fixed, and did not run")
+    for name, names in meant.items():
+        if not names:
+            alike = [test for test in ran if _share_ending(test, name)]
+            what = (
+                f"was to be fixed, and may be any of {_listed(alike)}; name it in full"
+                if alike
+                else f"was to be fixed, and did not run; what ran: {_listed(ran)}"
+            )
+            yield Test(name=name, outcome="failed", message=what)
 
 
-def _is_one_of(test: Test, names: Sequence[str]) -> bool:
-    """Whether a test is named, with its suite or without."""
-    return any(test.name == name or test.name.endswith(f"{SUITE_SEPARATOR}{name}") for name in names)
+def _tests_meant(name: str, ran: Sequence[str]) -> list[str]:
+    """The tests that a name in `fixes` means: those of that name in any suite, else the only one that ends alike."""
+    same = [test for test in ran if test == name or test.endswith(f"{SUITE_SEPARATOR}{name}")]
+    alike = [] if same else [test for test in ran if _share_ending(test, name)]
+    return same or (alike if len(alike) == 1 else [])
+
+
+def _share_ending(one: str, other: str) -> bool:
+    """Whether the parts of one name are the last parts of the other: `test_b` and `pkg.test_x.TestA.test_b`."""
+    short, long = sorted((_name_parts(one), _name_parts(other)), key=len)
+    return bool(short) and long[-len(short) :] == short
+
+
+def _name_parts(name: str) -> list[str]:
+    # the parameters of a test may hold any sign
+    head = re.split(r"[\[(]", name, maxsplit=1)[0]
+    parts = [part.strip() for part in NAME_SEPARATORS.split(head)]
+    return [*parts[:-1], parts[-1] + name[len(head) :]]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_LISTED_TESTS} more" if len(names) > MAX_LISTED_TESTS else ""
+    return ", ".join(names[:MAX_LISTED_TESTS]) + more
 
 
 def _why(after: Finding, tests: Sequence[Test]) -> tuple[str, str]:

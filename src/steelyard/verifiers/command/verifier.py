@@ -82,7 +82,7 @@ class CommandVerifier:
     The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
     """
 
-    version = "command 1"
+    version = "command 2"
     at_once = processor_count()
     runs_code = True
 
