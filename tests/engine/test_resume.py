@@ -340,3 +340,19 @@ def test_whatever_a_model_of_ones_own_returns_no_other_attempt_suffers(tmp_path:
     assert {fact.case for fact in found if isinstance(fact, Verdict)} >= {"c"}
     # each of the odd ones is a reply that can be read back, or a failure of ours
     assert {fact.case for fact in found if isinstance(fact, Reply | Failure)} == {"a", "b", "c"}
+
+
+def test_a_run_of_relative_paths_is_carried_on_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    for folder in (home, elsewhere):
+        folder.mkdir()
+    (home / "said.jsonl").write_text('{"task_id": "a", "completion": "answer", "llm_name": "m"}\n' * 3)
+    (home / "models.py").write_text("def right(prompt):\n    return 'answer'\n")
+    monkeypatch.chdir(home)
+    models = ["replay:said.jsonl", "python:models.py:right"]
+    done = steelyard.run(CASES[:1], models=models, samples=1, output="run", means=MEANS)
+    monkeypatch.chdir(elsewhere)
+    again = steelyard.resume(home / "run", samples=3, means=MEANS)
+    assert again.info.names == done.info.names
+    assert [(model.attempts, model.missing) for model in again.summary.models] == [(3, 0), (3, 0)]
+    assert len(facts(home / "run").replies) == 6

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect
+from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, started_in
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
 from steelyard.engine.steps import now
 from steelyard.errors import InputError
@@ -45,6 +45,7 @@ def run_experiment(
         eval_sets=loaded.files,
         models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
         names=names,
+        folder=started_in(tier.model for tier in loaded.experiment.tiers),
         parameters=dict(header.parameters),
         tiers=tuple(tier.name for tier in tiers),
         experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
@@ -92,7 +93,9 @@ def priced_providers(
     return {**asked, **judges}
 
 
-def tier_provider(tier: Tier, means: RunOptions, beside: Path, *, asks: bool = True) -> tuple[str, Provider]:
+def tier_provider(
+    tier: Tier, means: RunOptions, beside: Path, *, asks: bool = True, folder: str = ""
+) -> tuple[str, Provider]:
     """Whom a tier puts its cases to, and the name that facts carry."""
     if tier.agent:
         agent = AgentProvider(
@@ -103,7 +106,7 @@ def tier_provider(tier: Tier, means: RunOptions, beside: Path, *, asks: bool = T
             beside=beside,
         )
         return tier.model or f"agent:{tier.agent}", agent
-    found = connect([tier.model], means, asks=asks)
+    found = connect([tier.model], means, asks=asks, folder=folder)
     if len(found) != 1:
         raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
     return next(iter(found.items()))
@@ -113,8 +116,8 @@ def providers_and_judges(info: RunInfo, means: RunOptions) -> tuple[dict[str, Pr
     """Whom a stored run asks, by model or by tier, and who judges."""
     judges = connect(info.panel.judges, means) if info.panel else {}
     if info.experiment is None:
-        return connect(info.models, means, info.base_url), judges
+        return connect(info.models, means, info.base_url, folder=info.folder), judges
     beside = Path(info.eval_sets[0].path).parent
     asked = zip(info.experiment.tiers, info.models, strict=True)
     tiers = [msgspec.structs.replace(tier, model=model) for tier, model in asked]
-    return {tier.name: tier_provider(tier, means, beside)[1] for tier in tiers}, judges
+    return {tier.name: tier_provider(tier, means, beside, folder=info.folder)[1] for tier in tiers}, judges

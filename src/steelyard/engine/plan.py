@@ -169,6 +169,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         id="",
         started_at="",
         ended_at=None,
+        folder="",
         # the cases stand for the files they came from; the paths of the files may differ
         eval_sets=(),
         versions={},

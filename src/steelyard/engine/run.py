@@ -20,7 +20,14 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
-from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, unavailable_cases
+from steelyard.engine.preflight.connect import (
+    check_plan,
+    check_prices,
+    check_verifiers,
+    connect,
+    started_in,
+    unavailable_cases,
+)
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
@@ -163,6 +170,7 @@ def run(
         eval_sets=tuple(plan.eval_sets) or sets.files,
         models=tuple(given),
         names=tuple(providers),
+        folder=started_in(given),
         base_url=plan.base_url,
         parameters=dict(plan.parameters or {}),
         system=plan.system,

@@ -191,6 +191,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """As they were asked for, where tiers are compared one for each tier; a replay stands for the models it recorded."""
     names: tuple[str, ...] = ()
     """The same models by the names that facts carry."""
+    folder: str = ""
+    """The folder in which the run was started, where models are named by relative paths."""
     parameters: dict[str, Any] = {}
     base_url: str = ""
     """Where every provider was reached, if the user said so."""

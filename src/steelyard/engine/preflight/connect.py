@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from steelyard import settings as settings_module
@@ -29,8 +30,13 @@ from steelyard.records import Case, Price
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
 
 
-def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True) -> dict[str, Provider]:
-    """Whom to ask for each model: one name may stand for several, where replies were recorded."""
+def connect(
+    models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True, folder: str = ""
+) -> dict[str, Provider]:
+    """Whom to ask for each model: one name may stand for several, where replies were recorded.
+
+    Relative paths of recordings and functions are looked for in `folder` first.
+    """
     providers: dict[str, Provider] = {}
     for model in models:
         name, rest, reached = settings_module.resolve_provider(
@@ -38,9 +44,11 @@ def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, ask
         )
         connect_models = load_plugin("providers", reached.type)
         with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
-            connected = dict(connect_models(rest, reached))
+            located = _located(reached.type, rest, folder)
+            connected = dict(connect_models(located, reached))
         for known, provider in connected.items():
-            full = known if reached.type == "replay" else f"{name}/{known}"
+            # a model keeps the name it had where the run was started
+            full = known if reached.type == "replay" else f"{name}/{rest if known == located else known}"
             if full in providers:
                 raise InputError(
                     f'model "{full}" was named twice; more attempts of one model are asked for with --samples'
@@ -49,6 +57,26 @@ def connect(models: Sequence[str], means: RunOptions, base_url: str = "", *, ask
     if not providers:
         raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
     return providers
+
+
+def started_in(models: Iterable[str]) -> str:
+    """The folder to keep with a run: this one, where its models are named by paths that depend on it; else empty."""
+    return str(Path.cwd()) if any(map(_relative_path, models)) else ""
+
+
+def _relative_path(model: str) -> str:
+    """The relative path of the file that a model is named by; empty where it is none."""
+    kind, _, rest = model.partition(":")
+    path = {"replay": rest, "python": rest.rpartition(":")[0]}.get(kind, "")
+    is_file = kind == "replay" or path.endswith(".py")
+    return path if path and is_file and not Path(path).is_absolute() else ""
+
+
+def _located(kind: str, rest: str, folder: str) -> str:
+    """The place of a recording or a function as seen from here, where it lies in `folder`."""
+    path = _relative_path(f"{kind}:{rest}")
+    there = Path(folder, path)
+    return f"{there}{rest.removeprefix(path)}" if folder and path and there.exists() else rest
 
 
 async def close_providers(providers: Mapping[str, Provider]) -> None:
