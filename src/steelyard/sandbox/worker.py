@@ -474,8 +474,9 @@ def _map_users(pid: int, both: str) -> None:
 
 
 def _is_world_readable(folder: str) -> bool:
-    """Whether any user can read what is in a folder."""
-    return all(path.stat().st_mode & 0o5 == 0o5 for path in (Path(folder), *Path(folder).parents))
+    """Whether any user can read what is in a folder, also where a link leads to it."""
+    places = [Path(folder), Path(folder).resolve()]
+    return all(path.stat().st_mode & 0o5 == 0o5 for place in places for path in (place, *place.parents))
 
 
 def _process_tree_memory_bytes(pid: int, most: int) -> int:

@@ -155,7 +155,7 @@ def _places(config: Path, asked: EvaluationConfig) -> EvaluationFolders:
 
 
 def _fixes_files(folder: Path) -> list[Path]:
-    """The FIXES_SUFFIXES files of a folder that can be fixes, by name; hidden ones are left out."""
+    """The CSV files of a folder that can be fixes, by name; hidden ones are left out."""
     try:
         found = sorted(folder.iterdir())
     except FileNotFoundError:
@@ -178,7 +178,7 @@ def _chosen(folder: Path, present: Sequence[Path], asked: EvaluationConfig) -> t
     where = printable(str(folder))
     if not present:
         raise InputError(
-            f"{where}: no FIXES_SUFFIXES of fixes here; expected files such as gemini_fixes.csv "
+            f"{where}: no CSV of fixes here; expected files such as gemini_fixes.csv "
             f"({SYNTHETIC_PROBLEMS_FILE}, {SYNTHETIC_TRUTH_FILE}, *_outcomes.csv and *_pass_at_k.csv are never read as fixes)"
         )
     named = [path for path in present if _is_named(path, asked)]
@@ -307,7 +307,7 @@ def _oids(paths: Iterable[Path]) -> list[str]:
         except OSError as error:
             raise InputError(f"{where}: {error.strerror or error}") from None
         except UNREADABLE_CSV_ERRORS as error:
-            raise InputError(f"{where}: not a FIXES_SUFFIXES file in UTF-8: {error}") from None
+            raise InputError(f"{where}: not a CSV file in UTF-8: {error}") from None
     return [oid for oid, every in specifics.items() if len(every) <= 1]
 
 

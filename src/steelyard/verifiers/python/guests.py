@@ -157,10 +157,14 @@ class RefereeProcess:
             raise VerifierError(f"its tests could not be taken up: {why}")
 
     def introduce(self) -> socket.socket:
-        """A new connection to the referee, for an answer."""
+        """A new connection to the referee, for an answer; VerifierError when the referee was ended meanwhile."""
         referees, candidates = socket.socketpair()
-        with referees:
-            socket.send_fds(self._channel, [b"c"], [referees.fileno()])
+        try:
+            with referees:
+                socket.send_fds(self._channel, [b"c"], [referees.fileno()])
+        except OSError as error:
+            candidates.close()
+            raise VerifierError(f"the referee is gone: {error}") from None
         return candidates
 
     @property
