@@ -10,13 +10,23 @@ import pytest
 from attacks.hostile import CASES
 from attacks.inside_attacks import FORGERIES
 from steelyard.analysis.scoring import is_correct
-from steelyard.records import Case, Finding
+from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import python_test_plan
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 RIGHT = "def add(a, b):\n    return a + b\n"
+HOLD_THE_VALUES = {
+    "profiles",
+    "reads memory",
+    "reads memory by its inner module",
+    "walks frames of other threads",
+}
+"""Forgeries that have the expected values in their own code, and take them where they find what they look for: apart from
+the tests they find themselves, and the values are right."""
 LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
 JUDGE = InProcessJudge(SANDBOX)
@@ -58,6 +68,18 @@ def test_no_forgery_passes(name: str, style: str) -> None:
 def test_no_forgery_passes_by_pytest(name: str) -> None:
     """One in four: pytest takes its time, and what is attacked is mostly the same."""
     assert not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
+
+
+@pytest.mark.parametrize("style", ["unittest", "pytest"])
+def test_no_forgery_passes_apart_from_its_tests(style: str) -> None:
+    verifier = PythonVerifier(SANDBOX)
+    passed = []
+    for name, code in FORGERIES.items():
+        finding = LOOP.run_until_complete(verifier.verify(CASES[style], Answer(text=verbatim_reply(code, "python"))))
+        if is_correct(CASES[style], finding):
+            passed.append(name)
+    LOOP.run_until_complete(verifier.close())
+    assert set(passed) <= HOLD_THE_VALUES
 
 
 def test_the_table_of_forgeries_is_long() -> None:

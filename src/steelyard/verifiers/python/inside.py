@@ -262,14 +262,22 @@ class AnswerSession:
         runner = StyleRunner(self._judge, self._tell_test, is_apart=is_apart)
         module = empty_tests_module(self._job["tests"])
 
+        is_loaded: list[bool] = []
+
         def loaded() -> types.ModuleType:
+            is_loaded.append(True)
             self._load()
             exec(code, module.__dict__)
             self._machinery.remember("the tests", module)
             return module
 
         if self._job["style"] == "pytest":
-            run_pytest(runner, loaded)
+            try:
+                run_pytest(runner, loaded)
+            except RuntimeError as error:
+                if not is_loaded:
+                    self.tell("unable", exception_text(error))
+                raise
         else:
             run_unittest(runner, loaded())
 

@@ -202,6 +202,8 @@ class RefereePeer(ObjectPeer):
         is_plain = (
             deed in CONVERSIONS or (deed in ITERATION and all(about(one, "_is_standard") for one in remote))
         ) and not any(about(one, "_mixed") for one in remote)
+        # unittest wants to know what a function is called before it calls it
+        is_plain |= deed == "getattr" and operands[1] == "__name__" and about(operands[0], "_is_function")
         reckoned = deed in ARITHMETIC and is_mixed(operands)
         if reckoned and not isinstance(value, RemoteObject):
             # `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is
