@@ -298,3 +298,77 @@ def test_a_process_limit_makes_no_answer_wrong_that_starts_threads_or_programs(o
     assert all(set(outcomes) <= {True} for outcomes in judged.values()), judged
     assert ran(1000, "resume", "run") == 0
     assert set(map(tuple, counting(open_folder).values())) == {(True, True)}
+
+
+BESIDE_A_CROWD = """
+import asyncio, json
+from steelyard.analysis.scoring import is_correct
+from steelyard.engine.options import RunOptions
+from steelyard.engine.verifiers import VerifierSet
+from steelyard.records import Answer, Case, Expectations, Reply, Verdict
+from steelyard.sandbox.levels import probe_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+
+CASE = Case(id="twice", prompt="", language="python", expectations=Expectations(test_file="assert twice(2) == 4\\n"))
+CROWD = '''
+import os, time
+def twice(number):
+    for _ in range(200):
+        try:
+            if os.fork() == 0:
+                time.sleep(3)
+                os._exit(0)
+        except OSError:
+            break
+    time.sleep(3)
+'''
+HONEST = '''
+import threading, time
+def twice(number):
+    time.sleep(0.3)
+    seen = []
+    thread = threading.Thread(target=seen.append, args=(2 * number,))
+    thread.start()
+    thread.join()
+    return seen[0]
+'''
+
+async def main():
+    found = probe_isolation("landlock")
+    if not found.holds:
+        return None
+    verifiers = VerifierSet([CASE], RunOptions(sandbox=ZygoteSandbox(found.enclosure)))
+
+    async def judged(name, code, alone=False):
+        answer = Answer(text=f"```python\\n{code}\\n```")
+        reply = Reply(key=name, at="", case="twice", model="", number=1, asked="", answer=answer)
+        fact = await verifiers.witnessed_verdict(reply, CASE, alone=alone)
+        assert isinstance(fact, Verdict), fact
+        if fact.found.trouble:
+            return "again"
+        return "right" if is_correct(CASE, fact.found) else "wrong"
+
+    async def honest():
+        return [await judged("honest", HONEST) for _ in range(8)]
+
+    crowd, beside = await asyncio.gather(judged("crowd", CROWD), honest())
+    last = [await judged("crowd", CROWD, alone=True), await judged("honest", HONEST, alone=True)]
+    await verifiers.close()
+    return [crowd, beside, last]
+
+print(json.dumps(asyncio.run(main())))
+"""
+
+
+def test_an_answer_with_many_processes_is_judged_and_fails_none_beside_it() -> None:
+    python = interpreter("nobody")
+    if not python:
+        unavailable("no Python that an ordinary user can run")
+    done = run_as("nobody", [python, "-c", BESIDE_A_CROWD], uid=FEW_PROCESSES_UID + 1, timeout=200)
+    assert done.returncode == 0, done.stderr
+    if (told := json.loads(done.stdout)) is None:
+        unavailable("no landlock here")
+    crowd, beside, last = told
+    assert crowd in ("again", "wrong")
+    assert set(beside) <= {"right", "again"}, beside
+    assert last == ["wrong", "right"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -155,7 +157,10 @@ class VerifierSet:
         witnesses = self._witnesses
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
+        began = time.monotonic()
         fact = await verify_with_retry(reply, case, self.of(case), self._recheck)
+        if isinstance(fact, Verdict) and not alone and not is_correct(case, fact.found) and self._was_crowded(began):
+            return _with_trouble(fact, "code beside it had many processes")
         if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):
             return fact
         if could_come_from_machine(case, fact.found):
@@ -163,13 +168,22 @@ class VerifierSet:
         # a witness that others waited for meanwhile speaks about this answer as well, even if it passed
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
-        return msgspec.structs.replace(fact, found=msgspec.structs.replace(fact.found, trouble=""))
+        return _with_trouble(fact, "")
+
+    def _was_crowded(self, since: float) -> bool:
+        """Whether code may have lacked processes because of code beside it; sandboxes of others may not know."""
+        was_crowded = getattr(self._sandbox, "was_crowded_since", None)
+        return was_crowded is not None and bool(was_crowded(since))
 
     async def close(self) -> None:
         """End whatever waits for further answers."""
         for verifier in self._verifiers.values():
             await verifier.close()
         await self._sandbox.close()
+
+
+def _with_trouble(verdict: Verdict, trouble: str) -> Verdict:
+    return msgspec.structs.replace(verdict, found=msgspec.structs.replace(verdict.found, trouble=trouble))
 
 
 def _verifier_factory(kind: str) -> Any:

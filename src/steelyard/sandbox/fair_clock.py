@@ -109,6 +109,11 @@ def process_tree_pids(*pids: int) -> list[int]:
     return found
 
 
+def task_count(pids: Sequence[int]) -> int:
+    """How many threads these processes and those below them have."""
+    return sum(len(_tasks(pid)) for pid in process_tree_pids(*pids))
+
+
 def _tasks(pid: int) -> list[Path]:
     """The folders of a process's threads; none when it has just ended."""
     try:

@@ -7,10 +7,12 @@ import math
 import os
 import resource
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import ResourceLimits
+from steelyard.sandbox.fair_clock import task_count
 from steelyard.sandbox.processors import cgroup_folders, file_words
 from steelyard.sandbox.zygote import tasks_of_this_user
 
@@ -58,6 +60,25 @@ class ProcessRoom:
         if shortage := process_shortage():
             raise VerifierError(shortage)
         self._looked = now
+
+
+class CrowdWatch:
+    """Whether code in one sandbox had so many processes that code beside it could not have its own.
+
+    Where the code of all sandboxes runs as one user, a limit on processes counts them together.
+    """
+
+    def __init__(self) -> None:
+        self._seen = -math.inf
+
+    def look(self, pids: Sequence[int]) -> None:
+        """Count what there is below these processes."""
+        if task_count(pids) >= PROMISED_PROCESSES // 2:
+            self._seen = time.monotonic()
+
+    def has_seen_since(self, moment: float) -> bool:
+        """Whether there was a crowd after a moment of the monotonic clock."""
+        return self._seen >= moment
 
 
 def user_process_limit() -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
-from steelyard.sandbox.process_room import ProcessRoom
+from steelyard.sandbox.process_room import CrowdWatch, ProcessRoom
 from steelyard.sandbox.worker import MAX_SANDBOX_OUTPUT_BYTES, IsolationLevel, SandboxWorker
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ class ZygoteSandbox:
         self._enclosure = enclosure
         self._idle: dict[GuestModules, list[SandboxWorker]] = {}
         self._room = ProcessRoom()
+        # as root, and in a root of its own, each worker's code runs as a user of its own
+        self._crowd = CrowdWatch() if not enclosure.own_root and os.geteuid() != 0 else None
+        self._lent: set[SandboxWorker] = set()
 
     @asynccontextmanager
     async def workspace(
@@ -39,14 +43,25 @@ class ZygoteSandbox:
         idle = self._idle.setdefault(guest, [])
         worker = self._waiting(idle)
         if worker is None:
-            worker = SandboxWorker(self._enclosure, guest)
+            worker = SandboxWorker(self._enclosure, guest, self._crowd)
             await worker.start()
+        self._lent.add(worker)
         try:
             yield worker
         except BaseException:
             worker.kill()
             raise
+        finally:
+            self._lent.remove(worker)
         idle.append(worker)
+
+    def was_crowded_since(self, moment: float) -> bool:
+        """Whether code here may have lacked processes because of code beside it, after a moment of the monotonic clock."""
+        if self._crowd is None:
+            return False
+        for worker in self._lent:
+            self._crowd.look(worker.pids)
+        return self._crowd.has_seen_since(moment)
 
     def _waiting(self, idle: list[SandboxWorker]) -> SandboxWorker | None:
         """An idle worker that still lives; dead ones are cleaned up."""

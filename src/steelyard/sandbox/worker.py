@@ -27,6 +27,7 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import ENDLESS_SECONDS, GuestHost, GuestModules, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
 from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock, process_tree_pids
+from steelyard.sandbox.process_room import CrowdWatch
 
 SANDBOX_HOME, SANDBOX_STREAMS = "/steelyard", "/dev/streams"
 ZYGOTE_BOOT_SCRIPT = """
@@ -114,9 +115,10 @@ class IsolationLevel(NamedTuple):
 class SandboxWorker:
     """A zygote, and what its children print."""
 
-    def __init__(self, enclosure: IsolationLevel, guest: GuestModules) -> None:
+    def __init__(self, enclosure: IsolationLevel, guest: GuestModules, crowd: CrowdWatch | None = None) -> None:
         self._enclosure = enclosure
         self._guest = guest
+        self._crowd = crowd
         self._log = _new_file()
         """What the zygote itself prints."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -312,6 +314,8 @@ class SandboxWorker:
     def _look(self, limits: ResourceLimits, clock: FairClock) -> None:
         """Many processes together must not use more memory than one may, and none may sleep for ever."""
         self._watch = None
+        if self._crowd is not None:
+            self._crowd.look(self.pids)
         if limits.wall_seconds < ENDLESS_SECONDS:
             clock.look()
         left = limits.wall_seconds - clock.counted
