@@ -310,6 +310,17 @@ class HasWitness(Protocol):
         ...
 
 
+class HasStub(Protocol):
+    """What a verifier may have besides, so that `validate` finds tests that no answer fits, where a case has no reference."""
+
+    def stub(self, case: Case) -> str:
+        """An answer that has the signatures of the prompt and does nothing; empty where the prompt states none.
+
+        The tests have to accept it as code, not to pass with it.
+        """
+        ...
+
+
 class VerifierFactory(Protocol):
     """The entry point of a verifier.
 

@@ -14,8 +14,9 @@ import pytest
 
 from steelyard import evalsets
 from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
+from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
-from steelyard.records import Answer, Case, Dependency, Expectations, Finding
+from steelyard.records import Answer, Case, Dependency, Expectations, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.rust import case_tests, crate, libraries
@@ -470,3 +471,22 @@ def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     rust_source.silenced_lints(code)
     crate.crate_module(source, code, case_tests.parse_rust_tests(ADD, ()))
     assert time.process_time() - started < 3
+
+
+def test_tests_that_do_not_fit_the_signatures_of_the_prompt_are_warned_of() -> None:
+    def asked(name: str, prompt: str, test: str) -> Case:
+        tests = f"#[cfg(test)]\nmod tests {{\n    use super::*;\n    #[test]\n    fn t() {{ assert!({test}); }}\n}}\n"
+        return Case(id=name, prompt=prompt, language="rust", verify=Verify(tests=tests))
+
+    adds = "Write `pub fn add(a: i32, b: i32) -> i32` that adds."
+    cases = [
+        asked("fine", adds, "add(1, 2) == 3"),
+        asked("other name", adds, "sum(1, 2) == 3"),
+        asked("other number", adds, "add(1) == 3"),
+        asked("own type", "Write `fn norm(p: Point) -> f64` for a struct Point.", "norm(Point { x: 1.0 }) == 1.0"),
+        asked("in words", "Write add.", "add(1, 2) == 3"),
+    ]
+    proved, problems = check_references(cases)
+    assert (proved, [problem.fatal for problem in problems]) == (0, [False, False])
+    assert [problem.where for problem in problems] == ['case "other name"', 'case "other number"']
+    assert "cannot find function `sum`" in problems[0].what

@@ -11,8 +11,9 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
-from steelyard.errors import ExitCode, Problem
+from steelyard.errors import ExitCode, Problem, VerifierError
 from steelyard.plugins import is_plugin
+from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case
 
 
@@ -69,8 +70,14 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
         for text, must_pass in ((case.reference, True), (case.counterexample, False))
         if text and case.id not in reasons
     ]
+
+    async def try_stub(case: Case) -> None:
+        problems.extend(await _stub_problems(verifying, case))
+
+    unproved = [case for case in ours if not case.reference and case.id not in reasons]
     try:
         await run_concurrently(iter(claims), try_out, verifying.at_once)
+        await run_concurrently(iter(unproved), try_stub, verifying.at_once)
     finally:
         await verifying.close()
     return ReferenceCheck(proved, sorted(problems))
@@ -89,3 +96,20 @@ async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, m
     if must_pass:
         return f"its reference does not pass: {finding.reason}"
     return "its counterexample passes, so the tests miss its fault"
+
+
+async def _stub_problems(verifying: VerifierSet, case: Case) -> list[Problem]:
+    """Whether the tests of a case without a reference fit what its prompt states; a warning, as the prompt may ask for more in words."""
+    stub = getattr(verifying.of(case), "stub", None)
+    text = stub(case) if stub is not None else ""
+    if not text:
+        return []
+    try:
+        async with verifying.turn(case):
+            finding = await verifying.of(case).verify(case, Answer(text=fenced(text, case.language)))
+    except VerifierError as error:
+        return [Problem(f'case "{case.id}"', 0, f"its tests could not be tried: {error}", fatal=False)]
+    if finding.label != FailureLabel.DOES_NOT_FIT_THE_TESTS:
+        return []
+    what = f"where an answer has the signatures in the prompt, {finding.reason}; add a reference that passes"
+    return [Problem(f'case "{case.id}"', 0, what, fatal=False)]

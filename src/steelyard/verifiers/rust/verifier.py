@@ -96,6 +96,11 @@ class RustVerifier:
         """The crates that an answer may use, as their folders are called."""
         return rust_libraries.crate_folders(case.dependencies) if case.dependencies else ()
 
+    def stub(self, case: Case) -> str:
+        if not case.expectations.should_compile:
+            return ""
+        return "\n".join(f"pub {stated.text} {{ todo!() }}" for stated in _author(case).signatures.values())
+
     def witness(self, case: Case) -> Case:
         return rust_witness(case)
 
