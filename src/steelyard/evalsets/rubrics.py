@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,19 +148,8 @@ def _rubric(raw: bytes, path: str, problems: ProblemCollector) -> Rubric | None:
 def _from_toml(text: str, path: str, problems: ProblemCollector) -> LocatedDocument | None:
     lines = toml.TomlLineIndex()
     lines.scan(text)
-    if lines.too_deep:
-        problems.error(path, lines.too_deep, f"a key of more than {toml.MAX_TOML_KEY_PARTS} parts; nest less deeply")
-        return None
-    try:
-        return LocatedDocument(tomllib.loads(text), lines.of)
-    except RecursionError:
-        problems.error(path, 0, "nested too deeply to be read; nest lists and tables less deeply")
-    except ValueError as error:
-        place = re.search(r" \(at (?:line (\d+), (column \d+)|end of document)\)$", str(error))
-        line = int(place[1] or text.count("\n") + 1) if place else 0
-        what = str(error)[: place.start()] if place else str(error)
-        problems.error(path, line, f"not TOML: {what} ({(place and place[2]) or 'end of the file'})")
-    return None
+    document = toml.toml_document(text, path, lines, problems)
+    return None if document is None else LocatedDocument(document, lines.of)
 
 
 def _from_json(text: str, path: str, problems: ProblemCollector) -> LocatedDocument | None:

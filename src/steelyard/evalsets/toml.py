@@ -138,7 +138,7 @@ def drafts(content: TomlByteSource, path: str, problems: ProblemCollector) -> It
         return
     lines = TomlLineIndex()
     lines.scan(text)
-    document = _document(text, path, lines, problems)
+    document = toml_document(text, path, lines, problems)
     if document is None:
         return
     for key in document:
@@ -159,7 +159,8 @@ def drafts(content: TomlByteSource, path: str, problems: ProblemCollector) -> It
             problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")
 
 
-def _document(text: str, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> dict[str, Any] | None:
+def toml_document(text: str, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> dict[str, Any] | None:
+    """The tables of a TOML file whose lines were scanned; None after saying where it is broken."""
     if lines.too_deep:
         problems.error(path, lines.too_deep, f"a key of more than {MAX_TOML_KEY_PARTS} parts; nest less deeply")
         return None

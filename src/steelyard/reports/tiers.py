@@ -333,12 +333,7 @@ def _rate_difference_text(estimate: Estimate) -> str:
     >>> _rate_difference_text(Estimate(value=0.042, low=-0.005, high=0.079))
     '+4.2 points [-0.5, 7.9]'
     """
-    if estimate.value is None:
-        return "-"
-    text = f"{_rounded(estimate.value * 100, 1):+.1f} points"
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} [{_rounded(estimate.low * 100, 1):.1f}, {_rounded(estimate.high * 100, 1):.1f}]"
+    return _signed_text(estimate, 1, 100, " points")
 
 
 def score_difference_text(estimate: Estimate) -> str:
@@ -347,12 +342,18 @@ def score_difference_text(estimate: Estimate) -> str:
     >>> score_difference_text(Estimate(value=-0.0001, low=-0.01, high=0.01))
     '+0.000 [-0.010, 0.010]'
     """
+    return _signed_text(estimate, 3)
+
+
+def _signed_text(estimate: Estimate, digits: int, factor: int = 1, unit: str = "") -> str:
+    """A difference with its sign, and its interval where there is one."""
     if estimate.value is None:
         return "-"
-    text = f"{_rounded(estimate.value, 3):+.3f}"
+    text = f"{_rounded(estimate.value * factor, digits):+.{digits}f}{unit}"
     if estimate.low is None or estimate.high is None:
         return text
-    return f"{text} [{_rounded(estimate.low, 3):.3f}, {_rounded(estimate.high, 3):.3f}]"
+    low, high = (f"{_rounded(end * factor, digits):.{digits}f}" for end in (estimate.low, estimate.high))
+    return f"{text} [{low}, {high}]"
 
 
 def _rounded(value: float, digits: int) -> float:
