@@ -177,7 +177,8 @@ def add_trust_option(sub: Any) -> None:
         "--require-trust",
         choices=("isolated", "in-process"),
         default="",
-        help="count only passes whose tests ran at least this far apart from the answer (default: all passes)",
+        help="count only passes whose tests ran at least this far apart from the answer; neither counts those that an exit "
+        "code alone stands for (default: all passes)",
     )
 
 

@@ -12,8 +12,9 @@ FailureStage = Literal["ask", "verify", "judge"]
 WitnessSource = Literal["reference", "built-in"]
 """The case's own reference, or a tiny answer of ours in the same language and style."""
 TestOutcome = Literal["passed", "failed", "ignored"]
-Trust = Literal["", "isolated", "in-process"]
-"""Where tests ran: isolated from the code they judge, or in one process with it; empty where no code was run."""
+Trust = Literal["", "isolated", "in-process", "unproved"]
+"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; empty
+where no code was run."""
 
 
 def is_trusted(trust: Trust, required: Trust) -> bool:
@@ -174,7 +175,7 @@ class Finding(Record, frozen=True, kw_only=True):
     compile_seconds: float = 0
     test_seconds: float = 0
     trust: Trust = ""
-    """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
+    """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end."""
     note: str = ""
     """What a reader should know about how it was judged."""
     isolation: str = ""

@@ -315,16 +315,16 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     """How the attempts were verified, such as `400 isolated, full on node-7`; empty where none was run, and this machine read them."""
     ways: Counter[str] = Counter()
     # a pass of tests that ran beside the answer is weaker evidence, so a reader should know how many there are
-    in_process: Counter[str] = Counter()
+    weaker: Counter[str] = Counter()
     for model in models:
         for way in model.verified:
             how = ", ".join(filter(None, (way.trust, way.isolation)))
             name = " on ".join(filter(None, (how or "read", way.node)))
             ways[name] += way.attempts
-            in_process[name] += way.correct if way.trust == "in-process" else 0
+            weaker[name] += way.correct if way.trust in ("in-process", "unproved") else 0
     entries = sorted(ways.items(), key=lambda item: (-item[1], item[0]))
     texts = [
-        f"{count:,} {line(way)}" + (f" ({in_process[way]:,} correct)" if in_process[way] else "")
+        f"{count:,} {line(way)}" + (f" ({weaker[way]:,} correct)" if weaker[way] else "")
         for way, count in entries[:MAX_VERIFICATION_WAYS]
     ]
     if rest := entries[MAX_VERIFICATION_WAYS:]:

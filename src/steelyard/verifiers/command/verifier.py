@@ -15,12 +15,13 @@ from msgspec.structs import replace
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Finding, Test
+from steelyard.records import Answer, Case, Finding, Test, Trust
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
+from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
     bad_end_text,
@@ -34,6 +35,7 @@ from steelyard.verifiers.command.output import (
     short_command,
     subtract_baseline,
 )
+from steelyard.verifiers.command.proof import EndProof, end_proof
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
 from steelyard.verifiers.trouble import trouble_sign
@@ -50,6 +52,15 @@ GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
 GIT_APPLY_ENVIRONMENT = {**workspaces.GIT_ENVIRONMENT, "GIT_DIR": "/nonexistent"}
 """The environment in which a patch is applied: no repository, and none of the settings that a workspace may bring along."""
 
+NODE_GUARD_FILE = ".steelyard-guard.cjs"
+NODE_GUARD_COMMAND = f'export NODE_OPTIONS="--require=$PWD/{NODE_GUARD_FILE}"; '
+NODE_GUARD_SOURCE = """
+const assert = require("node:assert");
+const test = require("node:test");
+for (const held of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype, test, ...Object.values(test)])
+    if (held && (typeof held === "object" || typeof held === "function")) Object.freeze(held);
+"""
+"""What node loads before an answer, which can then no longer change what assertions and tests do."""
 MISSING_TOOLS_SCRIPT = 'for tool; do command -v "$tool" >/dev/null || echo "$tool"; done'
 """Prints the tools that are not there."""
 
@@ -118,15 +129,19 @@ class CommandVerifier:
         if extracted.code is None:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         await self._need(_required_tools(case))
-        files = {**case.verify.files, case.verify.answer: extracted.code}
-        async with self._sandbox.workspace(files) as place:
-            finding = await _build_lint_and_test(place, case, files)
+        proof = _end_proof(case)
+        own = {case.verify.answer: extracted.code}
+        async with self._sandbox.workspace({**(proof.built if proof else case.verify.files), **own}) as place:
+            files = {**(proof.tested if proof else case.verify.files), **own}
+            finding = await _build_lint_and_test(place, case, files, proof)
+        if word := redefined_by_macro(case, extracted.code):
+            finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
         return replace(
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, case.language, expected),
             # what a program must print never enters the sandbox
-            trust="isolated" if case.verify.run else "in-process",
+            trust="isolated" if case.verify.run else _trust(case, finding, proof),
             isolation=self._sandbox.level,
         )
 
@@ -140,8 +155,9 @@ class CommandVerifier:
             return _unjudgeable_finding("no change", answer.error or "the answer is not a patch, or is empty")
         await self._need(_required_tools(case))
         packed, before = await self._untouched(case)
+        proof = _end_proof(case)
         async with self._sandbox.workspace({}) as place:
-            finding = await _finding_after_patch(place, case, packed, patch)
+            finding = await _finding_after_patch(place, case, packed, patch, proof)
         if finding.label != FailureLabel.DOES_NOT_APPLY:
             finding = subtract_baseline(before, finding, case.verify.fixes, replaced=packed.is_replaced)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
@@ -149,7 +165,7 @@ class CommandVerifier:
             finding,
             code=patch,
             missing=_missing(added_lines(patch), case.language, expected),
-            trust="in-process",
+            trust=_trust(case, finding, proof),
             isolation=self._sandbox.level,
         )
 
@@ -335,7 +351,9 @@ async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspac
     return found
 
 
-async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorkspace, patch: str) -> Finding:
+async def _finding_after_patch(
+    place: Workspace, case: Case, packed: PackedWorkspace, patch: str, proof: EndProof | None
+) -> Finding:
     """What is true of the workspace with the patch in it, and the case's own files on top of that."""
     await _unpack(place, packed)
     applied = await place.run(GIT_APPLY_COMMAND, stdin=patch.encode(), environment=GIT_APPLY_ENVIRONMENT)
@@ -344,10 +362,10 @@ async def _finding_after_patch(place: Workspace, case: Case, packed: PackedWorks
             bad_end_text(applied) if applied.limit else error_line(combined_output(applied)) or bad_end_text(applied)
         )
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, printed.removeprefix("error: "))
-    obstacle = await _rewrite_files(place, case.verify.files, "the patch")
+    obstacle = await _rewrite_files(place, proof.built if proof else case.verify.files, "the patch")
     if obstacle:
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
-    return await _build_lint_and_test(place, case, case.verify.files)
+    return await _build_lint_and_test(place, case, proof.tested if proof else case.verify.files, proof)
 
 
 async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
@@ -364,7 +382,9 @@ def _unjudgeable_finding(label: str, reason: str) -> Finding:
 # ---- what an answer does
 
 
-async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str, str]) -> Finding:
+async def _build_lint_and_test(
+    place: Workspace, case: Case, files: Mapping[str, str], proof: EndProof | None = None
+) -> Finding:
     verify = case.verify
     finding = Finding()
     if verify.build:
@@ -388,28 +408,67 @@ async def _build_lint_and_test(place: Workspace, case: Case, files: Mapping[str,
     if verify.run:
         judged = await finding_by_pairs(case, lambda stdin: _run(place, verify.run, case, stdin))
         return replace(judged, **{name: getattr(finding, name) for name in BEFORE_PAIRS_FIELDS})
+    return await _tested(place, case, finding, proof)
+
+
+async def _tested(place: Workspace, case: Case, finding: Finding, proof: EndProof | None) -> Finding:
+    """What the test command says, of a program that still has the tests' own functions."""
+    verify = case.verify
+    program = await inspect_program(place, case)
+    if program and program.replaced:
+        return _forged_finding(finding, case, f"replaces {program.replaced}, by which the tests judge it")
+    if program and program.runs_before_main:
+        reason = "code that runs before main is not allowed: it could end the tests"
+        unrun = _failed_test(verify.test, reason)
+        return replace(finding, tests=unrun, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
+    if program and not program.is_known:
+        finding = replace(finding, trust="unproved")
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
         obstacle = await _rewrite_files(place, {report: ""}, "the build")
         if obstacle:
             return replace(finding, tests=_failed_test(verify.test, obstacle), label=FailureLabel.DIED, reason=obstacle)
-    outcome = await _run(place, verify.test, case)
+    guard = NODE_GUARD_COMMAND if "node" in _tools(verify.test) else ""
+    if guard:
+        await place.write({NODE_GUARD_FILE: NODE_GUARD_SOURCE})
+    outcome = await _run(place, f"{guard}{verify.test}", case)
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
-    finding = replace(finding, output=combined_output(outcome)[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)
+    output = proof.without(combined_output(outcome)) if proof else combined_output(outcome)
+    finding = replace(finding, output=output[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)
     try:
         tests = _tests(printed, outcome, case)
     except ForgedResultsError as error:
-        reason = f"tampered with the results: {error}"
-        return replace(
-            finding,
-            tests=_failed_test(verify.test, str(error)),
-            label=FailureLabel.TAMPERED,
-            reason=reason,
-            tampered=str(error),
-        )
+        return _forged_finding(finding, case, str(error), "tampered with the results: ")
+    if proof and not proof.is_in(outcome.stdout) and all(test.outcome == "passed" for test in tests):
+        tests = list(_failed_test(verify.test, "ended before the end of its tests", outcome.seconds))
     label, reason = _why(tests, outcome)
     return replace(finding, tests=tuple(tests), label=label, reason=reason, trouble=trouble_sign(outcome))
+
+
+def _forged_finding(finding: Finding, case: Case, forgery: str, prefix: str = "") -> Finding:
+    return replace(
+        finding,
+        tests=_failed_test(case.verify.test, forgery),
+        label=FailureLabel.TAMPERED,
+        reason=f"{prefix}{forgery}",
+        tampered=forgery,
+    )
+
+
+def _end_proof(case: Case) -> EndProof | None:
+    """What proves that the tests came to their end, where no report of theirs does."""
+    return end_proof(case) if _is_tested(case) and _is_by_exit_code(case) and not case.verify.run else None
+
+
+def _is_by_exit_code(case: Case) -> bool:
+    return case.verify.results in ("", EXIT_CODE_RESULTS)
+
+
+def _trust(case: Case, finding: Finding, proof: EndProof | None) -> Trust:
+    """How far the verdict of a test command can be trusted: an exit code alone says nothing about the tests' end."""
+    is_unproved = finding.trust == "unproved" or (_is_by_exit_code(case) and proof is None)
+    return "unproved" if finding.tests and is_unproved else "in-process"
 
 
 async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -> ProcessResult:

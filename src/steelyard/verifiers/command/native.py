@@ -1,0 +1,131 @@
+"""Whether a program of an answer in C and its tests still has the tests' own main, assert and printf."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import NamedTuple
+
+from steelyard.protocols import Workspace
+from steelyard.records import Case
+
+REPORTING_FUNCTIONS = frozenset(
+    [
+        "printf",
+        "fprintf",
+        "dprintf",
+        "sprintf",
+        "snprintf",
+        "vprintf",
+        "vfprintf",
+        "vdprintf",
+        "vsprintf",
+        "vsnprintf",
+        "puts",
+        "fputs",
+        "putchar",
+        "putc",
+        "fputc",
+        "fwrite",
+        "write",
+        "writev",
+        "perror",
+        "fopen",
+        "fclose",
+        "fflush",
+        "setvbuf",
+        "setbuf",
+        "__printf_chk",
+        "__fprintf_chk",
+        "__vfprintf_chk",
+        "__snprintf_chk",
+        "__sprintf_chk",
+        "__assert_fail",
+        "__assert",
+        "__assert_perror_fail",
+        "abort",
+        "exit",
+        "_exit",
+        "_Exit",
+        "quick_exit",
+        "raise",
+        "__libc_start_main",
+        "_start",
+        "__errno_location",
+        "strcmp",
+        "strncmp",
+        "memcmp",
+        "strcasecmp",
+        "fabs",
+    ]
+)
+"""Functions of the C library by which tests compare and report."""
+NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc"))
+EXTRA_INITIALIZERS_PATTERN = re.compile(
+    r"-static\b|-fsanitize|-pg\b|--coverage|-fprofile|\+\+|\.so\b|-l(?!m\b|pthread\b)"
+)
+"""What in a build command may add code of its own that runs before main."""
+INSPECT_SCRIPT = """
+command -v nm >/dev/null && command -v readelf >/dev/null || exit 3
+for program; do
+    nm --defined-only -- "$program" 2>/dev/null; nm -D --defined-only -- "$program" 2>/dev/null
+    readelf -SW -- "$program" 2>/dev/null
+done
+"""
+SYMBOL_PATTERN = re.compile(r"^[0-9a-f]+ [A-Za-z] (\w+)(?:@\S+)?$", re.MULTILINE)
+INITIALIZERS_PATTERN = re.compile(
+    r" \.(preinit_array|init_array|ctors)\s+\w+\s+[0-9a-f]+ [0-9a-f]+ (?P<bytes>[0-9a-f]+)"
+)
+POINTER_BYTES = 8
+
+
+class NativeInspection(NamedTuple):
+    """What was found in a program before it ran."""
+
+    is_known: bool
+    """Whether the tools that look into programs are there."""
+    replaced: str = ""
+    """A function that the tests need and the answer replaces; empty for none."""
+    runs_before_main: bool = False
+
+
+async def inspect_program(place: Workspace, case: Case) -> NativeInspection | None:
+    """What the program that the tests run is made of; None when no C compiler makes one."""
+    build = case.verify.build
+    programs = [word for word in _words(case.verify.test) if word.startswith("./")]
+    if not programs or not NATIVE_COMPILERS & set(_words(build)):
+        return None
+    looked = await place.run(["/bin/sh", "-c", INSPECT_SCRIPT, "sh", *programs])
+    if looked.exit_code == 3:
+        return NativeInspection(is_known=False)
+    printed = looked.stdout.decode("utf-8", "replace")
+    asked = set(re.findall(r"\w+", " ".join([*(message.content for message in case.messages), case.reference])))
+    known = asked | set(case.expectations.expected_functions)
+    replaced = sorted(set(SYMBOL_PATTERN.findall(printed)) & REPORTING_FUNCTIONS - known - {"_start"})
+    sizes = [int(found["bytes"], 16) for found in INITIALIZERS_PATTERN.finditer(printed)]
+    is_usual = bool(EXTRA_INITIALIZERS_PATTERN.search(build)) or any(
+        "constructor" in text for text in case.verify.files.values()
+    )
+    return NativeInspection(True, replaced[0] if replaced else "", sum(sizes) > POINTER_BYTES and not is_usual)
+
+
+def redefined_by_macro(case: Case, code: str) -> str:
+    """A word of the tests to which an answer that they include gives another meaning; empty for none."""
+    name = re.escape(case.verify.answer)
+    including = [text for text in case.verify.files.values() if re.search(rf'#\s*include\s*"(?:\./)?{name}"', text)]
+    if not including:
+        return ""
+    spliced = re.sub(r"/\*.*?\*/", " ", re.sub(r"(?:\\|\?\?/)\r?\n", "", code), flags=re.DOTALL)
+    defined = set(re.findall(r"(?:^|\n)[ \t]*(?:#|%:|\?\?=)[ \t]*(?:define|undef)[ \t]+(\w+)", spliced))
+    asked = set(re.findall(r"\w+", " ".join([*(message.content for message in case.messages), case.reference])))
+    text = "\n".join(including)
+    own = set(re.findall(r"#\s*(?:define|undef|ifdef|ifndef)\s+(\w+)", text))
+    # without a word in the tests, NDEBUG decides what assert means
+    used = (set(re.findall(r"\w+", text)) | {"NDEBUG"}) - own - asked
+    return next(iter(sorted(defined & used)), "")
+
+
+def _words(command: str) -> list[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.wordchars += "+"
+    return list(lexer)

@@ -1,0 +1,63 @@
+"""What proves that the tests of a command came to their end, rather than a program that an answer ended before."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from steelyard.records import Case
+
+END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
+"""Stands in a file of a case for the secret that its tests print last."""
+SCRIPT_COMMAND_PATTERN = re.compile(r"(?:node|python3?|sh|dash|bash|perl)(?: -[^-\s]\S*)* (?P<script>[\w./-]+)")
+"""A test command that does nothing but run a script."""
+SCRIPT_ENDS = {
+    ".js": ';process.once("beforeExit", () => console.log("{secret}"));',
+    ".py": 'print("{secret}")',
+    ".sh": "[ $? -eq 0 ] && echo {secret}",
+    ".pl": 'print "\\n{secret}\\n";',
+}
+"""By the ending of a script's name: what we write below its last line. Node says it when nothing is left to do."""
+SCRIPT_ENDS |= {".mjs": SCRIPT_ENDS[".js"], ".cjs": SCRIPT_ENDS[".js"]}
+OWN_END_PATTERN = re.compile(
+    r"\bexit\b|\b_exit\b|\bquit\b|\bexec\b|\babort\b|__END__|__DATA__|\bunittest\b|\batexit\b|\btrap\b"
+)
+"""Words of a script that may end it by itself, so that a last line of ours may never be reached."""
+
+
+class EndProof(NamedTuple):
+    """A secret that the tests of one attempt print last."""
+
+    secret: str
+    built: Mapping[str, str]
+    """The files that the answer is built with."""
+    tested: Mapping[str, str]
+    """The files that the tests run with: the secret is in a script that is run, and no longer in what was compiled."""
+
+    def is_in(self, printed: bytes) -> bool:
+        """Whether the tests printed it."""
+        return self.secret.encode() in printed
+
+    def without(self, text: str) -> str:
+        """What was printed, without what differs for every attempt."""
+        return re.sub(rf"\n?{self.secret}\n?", "\n", text).strip("\n")
+
+
+def end_proof(case: Case) -> EndProof | None:
+    """The proof that a case offers where only an exit code is looked at; None when it has none."""
+    files = case.verify.files
+    secret = secrets.token_hex(16)
+    found = SCRIPT_COMMAND_PATTERN.fullmatch(" ".join(case.verify.test.split()))
+    script = str(PurePosixPath(found["script"])) if found else ""
+    if any(END_PLACEHOLDER in text for text in files.values()):
+        built = {name: text.replace(END_PLACEHOLDER, secret) for name, text in files.items()}
+        is_compiled = bool(case.verify.build) and END_PLACEHOLDER not in files.get(script, "")
+        return EndProof(secret, built, files if is_compiled else built)
+    last = SCRIPT_ENDS.get(PurePosixPath(script).suffix, "")
+    if not last or script not in files or OWN_END_PATTERN.search(files[script]):
+        return None
+    ended = {**files, script: f"{files[script]}\n{last.replace('{secret}', secret)}\n"}
+    return EndProof(secret, ended, ended)
