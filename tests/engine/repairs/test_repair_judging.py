@@ -417,7 +417,7 @@ def test_repairs_of_unknown_problems_are_not_judged_and_told_of(scene: Scene) ->
 def test_an_oid_that_stands_for_several_problems_needs_the_specific_one(scene: Scene) -> None:
     problems = [{"oid": "o", "specific_oid": "o1", **TARGET}, {"oid": "o", "specific_oid": "o2", "summary": "Another"}]
     write_table(scene.fixes / "problems.csv", problems)
-    scene.propose(RIGHT)
+    scene.propose(RIGHT, summary="A third")
     assert scene.refused()[0].endswith('oid "o" stands for several problems, and no specific_oid says which')
     scene.propose({"fixed_file": RIGHT, "specific_oid": "o1"}, {"fixed_file": RIGHT, "specific_oid": "o2"})
     scene.judge()
@@ -703,6 +703,23 @@ def test_repair_config_is_read_as_it_is_published(scene: Scene, capsys: pytest.C
     scene.config.write_text(json.dumps({**published, "problems_dataset": "nowhere.csv"}))
     assert cli.main(["repairs", "--config", str(scene.config)]) == ExitCode.BAD_INPUT
     assert '"problems_dataset": no file' in capsys.readouterr().err
+
+
+def test_problems_with_one_oid_are_told_apart_by_the_diagnostics_that_fixes_name(scene: Scene) -> None:
+    place = {"oid": "o", "project_name": "p", "filename": "main.tf", **TARGET}
+    write_table(
+        scene.fixes / "problems.csv",
+        [{**place, "specific_oid": "s", "detail": "One."}, {**place, "specific_oid": "t", "detail": "Another  one."}],
+    )
+    scene.propose(
+        {"fixed_file": RIGHT, "detail": "One."},
+        {"fixed_file": MAIN + "# wrong", "detail": "another one.", "iteration_id": "1"},
+    )
+    found = scene.judge()
+    assert found.unjudged == ()
+    (model,) = found.standings.models
+    assert (model.cases, model.unscored, model.attempts, model.correct) == (2, (), 2, 1)
+    assert column(scene.outcomes(), "specific_oid") == ["s", "t"]
 
 
 def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(

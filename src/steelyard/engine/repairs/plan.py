@@ -66,7 +66,8 @@ def plan(
 ) -> EvaluationPlan:
     """What is known about files of fixes, and what is to be found out; raises an InputError with all that is wrong."""
     complaints = OutcomeProblemCollector()
-    reader = RepairReader(places.clones, read_problems(problems, complaints), complaints, mode)
+    listed = read_problems(problems, complaints)
+    reader = RepairReader(places.clones, listed, complaints, mode)
     ready: dict[Path, Path] = {}
     jobs: list[RepairJob] = []
     kept: dict[Path, Mapping[int, OutcomeCells]] = {}
@@ -83,7 +84,7 @@ def plan(
             complaints.add(file, "not judged", _not_judged(path, columns, places))
             continue
         tables = [recorded_outcomes(place, number, complaints) for place in there]
-        fixes = read_fixes(file, complaints)
+        fixes = read_fixes(file, complaints, listed)
         theirs, ours = _split_by_author(fixes, tables)
         if whole := next((one.path for one in tables if all(map(_is_theirs, map(one.of, fixes.rows)))), None):
             ready[path] = whole

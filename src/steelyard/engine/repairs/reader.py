@@ -83,6 +83,12 @@ class ProblemList(NamedTuple):
     """The problems of each oid."""
     is_specific: bool
 
+    def meant(self, oid: str, cells: Mapping[str, str]) -> str:
+        """Which of the problems with one oid a row is about, by the diagnostic that it names; empty where that is not clear."""
+        names = self.of_oid.get(oid, ())
+        alike = [name for name in names if _diagnostic_words(self.cells[name]) == _diagnostic_words(cells)]
+        return alike[0] if self.is_specific and len(names) > 1 and len(alike) == 1 else ""
+
 
 class CloneModule(NamedTuple):
     """A Terraform module in a clone."""
@@ -107,7 +113,13 @@ class RecordedRepair(NamedTuple):
     """A digest of all this."""
 
 
-def read_fixes(file: OutcomeFile, complaints: OutcomeProblemCollector) -> FixesFile:
+def _diagnostic_words(cells: Mapping[str, str]) -> list[list[str]]:
+    return [cells.get(name, "").lower().split() for name in ("summary", "detail")]
+
+
+def read_fixes(
+    file: OutcomeFile, complaints: OutcomeProblemCollector, problems: ProblemList | None = None
+) -> FixesFile:
     """The attempts of a file, each once."""
     rows: dict[tuple[str, str, str], FixRow] = {}
     columns: frozenset[str] = frozenset()
@@ -117,7 +129,9 @@ def read_fixes(file: OutcomeFile, complaints: OutcomeProblemCollector) -> FixesF
         for line, cells in _rows(
             sheet, (OID, ITERATION), (SPECIFIC, *COPIED_COLUMNS, *PROBLEM_COLUMNS, *REPAIR_COLUMNS)
         ):
-            row = FixRow(line, cells[OID].strip(), cells.get(SPECIFIC, "").strip(), cells[ITERATION].strip(), cells)
+            oid, specific = cells[OID].strip(), cells.get(SPECIFIC, "").strip()
+            specific = specific or (problems.meant(oid, cells) if problems else "")
+            row = FixRow(line, oid, specific, cells[ITERATION].strip(), cells)
             empty = [name for name in (OID, ITERATION) if not cells[name].strip()]
             earlier = rows.setdefault((row.oid, row.specific, row.iteration), row)
             if empty:
