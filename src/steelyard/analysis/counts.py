@@ -142,6 +142,10 @@ def _price(tally: Tally) -> Estimate | None:
     return price_of_pass(costs, passes, [int(tried) for _, _, tried in asked])
 
 
+ONE_WITHOUT_OUTCOME = "attempt has no outcome and is in no number"
+SEVERAL_WITHOUT_OUTCOME = "attempts have no outcome and are in no number"
+
+
 def _notes(model: Standing, missing: str) -> Iterable[str]:
     name = line(model.model, MAX_STANDING_NAME_CHARACTERS)
     scored = model.cases - len(model.unscored)
@@ -149,7 +153,7 @@ def _notes(model: Standing, missing: str) -> Iterable[str]:
         fate = {"skip": "left out", "zero": "counted as failed"}[missing]
         yield f"{name}: {_listed(model.unscored)} without an outcome, {fate}"
     if model.missing:
-        yield f"{name}: {model.missing} attempts have no outcome and are in no number"
+        yield f"{name}: {counted(model.missing, ONE_WITHOUT_OUTCOME, SEVERAL_WITHOUT_OUTCOME)}"
     for size, estimate in model.pass_at.items():
         usable = estimate.cases - (len(model.unscored) if missing == "zero" and estimate.cases else 0)
         if scored and not usable:
