@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard.cli.main import main
 from steelyard.errors import ExitCode, MissingToolError, VerifierError
-from steelyard.records import Case, Verify
+from steelyard.records import Case, Expectations, Verify
 from steelyard.verifiers.python.impossible_tests import check_tests
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 def case(tests: str, **verify: str) -> Case:
     return Case(id="c", prompt="Write it.", language="python", verify=Verify(tests=tests, **verify))  # type: ignore[arg-type]
+
+
+def test_an_expected_name_that_no_code_can_define_is_the_cases_mistake() -> None:
+    for name in ("add(a, b)", "class", "2nd", "add two", "Box."):
+        for expected in (Expectations(expected_functions=(name,)), Expectations(expected_types=(name,))):
+            with pytest.raises(VerifierError, match="is no name in Python"):
+                check_tests(replace(case("assert add(1, 2) == 3"), expectations=expected), "asserts")
+        with pytest.raises(VerifierError, match="is no name in Python"):
+            check_tests(case("def check(candidate):\n    assert candidate(1)", entry_point=name), "check")
+    for name in ("add", "Box.add", "größe"):
+        check_tests(replace(case("assert f(1)"), expectations=Expectations(expected_functions=(name,))), "asserts")
 
 
 @pytest.mark.parametrize("style", ["asserts", "unittest", "pytest"])

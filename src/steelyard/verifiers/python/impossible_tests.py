@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import keyword
 import re
 import symtable
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
+from steelyard.text import short_quote
 from steelyard.verifiers.python.plan import ANSWER_MODULES
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ MODULE_ATTRIBUTES = frozenset(
 
 
 def check_tests(case: Case, style: str) -> None:
-    """Raise where the tests import what is not here, or never speak of an answer."""
+    """Raise where the case expects names that cannot be, or its tests import what is not here or never speak of an answer."""
+    _check_names(case)
     if style in ("io", "doctest") or not case.tests:
         return
     body = ast.parse(case.tests).body
@@ -41,6 +44,15 @@ def check_tests(case: Case, style: str) -> None:
         raise VerifierError(
             "its tests never use the answer: they import nothing of it and use no name that it could define"
         )
+
+
+def _check_names(case: Case) -> None:
+    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
+    for name in filter(None, expected):
+        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
+            raise VerifierError(
+                f"it expects {short_quote(name)}, which is no name in Python; write it without its arguments"
+            )
 
 
 def check_defined(case: Case, name: str) -> None:
