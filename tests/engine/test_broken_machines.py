@@ -313,24 +313,28 @@ CASE = Case(id="twice", prompt="", language="python", expectations=Expectations(
 CROWD = '''
 import os, time
 def twice(number):
+    time.sleep(1)
     for _ in range(200):
         try:
             if os.fork() == 0:
-                time.sleep(3)
+                time.sleep(5)
                 os._exit(0)
         except OSError:
             break
-    time.sleep(3)
+    time.sleep(5)
 '''
 HONEST = '''
 import threading, time
 def twice(number):
-    time.sleep(0.3)
-    seen = []
-    thread = threading.Thread(target=seen.append, args=(2 * number,))
-    thread.start()
-    thread.join()
-    return seen[0]
+    time.sleep(3)
+    held = threading.Event()
+    threads = [threading.Thread(target=held.wait) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    held.set()
+    for thread in threads:
+        thread.join()
+    return 2 * number
 '''
 
 async def main():
@@ -349,7 +353,7 @@ async def main():
         return "right" if is_correct(CASE, fact.found) else "wrong"
 
     async def honest():
-        return [await judged("honest", HONEST) for _ in range(8)]
+        return [await judged("honest", HONEST) for _ in range(2)]
 
     crowd, beside = await asyncio.gather(judged("crowd", CROWD), honest())
     last = [await judged("crowd", CROWD, alone=True), await judged("honest", HONEST, alone=True)]

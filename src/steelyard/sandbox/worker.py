@@ -413,6 +413,8 @@ def sandbox_environment(home: str) -> dict[str, str]:
         "TZ": "UTC",
         # an answer that passes by the luck of a hash order must pass or fail every time
         "PYTHONHASHSEED": "0",
+        # each thread would reserve 64 MB of addresses, on a machine of many processors more than a limit on memory allows
+        "MALLOC_ARENA_MAX": "2",
     }
 
 
