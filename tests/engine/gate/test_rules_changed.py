@@ -17,22 +17,6 @@ from steelyard.engine.run import run
 from steelyard.errors import ExitCode, NotComparableError
 from steelyard.records import Case, Verify
 
-MODELS = """
-def right(prompt):
-    return "```python\\ndef one():\\n    return 1\\n```"
-
-
-def wrong(prompt):
-    return "```python\\ndef one():\\n    return 2\\n```"
-"""
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.py").write_text(MODELS)
-    return tmp_path
-
 
 def made(folder: str, model: str, *ids: str) -> Path:
     cases = [

@@ -20,22 +20,6 @@ from steelyard.store.journal import StoredRun, create_run
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.suite_facts import attempt, case
 
-MODELS = """
-def right(prompt):
-    return "```python\\ndef one():\\n    return 1\\n```"
-
-
-def wrong(prompt):
-    return "```python\\ndef one():\\n    return 2\\n```"
-"""
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models.py").write_text(MODELS)
-    return tmp_path
-
 
 def made(folder: str, *models: str, tests: str = "assert one() == 1", **options: Any) -> Path:
     case = Case(id="one", prompt="Write one().", language="python", critical=True, verify=Verify(tests=tests))
