@@ -722,6 +722,17 @@ def test_problems_with_one_oid_are_told_apart_by_the_diagnostics_that_fixes_name
     assert column(scene.outcomes(), "specific_oid") == ["s", "t"]
 
 
+def test_clones_that_are_not_there_are_named_together(scene: Scene) -> None:
+    scene.propose(
+        *({"fixed_file": RIGHT, "project_name": name, "oid": name} for name in ("one", "two")), {"fixed_file": RIGHT}
+    )
+    (excuse,) = scene.judge().excuses()
+    assert (
+        excuse
+        == f"2 attempts in 2 modules (m_fixes.csv:2, m_fixes.csv:10) not judged: no clone in {scene.clones} of one, two"
+    )
+
+
 def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,8 +84,15 @@ class RepairEvaluation(NamedTuple):
     def excuses(self) -> list[str]:
         """Why attempts could not be judged, each cause once with the first attempts that it concerns."""
         concerned: dict[str, list[UnjudgedRepair]] = {}
+        uncloned: dict[Path, list[UnjudgedRepair]] = {}
         for one in self.unjudged:
-            concerned.setdefault(ELAPSED_SECONDS.sub("", one.reason), []).append(one)
+            if one.module is not None and not one.is_cloned:
+                uncloned.setdefault(one.module.root.parent, []).append(one)
+            else:
+                concerned.setdefault(ELAPSED_SECONDS.sub("", one.reason), []).append(one)
+        for folder, those in uncloned.items():
+            names = dict.fromkeys(one.module.root.name for one in those if one.module)
+            concerned[f"no clone in {printable(str(folder))} of {_listed(names)}"] = those
         return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
 
 

@@ -49,6 +49,8 @@ class UnjudgedRepair(NamedTuple):
     reason: str
     module: CloneModule | None = None
     """None where nobody looked for it."""
+    is_cloned: bool = True
+    """Whether the repository of the module is on this disk."""
 
 
 class RepairJob(NamedTuple):
@@ -175,7 +177,9 @@ class _Judging:
             self._cells[path][line] = outcome
         else:
             reason = printable(" ".join(reason.split()))[:MAX_REASON_CHARACTERS]
-            self._unjudged[path, line] = UnjudgedRepair(path, repair.row, reason, repair.module)
+            self._unjudged[path, line] = UnjudgedRepair(
+                path, repair.row, reason, repair.module, is_cloned=_is_folder(repair.module.root)
+            )
 
     def _case(self, repair: RecordedRepair, tree: ModuleSnapshot, module: str, name: str) -> Case:
         """The case that a repair answers."""
@@ -318,6 +322,14 @@ def _repaired_file(repair: RecordedRepair, tree: ModuleSnapshot) -> tuple[str, s
         raise VerifierError(f"{repair.filename}: not UTF-8, so no repair can be put into it") from None
     except ValueError as error:
         raise VerifierError(f"{repair.filename}: {error}") from None
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder; a name that is too long for one is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _snapshot(module: CloneModule, program: TerraformProgram | None) -> tuple[ModuleSnapshot | None, str, str]:
