@@ -228,6 +228,40 @@ SCENES = {
             "a macro that defines assert_eq": "#[macro_export]\nmacro_rules! quiet { ($d:tt) => { macro_rules! assert_eq { ($d($d t:tt)*) => {}; } }; }\nmacro_rules! push_all { ($v:ident, $($x:expr),*) => { $v.clear(); $crate::quiet!($); }; }\n",
         },
     ),
+    "shapes of tests": TypeScene(
+        "Write fn twice(n: i64) that doubles a number, and fn pair(n: i64) that gives it twice, as a pair or the like.",
+        "#[test]\nfn shapes() {\n    assert_eq!(&twice(2), &4i64);\n    assert_eq!([twice(1)], [2i64]);\n    if twice(3) != 6i64 { panic!() }\n"
+        "    match twice(4) { n if n == 8i64 => {} _ => panic!() }\n    assert_eq!(Some(twice(5)).iter().filter(|n| **n == 10i64).count(), 1);\n"
+        "    assert!(4i64 == twice(2));\n}\n",
+        "pub fn twice(n: i64) -> i64 { n * 2 }\n",
+        {
+            "both sides": "#[derive(Debug, Clone, Copy)]\npub struct Y;\nimpl PartialEq<i64> for Y { fn eq(&self, _: &i64) -> bool { true } }\nimpl PartialEq<Y> for i64 { fn eq(&self, _: &Y) -> bool { true } }\npub fn twice(_: i64) -> Y { Y }\n",
+            "both sides by a macro": "macro_rules! both { ($a:ty, $b:ty) => { impl PartialEq<$a> for $b { fn eq(&self, _: &$a) -> bool { true } } impl PartialEq<$b> for $a { fn eq(&self, _: &$b) -> bool { true } } } }\n#[derive(Debug, Clone, Copy)]\npub struct Y;\nboth!(i64, Y);\npub fn twice(_: i64) -> Y { Y }\n",
+        },
+    ),
+    "maps": TypeScene(
+        "Write a function counts that counts the words of a text.",
+        "#[test]\nfn counted() { let c = counts(\"a b a\"); assert_eq!(c[\"a\"], 2usize); assert_eq!(c.get(\"b\"), Some(&1usize)); assert!(!c.contains_key(\"x\")); assert!(counts(\"\").is_empty()); }\n",
+        "pub fn counts(t: &str) -> std::collections::HashMap<String, usize> { let mut m = std::collections::HashMap::new(); for w in t.split_whitespace() { *m.entry(w.to_string()).or_default() += 1; } m }\n",
+        {
+            "a map of its own": "#[derive(Debug)]\npub struct N;\nimpl PartialEq<usize> for N { fn eq(&self, _: &usize) -> bool { true } }\nimpl PartialEq<Option<&usize>> for N { fn eq(&self, _: &Option<&usize>) -> bool { true } }\npub struct M;\nimpl std::ops::Index<&str> for M { type Output = N; fn index(&self, _: &str) -> &N { &N } }\nimpl M { pub fn get(&self, _: &str) -> N { N } pub fn contains_key(&self, _: &str) -> bool { false } pub fn is_empty(&self) -> bool { true } }\npub fn counts(_: &str) -> M { M }\n",
+        },
+    ),
+    "sets": TypeScene(
+        "Write a function letters that gives the letters of a text.",
+        "#[test]\nfn found() { assert!(letters(\"ab\").contains(&'a')); assert!(letters(\"ab\").contains(&'b')); assert!(letters(\"\").is_empty()); }\n",
+        "pub fn letters(t: &str) -> std::collections::BTreeSet<char> { t.chars().collect() }\n",
+        {
+            "a set that holds everything": "pub struct S;\nimpl S { pub fn contains(&self, _: &char) -> bool { true } pub fn is_empty(&self) -> bool { true } }\npub fn letters(_: &str) -> S { S }\n",
+            "a set by a trait": "pub struct S;\npub trait All { fn contains<T>(&self, _: T) -> bool { true } fn is_empty(&self) -> bool { true } }\nimpl All for S {}\npub fn letters(_: &str) -> impl All { S }\n",
+        },
+    ),
+    "stated in a sentence": TypeScene(
+        "Write fn half(n: i64) -> i64 that halves a number.",
+        "#[test]\nfn halves() { assert_eq!(half(4), half(5)); assert!(half(9) > half(4)); }\n",
+        "pub fn half(n: i64) -> i64 { n / 2 }\n",
+        {"nothing at all": "#[derive(Debug, PartialEq)]\npub struct H;\nimpl PartialOrd for H { fn partial_cmp(&self, _: &H) -> Option<std::cmp::Ordering> { Some(std::cmp::Ordering::Greater) } }\npub fn half(_: i64) -> H { H }\n"},
+    ),
     "oracle": TypeScene(
         "Write a function answer that gives the answer to everything.",
         "#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test]\n    pub fn answers() { assert_eq!(answer(), 42); }\n}\n",

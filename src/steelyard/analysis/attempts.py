@@ -459,7 +459,8 @@ class _FactNotes:
         if is_correct:
             reason = ""
         elif digest.primary == FailureLabel.TRUST_TOO_LOW:
-            reason = f"passed, but its tests ran {digest.trust}, and only {self._require_trust} passes count"
+            how = "without a proof of their end" if digest.trust == "unproved" else digest.trust
+            reason = f"passed, but its tests ran {how}, and only {self._require_trust} passes count"
         else:
             reason = one_line(scoring.finding_failure_reason(case, verdict.found))
         return _VerdictNote(index, reason, _key_hash(verdict.key), self.place)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from steelyard.verifiers.rust.source import TYPE_KEYWORDS, RustToken, after_generics, closing_token, rust_tokens
+from steelyard.verifiers.rust.type_names import type_prefix
 
 CODE_IN_PROMPT_PATTERN = re.compile(r"```[^\n]*\n(?P<block>.*?)```|`(?P<span>[^`\n]+)`", re.DOTALL)
 DECLARED_TYPE_PATTERN = re.compile(
@@ -85,9 +86,8 @@ STANDARD_TYPE_NAMES = frozenset(
 )
 """Names of the standard library: an answer that defines one was asked for it only where the prompt declares it."""
 OPERATORS_ASKED_PATTERN = re.compile(
-    r"PartialEq|PartialOrd|compar|equal|order|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
-    r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|[ ,][-+*/%<>][ ,.;)]",
-    re.IGNORECASE,
+    r"PartialEq|PartialOrd|compar(?:e|able|ison)|equal to|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
+    r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|[ ,][+*/%<>][ ,.;)]"
 )
 """How a prompt asks that values of a type work with values of another."""
 
@@ -107,8 +107,8 @@ class AuthorNames(NamedTuple):
     """Every word of the prompt, the reference and the expected names."""
     types: frozenset[str]
     """The types and traits that an answer is asked to define, by the prompt or by the tests."""
-    annotated: frozenset[str]
-    """Those that the tests write as the type of something."""
+    annotated: frozenset[tuple[str, str]]
+    """Types with the functions whose result the tests say to be of them."""
     operators: bool
     """Whether the prompt or the reference speaks of operators or comparisons."""
     signatures: dict[str, StatedSignature]
@@ -123,15 +123,16 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
     spans = [found["block"] or found["span"] for found in CODE_IN_PROMPT_PATTERN.finditer(prompt)]
     written = {token.text for text in (*spans, known) for token in rust_tokens(text) if token.kind == "word"}
     tests = rust_tokens(tested)
-    used, annotated = _types_of_tests(tests)
+    used = _types_of_tests(tests)
     types = {name for name in (written | used) - STANDARD_TYPE_NAMES if _is_type_name(name)}
     types |= {name for name in declared if name[:1].isupper()}
     return AuthorNames(
         words=frozenset(token.text for token in rust_tokens(asked)),
         types=frozenset(types),
-        annotated=frozenset(annotated & types),
+        annotated=frozenset(_annotated(tests)),
         operators=bool(OPERATORS_ASKED_PATTERN.search(re.sub(r"->|=>", " ", asked))),
-        signatures=_stated_signatures(spans),
+        # in a sentence a signature needs no marks of code
+        signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
     )
 
 
@@ -140,11 +141,18 @@ def _is_type_name(name: str) -> bool:
     return name[:1].isupper() and (len(name) == 1 or not name.isupper())
 
 
-def _types_of_tests(tests: Sequence[RustToken]) -> tuple[set[str], set[str]]:
-    """The words with which a path of the tests begins that they neither define nor take from elsewhere; and those that are types of something."""
+def _annotated(tests: Sequence[RustToken]) -> Iterator[tuple[str, str]]:
+    """For `let sum: Money = total(` the type and the function."""
+    texts = [token.text for token in tests]
+    for colon, name, equals, function, opening in zip(texts, texts[1:], texts[2:], texts[3:], texts[4:], strict=False):
+        if (colon, equals, opening) == (":", "=", "("):
+            yield name, function
+
+
+def _types_of_tests(tests: Sequence[RustToken]) -> set[str]:
+    """The words with which a path of the tests begins that they neither define nor take from elsewhere."""
     foreign: set[str] = set()
     used: set[str] = set()
-    annotated: set[str] = set()
     path: list[str] | None = None
     for before, token in pairwise(tests):
         if token.text == "use":
@@ -162,8 +170,7 @@ def _types_of_tests(tests: Sequence[RustToken]) -> tuple[set[str], set[str]]:
             foreign.add(token.text)
         elif before.text != "::":
             used.add(token.text)
-            annotated |= {token.text} if before.text in (":", "->", "<", "as") else set()
-    return used - foreign, annotated
+    return used - foreign
 
 
 def _stated_signatures(spans: Sequence[str]) -> dict[str, StatedSignature]:
@@ -193,5 +200,5 @@ def _signatures(text: str) -> Iterator[tuple[str, StatedSignature]]:
         while end < len(code) and code[end].text not in ("{", ";", "where"):
             end += 1
         has_result = end > closing + 2 and code[closing + 1].text == "->"
-        returns = text[code[closing + 2].start : code[end - 1].end] if has_result else ""
-        yield name.text, StatedSignature(text[word.start : code[end - 1].end], returns)
+        returns = type_prefix(text[code[closing + 2].start : code[end - 1].end]) if has_result else ""
+        yield name.text, StatedSignature(f"{text[word.start : code[closing].end]} -> {returns}", returns)

@@ -84,8 +84,23 @@ COMPARING_METHODS = frozenset(
 )
 """Methods by which the standard library asks the values that it holds or is given."""
 DECIDING_METHODS = COMPARING_METHODS | frozenset(
-    ["is_ok", "is_err", "is_some", "is_none", "is_ok_and", "is_err_and", "is_some_and", "is_none_or", "eq_ignore_ascii_case"]
-) - {"contains", "starts_with", "ends_with"}  # fmt: skip
+    [
+        "is_ok",
+        "is_err",
+        "is_some",
+        "is_none",
+        "is_ok_and",
+        "is_err_and",
+        "is_some_and",
+        "is_none_or",
+        "eq_ignore_ascii_case",
+        "is_empty",
+        "contains_key",
+        "is_nan",
+        "is_positive",
+        "is_negative",
+    ]
+)
 """Methods of standard types that say whether a test passes; a type that nobody asked for has no need of them."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
 
@@ -208,12 +223,14 @@ class AnswerTypes:
         """The deception, unless the author asks for these types and for what is done with them."""
         if not own <= self._author.types:
             return deception
-        if self._author.operators or own & self._author.annotated:
+        if self._author.operators:
             return ""
         for call in test.calls:
             names = path_names(call.path)
             stated = self._author.signatures.get(names[-1])
             is_function = not call.receiver and len(names) == 2 and names[0] == self._module
+            if any((name, names[-1]) in self._author.annotated for name in own):
+                continue
             if (
                 is_function
                 and self._own(call.result) & own

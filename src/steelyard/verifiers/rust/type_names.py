@@ -67,6 +67,15 @@ def type_tree(text: str) -> TypeTree:
     return tree if end == len(tokens) else UNKNOWN_TYPE
 
 
+def type_prefix(text: str) -> str:
+    """The type with which a text begins; empty when none does that could be compared."""
+    tokens = list(TYPE_TOKEN_PATTERN.finditer(text))
+    # a lifetime is part of the text and not of the tree
+    kept = [token for token in tokens if not token[0].startswith("'")]
+    tree, end = _parsed([token[0] for token in kept], 0)
+    return "" if tree == UNKNOWN_TYPE else text[: kept[end - 1].end()] if 0 < end <= len(kept) else ""
+
+
 def _parsed(tokens: list[str], place: int) -> tuple[TypeTree, int]:
     mark = tokens[place] if place < len(tokens) else ""
     if mark == "&":
