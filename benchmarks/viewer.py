@@ -284,6 +284,7 @@ class Server(NamedTuple):
 
     url: str
     pid: int
+    key: str
 
 
 class Viewer(NamedTuple):
@@ -320,14 +321,15 @@ def serving(viewer: Viewer, scratch: Path) -> Iterator[Server]:
             said = []
             for line in process.stdout:
                 said.append(line)
-                if found := re.search(r"http://127\.0\.0\.1:[0-9]+", line):
-                    url = f"{found.group()}/"
+                if found := re.search(r"(http://127\.0\.0\.1:[0-9]+)(?:/\?key=(\S+))?", line):
+                    url, key = f"{found[1]}/", found[2] or ""
+                    NO_PROXY.addheaders = [("X-API-Key", key)] if key else []
                     break
             else:
                 raise SystemExit(f"{viewer.name} did not start: {''.join(said)}")
             while not answers(url):
                 time.sleep(0.1)
-            yield Server(url, process.pid)
+            yield Server(url, process.pid, key)
         finally:
             process.terminate()
 
@@ -438,6 +440,7 @@ def seen(viewer: Viewer, scratch: Path, patience: float) -> list[Sight]:
     with serving(viewer, scratch) as server, launched() as browser:
         sights = [Sight("start", sum(map(used, family(server.pid))), 0.0, 0.0, peak(server.pid))]
         context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_extra_http_headers({"X-API-Key": server.key} if server.key else {})
         page = context.new_page()
         sizes: list[float] = []
         network = context.new_cdp_session(page)

@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from support.toolchains import BROWSER
+from support.viewed import OPENED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -70,6 +72,10 @@ def opening(browser: Browser) -> Iterator[Opening]:
         page.on("dialog", lambda dialog: _dismissed(dialog, seen.said))
         page.on("popup", lambda popup: seen.said.append(popup.url))
         page.on("download", lambda download: seen.said.append(download.url))
+        place = urlsplit(url)
+        if key := OPENED.get(place.port or 0):
+            # as a user does: the address that was printed, once
+            context.request.get(f"http://{place.netloc}/?key={key}")
         page.goto(url)
         return seen
 

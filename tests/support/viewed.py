@@ -59,6 +59,10 @@ def got(port: int, path: str, *, method: str = "GET", host: str = "", headers: M
         connection.close()
 
 
+OPENED: dict[int, str] = {}
+"""The keys that viewers made, by their ports, for browsers."""
+
+
 class Viewer:
     """`steelyard view` in a process of its own."""
 
@@ -73,14 +77,20 @@ class Viewer:
             text=True,
         )
         assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        assert self.url, self.process.communicate()[1]
+        told = self.process.stdout.readline().strip()
+        assert told, self.process.communicate()[1]
+        self.url, _, made = told.partition("?key=")
         self.port = urlsplit(self.url).port
+        assert bool(made) != bool(key)
+        self.own = {"X-API-Key": made} if made else {}
+        """What opens the viewer, where it made its key itself."""
+        if made and self.port is not None:
+            OPENED[self.port] = made
 
     def get(self, path: str, *, method: str = "GET", host: str = "", headers: Mapping[str, str] = NONE) -> Page:
         """Ask for one address, exactly as it is written."""
         assert self.port is not None
-        return got(self.port, path, method=method, host=host, headers=headers)
+        return got(self.port, path, method=method, host=host, headers={**self.own, **headers})
 
     def json(self, path: str, **asked: Any) -> Any:
         """The answer of the API, which must be one."""

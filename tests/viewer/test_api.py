@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from steelyard.records import Case
-from support.viewed import Came, Viewer, cases, made
+from support.viewed import Came, Viewer, cases, got, made
 
 STRONG, WEAK = "openai/strong", "openai/weak"
 
@@ -264,8 +264,25 @@ def test_with_a_key_nothing_is_told_without_it(runs: Path) -> None:
         for headers in ({}, {"X-API-Key": "open"}, {"X-API-Key": ""}, {"X-API-Key": "open sesame "}, {"Cookie": "a=b"}):
             page = viewer.get("/api/v1/runs", headers=headers)
             assert page.status == (200 if headers.get("X-API-Key", "").strip() == "open sesame" else 401)
-        assert viewer.get("/api/v1/runs?key=open+sesame").status == 401
+        assert viewer.get("/api/v1/runs?key=open").status == 401
+        assert viewer.get("/api/v1/runs?limit=1&key=open+sesame").status == 200
+        assert viewer.get("/api/v1/runs", headers={"Authorization": "Bearer open sesame"}).status == 200
+        assert viewer.get("/api/v1/runs", headers={"Authorization": "Bearer open"}).status == 401
+        assert viewer.get("/runs/day-1", headers={"Authorization": "Basic b3BlbiBzZXNhbWU="}).status == 401
         assert viewer.get("/api/v1/runs", headers={"X-API-Key": "open sesame"}).status == 200
+
+
+def test_a_viewer_makes_a_key_of_its_own_for_each_start(runs: Path) -> None:
+    with Viewer(runs) as viewer, Viewer(runs) as other:
+        key = viewer.own["X-API-Key"]
+        assert len(key) >= 32
+        assert key != other.own["X-API-Key"]
+        assert got(viewer.port, "/").status == 401
+        assert got(viewer.port, "/api/v1/runs").status == 401
+        assert got(viewer.port, "/pulse").status == 401
+        assert got(viewer.port, "/healthz").status == 200
+        assert got(viewer.port, f"/api/v1/runs?key={key}").status == 200
+        assert got(other.port, f"/api/v1/runs?key={key}").status == 401
 
 
 def test_a_browser_gives_the_key_once_and_it_does_not_stay_in_the_address(runs: Path) -> None:

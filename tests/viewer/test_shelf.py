@@ -41,12 +41,15 @@ class Slow(RunCatalog):
         return super().open(run_id)
 
 
+KEY = {"X-API-Key": "k"}
+
+
 @contextmanager
 def served(library: RunCatalog) -> Iterator[int]:
     """The port of a viewer that has no patience at all."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(application(library, port=port, patience=0), log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(application(library, port=port, key="k", patience=0), log_level="error"))
         beside = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         beside.start()
         try:
@@ -60,15 +63,15 @@ def test_a_run_that_takes_long_to_read_says_so_and_comes_by_itself(tmp_path: Pat
     growing(tmp_path).close()
     library = Slow(tmp_path)
     with served(library) as port:
-        first = got(port, "/runs/growing")
+        first = got(port, "/runs/growing", headers=KEY)
         assert (first.status, first.headers["refresh"]) == (202, "1")
         assert "Reading growing" in first.told
         library.may_read.set()
-        while (page := got(port, "/runs/growing")).status == 202:
+        while (page := got(port, "/runs/growing", headers=KEY)).status == 202:
             time.sleep(0.05)
         assert page.status == 200
-        assert "Question 1?" in got(port, f"/runs/growing/attempt?case=case-1&model={MODEL}&number=1").told
-        while (page := got(port, "/runs/nowhere")).status == 202:
+        assert "Question 1?" in got(port, f"/runs/growing/attempt?case=case-1&model={MODEL}&number=1", headers=KEY).told
+        while (page := got(port, "/runs/nowhere", headers=KEY)).status == 202:
             time.sleep(0.05)
         assert page.status == 404
 

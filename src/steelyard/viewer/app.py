@@ -6,13 +6,15 @@ import errno
 import hashlib
 import hmac
 import os
+import secrets
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 import webbrowser
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,7 +61,7 @@ SECURITY_HEADERS = {
 class AccessGuard:
     """Stands before the application, and sees to the headers of all that leaves it."""
 
-    def __init__(self, app: ASGIApp, *, port: int, key: str = "") -> None:
+    def __init__(self, app: ASGIApp, *, port: int, key: str) -> None:
         self._app = app
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
         if port == 80:
@@ -84,6 +86,12 @@ class AccessGuard:
             await send(message)
 
         refusal = self._refusal(scope)
+        if refusal is None and is_api_request(scope):
+            # a key is for us alone; to the API it would be an unknown parameter
+            pairs = _query_pairs(scope)
+            if "key" in dict(pairs):
+                asked = urlencode([(name, value) for name, value in pairs if name != "key"])
+                scope = {**scope, "query_string": asked.encode("latin-1")}
         await (refusal or self._app)(scope, receive, sent)
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -100,22 +108,26 @@ class AccessGuard:
             return error_response(scope, 414, f"an address has at most {MAX_URL_BYTES} characters")
         if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
             return error_response(scope, 403, "other sites may link to these pages, and nothing else")
-        return self._lock(scope, headers) if self._key else None
+        return self._lock(scope, headers)
 
     def _lock(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         path: str = scope["path"]
         if path in KEYLESS_PATHS or path.startswith("/static/"):
             return None
-        if "x-api-key" in headers:
-            if _is_same(headers["x-api-key"].encode("latin-1"), self._key):
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = headers.get("x-api-key", token.strip() if scheme.lower() == "bearer" else None)
+        if given is not None:
+            if _is_same(given.encode("latin-1"), self._key):
                 return None
-            return error_response(scope, 401, "the key in X-API-Key is not the one")
+            return error_response(scope, 401, "the key in Authorization or X-API-Key is not the one of this viewer")
         if _is_same(_cookie(headers.get("cookie", ""), self._cookie).encode(), self._ticket):
             return None
+        pairs = _query_pairs(scope)
+        has_key = _is_same(dict(pairs).get("key", "").encode(), self._key)
         if is_api_request(scope):
-            return error_response(scope, 401, "this viewer has a key: send it as X-API-Key")
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if _is_same(dict(pairs).get("key", "").encode(), self._key):
+            way_out = "this viewer has a key, which it printed: send it as Authorization: Bearer KEY, or as ?key=KEY"
+            return None if has_key else error_response(scope, 401, way_out)
+        if has_key:
             # the key must not stay in the address, where others read it
             asked = urlencode([(name, value) for name, value in pairs if name != "key"])
             where = url_path(path.strip("/").split("/")) + (f"?{asked}" if asked else "")
@@ -143,6 +155,10 @@ def error_response(scope: Scope, status: int, message: str) -> Response:
     return HTMLResponse(rendering.error_page(status, message), status_code=status)
 
 
+def _query_pairs(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+
+
 def _is_same(given: bytes, key: bytes) -> bool:
     return hmac.compare_digest(given, key)
 
@@ -162,9 +178,7 @@ RUN_READ_TIMEOUT_SECONDS = 1.0
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
-def application(
-    library: RunCatalog, *, port: int, key: str = "", patience: float = RUN_READ_TIMEOUT_SECONDS
-) -> ASGIApp:
+def application(library: RunCatalog, *, port: int, key: str, patience: float = RUN_READ_TIMEOUT_SECONDS) -> ASGIApp:
     """The viewer of some runs, for a server that listens on this port of the loopback interface."""
     run_cache = RunCache(library)
 
@@ -256,6 +270,8 @@ def _pulse_of_all(run_cache: RunCache) -> Response:
 
 
 VIEWER_HOST = "127.0.0.1"
+VIEWER_KEY_BYTES = 24
+"""Random bytes of a key that the viewer makes."""
 LISTEN_BACKLOG = 128
 """Connections that wait to be taken."""
 MAX_VIEWER_CONNECTIONS = 200
@@ -265,13 +281,17 @@ VIEWER_SHUTDOWN_SECONDS = 2
 """Seconds that open requests get after the viewer is stopped."""
 
 
-def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], browser: bool) -> None:
-    """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened."""
+def serve(root: Path, *, port: int, key: str = "", tell: Callable[[str], None], browser: bool) -> None:
+    """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened.
+
+    Without a key the viewer makes one, and the address has it.
+    """
     listening = _listening_socket(port)
-    with listening:
+    own_key = "" if key else secrets.token_urlsafe(VIEWER_KEY_BYTES)
+    with listening, ExitStack() as files:
         port = listening.getsockname()[1]
         config = uvicorn.Config(
-            application(RunCatalog(root), port=port, key=key),
+            application(RunCatalog(root), port=port, key=key or own_key),
             loop="asyncio",
             http="h11",
             ws="none",
@@ -284,13 +304,25 @@ def serve(root: Path, *, port: int, key: str, tell: Callable[[str], None], brows
             h11_max_incomplete_event_size=MAX_REQUEST_HEAD_BYTES,
             timeout_graceful_shutdown=VIEWER_SHUTDOWN_SECONDS,
         )
-        url = f"http://{VIEWER_HOST}:{port}/"
+        url = f"http://{VIEWER_HOST}:{port}/" + (f"?key={own_key}" if own_key else "")
         tell(url)
         if browser and _has_screen():
-            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            page = files.enter_context(_redirect_page(url))
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         # the server lets what stopped it happen again when it has ended
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def _redirect_page(url: str) -> Iterator[str]:
+    """A page that leads to the viewer, readable for this user alone: others see what a browser is started with."""
+    with tempfile.NamedTemporaryFile("w", prefix="steelyard-", suffix=".html", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">Open the viewer</a>\n'
+        )
+        file.flush()
+        yield Path(file.name).as_uri()
 
 
 def _listening_socket(port: int) -> socket.socket:

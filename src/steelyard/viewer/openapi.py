@@ -149,15 +149,17 @@ def document() -> dict[str, Any]:
             "description": "Runs of steelyard, to be read. Started by `steelyard view`; it listens on this machine alone.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        # the key is optional: without STEELYARD_API_KEY the viewer asks for no key
-        "security": [{}, {"key": []}],
+        "security": [{"bearer": []}, {"key": []}],
         "paths": {
             path: {"get": _operation(name, about, parameters, by_kind.get(kind) if kind else None, kind)}
             for path, (name, about, parameters, kind) in API_PATHS.items()
         },
         "components": {
             "schemas": components,
-            "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
             "responses": {
                 "trouble": {
                     "description": "What is wrong: 400 a value that cannot be, 401 no key or a wrong one, 404 no such thing, "
@@ -203,6 +205,8 @@ def _operation(
         "operationId": name,
         "summary": about,
         "parameters": parameters,
+        # whether the viewer is there can be asked by anybody
+        **({"security": []} if name == "health" else {}),
         "responses": {
             "200": {"description": about, "content": content},
             "default": {"$ref": "#/components/responses/trouble"},

@@ -238,7 +238,8 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
 
 
 VIEW_EXAMPLES = """\
-The address is printed on standard output. With STEELYARD_API_KEY set, pages and API ask for that key.
+The address is printed on standard output. It holds a key, new for each start, because other users of this machine can reach
+the port as well: open it as it is printed, and the browser keeps the key. With STEELYARD_API_KEY set, that is the key, and it is not printed.
 
 examples:
   steelyard view
