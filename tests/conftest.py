@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.fault_server import FaultServer
+
+# what tests agree to is forgotten with them
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="steelyard-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 RECORDED = "replay:examples/recordings/python-basics.jsonl.gz"

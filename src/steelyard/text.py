@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -27,6 +28,16 @@ def printable(text: str) -> str:
 def short_quote(text: str) -> str:
     """Somebody's text as a short quotation."""
     return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'
+
+
+def split_model_names(given: Iterable[str]) -> list[str]:
+    """The models that some texts name, several in one text parted by commas.
+
+    >>> split_model_names(["openai/a, vllm/b", "command:ask --x 1,2"])
+    ['openai/a', 'vllm/b', 'command:ask --x 1,2']
+    """
+    # a comma inside a command or a path does not part two models: the next one names its provider first
+    return [model.strip() for text in given for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.

@@ -19,6 +19,8 @@ from support.facts import facts
 from support.fault_server import FaultServer, Request, by_prompt, healthy, refuses
 
 MEANS = Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={})
+AGREED = MEANS._replace(allow_code=True)
+"""A changed check is asked about again."""
 CASES = [Case(id=name, prompt=f"prompt of {name}", target="answer") for name in ("a", "b", "c")]
 
 
@@ -229,7 +231,9 @@ def test_a_check_that_changed_is_applied_as_it_is_now(tmp_path: Path, model: str
     done = steelyard.run(path, models=model, samples=2, output=tmp_path / "run", means=MEANS)
     assert done.summary.models[0].correct == 0
     checks.write_text("def score(reply):\n    return 1 + 1 == 2\n")
-    again = steelyard.verify(done.folder, means=MEANS)
+    with pytest.raises(InputError, match="that you have not agreed to: the function score of"):
+        steelyard.verify(done.folder, means=MEANS)
+    again = steelyard.verify(done.folder, means=AGREED)
     assert again.summary.models[0].correct == 2
     assert len({verdict.tests for verdict in facts(done.folder).verdicts}) == 2
     assert calls(tmp_path) == 2
@@ -242,12 +246,12 @@ def test_no_verdict_of_a_changed_check_passes_as_one_of_the_old_check(tmp_path: 
     done = steelyard.run(path, models=model, samples=2, output=tmp_path / "run", means=MEANS)
     checks.write_text("def score(reply):\n    return 1 + 1 == 2\n")
     with pytest.raises(InputError, match=r"checks\.py changed since it judged this run.*steelyard verify RUN"):
-        steelyard.resume(done.folder, samples=4, means=MEANS)
+        steelyard.resume(done.folder, samples=4, means=AGREED)
     # whoever is refused changes nothing
     assert StoredRun(done.folder).info.samples == 2
     assert calls(tmp_path) == 2
-    steelyard.verify(done.folder, means=MEANS)
-    again = steelyard.resume(done.folder, samples=4, means=MEANS)
+    steelyard.verify(done.folder, means=AGREED)
+    again = steelyard.resume(done.folder, samples=4, means=AGREED)
     assert (again.summary.models[0].attempts, again.summary.models[0].correct) == (4, 4)
 
 

@@ -45,6 +45,7 @@ def settings_and_run_options(
         python_env=getattr(options, "python_env", None) or "",
         backend=getattr(options, "backend", None) or "local",
         ray_address=getattr(options, "ray_address", ""),
+        allow_code=getattr(options, "allow_code", False),
     )
 
 
@@ -58,14 +59,6 @@ def counting_options(options: argparse.Namespace) -> CountingOptions:
         case=options.case or DEFAULT_ATTEMPT_COLUMNS.case, model=options.model or DEFAULT_ATTEMPT_COLUMNS.model
     )
     return CountingOptions(columns, options.copies, options.backend, options.ray_address)
-
-
-def split_model_names(given: Sequence[str] | None) -> list[str]:
-    """The models that some texts name, several in one text parted by commas."""
-    import re
-
-    # a comma inside a command or a path does not part two models: the next one names its provider first
-    return [model.strip() for text in given or () for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
 def parameters(options: argparse.Namespace, default_temperature: float | None = None) -> dict[str, Any]:

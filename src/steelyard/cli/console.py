@@ -48,7 +48,17 @@ def settings_and_run_options(options: argparse.Namespace) -> tuple[Settings, Run
     """The settings, and how a run is carried out, with its progress shown."""
     from steelyard.engine.progress import ProgressDisplay
 
-    return arguments.settings_and_run_options(options, ProgressDisplay() if hasattr(options, "parallelism") else None)
+    watch = ProgressDisplay() if hasattr(options, "parallelism") else None
+    settings, means = arguments.settings_and_run_options(options, watch)
+    can_ask = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    return settings, means._replace(say=print_to_stderr, ask_user=is_agreed if can_ask else None)
+
+
+def is_agreed(text: str) -> bool:
+    """Whether the user agrees to run what the text names."""
+    print_to_stderr(text)
+    print("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def find_named_run(name: str, settings: Settings) -> Path:

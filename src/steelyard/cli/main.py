@@ -95,6 +95,9 @@ def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[s
         from steelyard import settings
 
         in_file = settings.load(Path(config) if config else None, os.environ)[0].options
+    if in_file.pop("allow_code", None):
+        # otherwise a file could allow itself
+        print(f"warning: {config or 'steelyard.toml'}: allow_code is for the command line alone", file=sys.stderr)
     known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
     for name in sorted(set(in_file) - known):
         from steelyard.errors import did_you_mean
@@ -146,7 +149,7 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 _ROOMS = (run, look, gate, outcomes, setup, tiers)
 _ORDER = (
     "run resume verify merge list show report compare gate plan bless passk repairs synth query validate suites tiers judge "
-    "view models init doctor"
+    "view models init allow doctor"
 )
 COMMANDS: Mapping[str, Command] = {
     name: command for name in _ORDER.split() for room in _ROOMS if (command := room.COMMANDS.get(name)) is not None

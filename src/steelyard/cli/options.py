@@ -139,6 +139,15 @@ def add_sandbox_options(sub: Any) -> None:
     )
 
 
+def add_allow_code_option(sub: Any) -> None:
+    """--allow-code."""
+    sub.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="run code that the files name although you have not agreed to it, this time; see steelyard allow",
+    )
+
+
 def add_isolation_options(sub: Any) -> None:
     """How generated code is contained."""
     sub.add_argument(

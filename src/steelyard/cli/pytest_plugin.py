@@ -182,6 +182,7 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
     from steelyard.cli.main import COMMANDS, apply_configured_defaults, command_parser, parse_options
     from steelyard.engine import run as engine
     from steelyard.errors import InputError, did_you_mean
+    from steelyard.text import split_model_names
 
     taken = {"models", "means", *engine.RunPlan._fields}
     for name in given.keys() - taken:
@@ -190,7 +191,7 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
     apply_configured_defaults(commands, ["run"])
     options = parse_options(commands, ["run"])
     settings, means = arguments.settings_and_run_options(options)
-    asking = arguments.split_model_names(
+    asking = split_model_names(
         [models] if isinstance(models, str) else models or options.models or [settings.default_model]
     )
     if not asking:
@@ -237,7 +238,7 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
         recorded = file.read()
         if not recorded:
             try:
-                done = engine.run(cases, **asked)
+                done = engine.run(cases, **(asked | {"means": asked["means"]._replace(say=_say)}))
             except engine.RunInterrupted as interrupt:
                 pytest.exit(f"what arrived is stored, continue with: steelyard resume {interrupt.folder}", 2)
             json.dump([str(done.folder), done.stopped, done.notes], file)
@@ -246,6 +247,12 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     stored = StoredRun(Path(folder))
     summary = summarise(stored.info, stored.cases, stored.facts())
     return engine.Run(stored.folder, stored.info, summary, tuple(stopped), tuple(notes))
+
+
+def _say(text: str) -> None:
+    from steelyard.text import plain
+
+    print(plain(text), file=sys.stderr)
 
 
 def _check_choice(on_inconclusive: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, started_in
+from steelyard.engine.preflight.named_code import experiment_code, note_own_code, settings_code, stored_tiers
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
 from steelyard.engine.steps import now
 from steelyard.errors import InputError
@@ -31,8 +32,8 @@ def run_experiment(
     header = loaded.header
     check_plan(loaded.cases, (1,), header.runs)
     dealt = shard_cases_of(loaded.cases, shard)
-    check_verifiers(dealt, means)
     beside = Path(loaded.files[0].path).parent
+    check_verifiers(dealt, means)
     providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
     tiers = named_tiers(loaded.experiment, providers)
     judges = connect(loaded.panel.judges, means) if loaded.panel else {}
@@ -62,6 +63,7 @@ def run_experiment(
     by_tier = {tier: provider for tier, (_, provider) in providers.items()}
     check_prices(priced_providers(info, by_tier, judges), means)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
+    note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
 
 
@@ -118,6 +120,5 @@ def providers_and_judges(info: RunInfo, means: RunOptions) -> tuple[dict[str, Pr
     if info.experiment is None:
         return connect(info.models, means, info.base_url, folder=info.folder), judges
     beside = Path(info.eval_sets[0].path).parent
-    asked = zip(info.experiment.tiers, info.models, strict=True)
-    tiers = [msgspec.structs.replace(tier, model=model) for tier, model in asked]
+    tiers = stored_tiers(info)
     return {tier.name: tier_provider(tier, means, beside, folder=info.folder)[1] for tier in tiers}, judges

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from steelyard.engine.progress import ProgressCallback
@@ -31,5 +31,11 @@ class RunOptions(NamedTuple):
     """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
     ray_address: str = ""
     """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
+    allow_code: bool = False
+    """Whether code that files name may run although this user has not agreed to it."""
+    ask_user: Callable[[str], bool] | None = None
+    """Asks the user to agree to code that a file names; where nobody can be asked it is refused."""
+    say: Callable[[str], None] | None = None
+    """Tells the user, once, which code a run finds in the files that the user named."""
     sandbox: ZygoteSandbox | None = None
     """Where code runs on this machine; the strongest that holds here when left out."""

@@ -17,10 +17,19 @@ from steelyard.engine.experiment import (
 )
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.connect import check_prices, check_verifiers, connect
+from steelyard.engine.preflight.named_code import (
+    case_code,
+    model_code,
+    note_own_code,
+    require_allowed_code,
+    run_code,
+    settings_code,
+)
 from steelyard.engine.run import Run, carry_out
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.records import Case, EvalSetFile, Panel, RunInfo
+from steelyard.settings import DEFAULT_SETTINGS_PATH
 from steelyard.store.journal import Journal, StoredRun
 
 
@@ -38,6 +47,7 @@ def resume(
     journal = reopened_journal(folder)
     try:
         info = journal.info
+        require_allowed_code(run_code(info, journal.cases, means), means, folder)
         _unchanged_cases(journal.cases, _case_files(info))
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
@@ -70,7 +80,11 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
                     "are verified alike, then verify the merged run"
                 )
+            code = case_code(current, means) + settings_code(means.settings)
+            require_allowed_code(code, means, *(eval_sets or [folder]))
             journal.ask(current)
+        else:
+            require_allowed_code(case_code(journal.cases, means) + settings_code(means.settings), means, folder)
     except BaseException:
         journal.close()
         raise
@@ -81,6 +95,11 @@ def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions())
     """Have the stored replies of a run judged; no model but the judges is asked."""
     journal = reopened_journal(folder)
     try:
+        judge_code = model_code(panel.judges, means) + settings_code(means.settings)
+        if "judges" in means.settings.options or settings_code(means.settings):
+            require_allowed_code(judge_code, means, DEFAULT_SETTINGS_PATH)
+        else:
+            note_own_code(judge_code, means)
         judges = connect(panel.judges, means)
         info = journal.info
         for name in judges if not panel.allow_self else ():

@@ -28,6 +28,7 @@ from steelyard.engine.preflight.connect import (
     started_in,
     unavailable_cases,
 )
+from steelyard.engine.preflight.named_code import case_code, model_code, note_own_code, settings_code
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
@@ -190,6 +191,7 @@ def run(
     check_prices(providers, means)
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
+    note_own_code(case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings), means)
     return carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
 
 

@@ -94,6 +94,16 @@ class LoadedExperiment(NamedTuple):
     """The rules that the eval sets bring, and the one they want to be scored by, if they say so."""
 
 
+def is_experiment(path: Path) -> bool:
+    """Whether a file is an experiment rather than an eval set."""
+    if path.suffix != ".toml" or not path.is_file():
+        return False
+    try:
+        return "experiment" in tomllib.loads(_text(_content(path), path))
+    except (InputError, tomllib.TOMLDecodeError, RecursionError):
+        return False
+
+
 def load(path: str | Path) -> LoadedExperiment:
     """The experiment in a file; raises one InputError with everything that is wrong with it."""
     problems = ProblemCollector()

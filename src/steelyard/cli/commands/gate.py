@@ -16,6 +16,7 @@ from steelyard.cli.options import (
     fraction,
 )
 from steelyard.errors import ExitCode
+from steelyard.text import split_model_names
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -130,7 +131,7 @@ def plan(options: argparse.Namespace) -> int:
         loaded.cases,
         side(options.baseline, root=Path(settings.output_dir)),
         Prices(settings.prices),
-        models=arguments.split_model_names(options.models),
+        models=split_model_names(options.models or ()),
         detect=options.detect,
         power=options.power,
         alpha=options.alpha,

@@ -19,6 +19,7 @@ from steelyard.cli.console import (
 )
 from steelyard.cli.options import (
     Command,
+    add_allow_code_option,
     add_decision_options,
     add_execution_options,
     add_inconclusive_option,
@@ -30,6 +31,7 @@ from steelyard.cli.options import (
     positive_integer,
 )
 from steelyard.errors import ExitCode
+from steelyard.text import split_model_names
 
 if TYPE_CHECKING:
     from steelyard.engine.gate.rounds import SequentialRunResult
@@ -65,9 +67,7 @@ def run(options: argparse.Namespace) -> int:
         failed_in=earlier,
         limit=options.limit,
     )
-    models = arguments.split_model_names(options.models) or arguments.split_model_names(
-        [settings.default_model] if settings.default_model else None
-    )
+    models = split_model_names(options.models or ()) or split_model_names([settings.default_model])
     parameters = arguments.parameters(options, settings.default_temperature)
     suite_rule = arguments.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
@@ -220,6 +220,7 @@ def _resume_options(sub: argparse.ArgumentParser) -> None:
         "-n", "--samples", type=positive_integer, metavar="N", help="attempts per case and model from now on"
     )
     add_inconclusive_option(sub)
+    add_allow_code_option(sub)
     add_execution_options(sub, backend=True)
     add_result_options(sub)
 
@@ -240,6 +241,7 @@ def verify(options: argparse.Namespace) -> int:
 def _verify_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="use the tests of this eval set")
+    add_allow_code_option(sub)
     add_execution_options(sub, backend=True)
     add_result_options(sub)
 

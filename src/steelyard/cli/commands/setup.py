@@ -1,4 +1,4 @@
-"""The commands around a run: validate, suites, models, init, doctor."""
+"""The commands around a run: validate, suites, models, init, allow, doctor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, terminal_width
-from steelyard.cli.options import Command, add_sandbox_options, add_settings_option
+from steelyard.cli.options import Command, add_allow_code_option, add_sandbox_options, add_settings_option
 from steelyard.errors import ExitCode
 
 
@@ -25,7 +25,7 @@ def validate(options: argparse.Namespace) -> int:
         print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
-    checked = check_references(loaded.cases, means)
+    checked = check_references(loaded.cases, means, paths=options.evalset)
     for problem in (*loaded.problems, *checked.problems):
         print(problem if problem.fatal else f"warning: {problem}")
     read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"
@@ -36,6 +36,7 @@ def validate(options: argparse.Namespace) -> int:
 def _validate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     add_sandbox_options(sub)
+    add_allow_code_option(sub)
     add_settings_option(sub)
 
 
@@ -124,6 +125,40 @@ def _init_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("folder", nargs="?", default=".", help="where to write (default: the current folder)")
 
 
+def allow(options: argparse.Namespace) -> int:
+    """Agree to the code that files name, so that validate, verify and resume run it; it is listed, and nothing runs."""
+    from steelyard.engine.preflight.named_code import allow_path
+
+    _, means = settings_and_run_options(options)
+    for path in options.path:
+        code = allow_path(path, means)
+        for text in code:
+            print_to_stderr(f"{path}: allowed {text}")
+        if not code:
+            print_to_stderr(f"{path}: names no code; there is nothing to allow")
+    return ExitCode.OK
+
+
+def _allow_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "path",
+        nargs="+",
+        metavar="PATH",
+        help="an eval set, a folder of them, an experiment, a run folder or steelyard.toml",
+    )
+    add_settings_option(sub)
+
+
+ALLOW_EXAMPLES = """\
+Some files name code that runs with your rights: functions that check answers, command:, agent: and python: models, virtual
+environments, plug-ins. What you give to run is yours. What comes out of a file that you give to validate, verify, resume or judge
+runs only if you have run or allowed just that content before; after a change you are asked again. The digests are in
+steelyard/allowed below XDG_STATE_HOME, or else below ~/.local/state; delete a line, and it is no longer allowed.
+
+examples:
+  steelyard allow evals/ steelyard-runs/20261116-101500-ab12"""
+
+
 def doctor(options: argparse.Namespace) -> int:
     """Show what is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
     from steelyard.engine.preflight.doctor import examine_machine
@@ -156,5 +191,6 @@ COMMANDS = {
     "suites": Command(suites, _suites_options, SUITES_EXAMPLES),
     "models": Command(models, _models_options, "example:\n  OPENAI_API_KEY=... steelyard models"),
     "init": Command(init, _init_options, "example:\n  steelyard init my-evals"),
+    "allow": Command(allow, _allow_options, ALLOW_EXAMPLES),
     "doctor": Command(doctor, _doctor_options, DOCTOR_EXAMPLE),
 }

@@ -16,8 +16,16 @@ from steelyard.cli.console import (
     settings_and_run_options,
     warn,
 )
-from steelyard.cli.options import Command, add_execution_options, add_run_argument, add_shard_option, positive_integer
+from steelyard.cli.options import (
+    Command,
+    add_allow_code_option,
+    add_execution_options,
+    add_run_argument,
+    add_shard_option,
+    positive_integer,
+)
 from steelyard.errors import ExitCode
+from steelyard.text import split_model_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +135,7 @@ def judge(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
-    judges = arguments.split_model_names(options.judges)
+    judges = split_model_names(options.judges or ())
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
     rubric = default_rubric()
@@ -165,6 +173,7 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
     _tier_report_options(sub)
+    add_allow_code_option(sub)
     add_execution_options(sub)
 
 

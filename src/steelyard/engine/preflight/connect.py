@@ -44,7 +44,7 @@ def connect(
         )
         connect_models = load_plugin("providers", reached.type)
         with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
-            located = _located(reached.type, rest, folder)
+            located = located_path(reached.type, rest, folder)
             connected = dict(connect_models(located, reached))
         for known, provider in connected.items():
             # a model keeps the name it had where the run was started
@@ -72,7 +72,7 @@ def _relative_path(model: str) -> str:
     return path if path and is_file and not Path(path).is_absolute() else ""
 
 
-def _located(kind: str, rest: str, folder: str) -> str:
+def located_path(kind: str, rest: str, folder: str) -> str:
     """The place of a recording or a function as seen from here, where it lies in `folder`."""
     path = _relative_path(f"{kind}:{rest}")
     there = Path(folder, path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
+from steelyard.engine.preflight.named_code import case_code, require_allowed_code, settings_code
 from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import ExitCode, Problem, VerifierError
@@ -35,8 +37,14 @@ class ReferenceCheck(NamedTuple):
         return ExitCode.BAD_INPUT if self.wrong else ExitCode.OK
 
 
-def check_references(cases: Sequence[Case], means: RunOptions = RunOptions()) -> ReferenceCheck:
-    """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about."""
+def check_references(
+    cases: Sequence[Case], means: RunOptions = RunOptions(), *, paths: Sequence[str | Path] = ("EVALSET",)
+) -> ReferenceCheck:
+    """How many answers were proved, and what is wrong; a case whose verifier is not there is only warned about.
+
+    Code that the cases name is run if the user agreed to it; a refusal names the `paths` that they came from.
+    """
+    require_allowed_code(case_code(cases, means) + settings_code(means.settings), means, *paths)
     return run_coroutine(_check_references(with_python_env(cases, means.python_env), means))
 
 

@@ -1,0 +1,270 @@
+"""Code that runs with the user's rights because a file names it, and whether the user agreed to it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard import evalsets
+from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.connect import located_path
+from steelyard.errors import InputError
+from steelyard.evalsets import experiments
+from steelyard.plugins import BUILT_IN_PLUGINS, PluginKind, foreign_plugins
+from steelyard.records import Case, RunInfo, Tier
+from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settings
+from steelyard.settings import load as load_settings
+from steelyard.store.allowed_code import allow_code, allowed_code
+from steelyard.store.journal import StoredRun
+from steelyard.text import printable, split_model_names
+
+MAX_LISTED_CODE = 5
+"""How much code a sentence names one by one."""
+MAX_PACKAGE_FILES = 10_000
+"""Files of a package, or of a virtual environment, that are looked at."""
+
+
+class NamedCode(NamedTuple):
+    """Something that runs with the user's rights because a file names it."""
+
+    digest: str
+    """Of what it is called, where it lies, and what it contains."""
+    text: str
+
+
+def case_code(cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
+    """What these cases name: functions that check, virtual environments, and verifiers of other distributions."""
+    found: dict[tuple[str, str], None] = {}
+    for case in cases:
+        found["function", case.verify.python] = None
+        found["function", case.expectations.custom_check] = None
+        found["verifier", case.kind] = None
+        if not means.python_env:
+            found["environment", case.verify.python_env] = None
+    code: list[NamedCode] = []
+    for kind, name in found:
+        if name and kind == "function":
+            code.append(_function_code(name))
+        elif name and kind == "environment":
+            code.append(_environment_code(Path(name)))
+        elif name:
+            code += _plugin_code("verifiers", name)
+    return code
+
+
+def model_code(models: Iterable[str], means: RunOptions, folder: str = "") -> list[NamedCode]:
+    """What these models are, where they are programs or functions of this machine or come from a plug-in.
+
+    Relative paths are looked for as `connect` does.
+    """
+    code: list[NamedCode] = []
+    for model in models:
+        place = min((at for at in (model.find(":"), model.find("/")) if at > 0), default=-1)
+        name, rest = (model[:place], model[place + 1 :]) if place > 0 else (means.settings.default_provider, model)
+        given = means.settings.providers.get(name)
+        built_in = BUILT_IN_PROVIDERS.get(name)
+        provider_type = given.type if given else built_in.type if built_in else name
+        if provider_type == "python":
+            code.append(_function_code(located_path("python", rest, folder)))
+        elif provider_type in ("command", "agent"):
+            environment = given.environment if given else {}
+            code.append(_program_code(provider_type, rest, Path(), environment))
+        else:
+            code += _plugin_code("providers", provider_type)
+    return code
+
+
+def tier_code(tiers: Iterable[Tier], folder: Path, means: RunOptions, started_in: str = "") -> list[NamedCode]:
+    """What the tiers of an experiment run; the programs of agents lie beside it."""
+    code: list[NamedCode] = []
+    for tier in tiers:
+        if tier.agent:
+            code.append(_program_code("agent", tier.agent, folder, tier.environment))
+        else:
+            code += model_code([tier.model], means, started_in)
+    return code
+
+
+def settings_code(settings: Settings) -> list[NamedCode]:
+    """What a settings file turns on that gives somebody else the user's rights."""
+    given = settings.options
+    code: list[NamedCode] = []
+    if given.get("allow_weak_sandbox"):
+        code.append(_settings_code("allow_weak_sandbox, which runs generated code without a sandbox", True))
+    if given.get("ray_address"):
+        code.append(_settings_code(f"the Ray cluster {given['ray_address']}", str(given["ray_address"])))
+    if given.get("env_file"):
+        file = Path(str(given["env_file"]))
+        code.append(_settings_code(f"the environment file {file}", _content(file)))
+    if given.get("python_env"):
+        code.append(_environment_code(Path(str(given["python_env"]))))
+    return code + _plugin_code("pools", str(given.get("backend", "local")))
+
+
+def run_code(info: RunInfo, cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
+    """What carrying on with a stored run would run."""
+    judges = info.panel.judges if info.panel else ()
+    code = case_code(cases, means) + model_code(judges, means) + settings_code(means.settings)
+    if info.experiment is None:
+        return code + model_code(info.models, means, info.folder)
+    return code + tier_code(stored_tiers(info), Path(info.eval_sets[0].path).parent, means, info.folder)
+
+
+def experiment_code(loaded: experiments.LoadedExperiment, folder: Path, means: RunOptions) -> list[NamedCode]:
+    """What an experiment would run."""
+    judges = loaded.panel.judges if loaded.panel else ()
+    tiers = tier_code(loaded.experiment.tiers, folder, means)
+    return case_code(loaded.cases, means) + tiers + model_code(judges, means)
+
+
+def stored_tiers(info: RunInfo) -> list[Tier]:
+    """The tiers of a stored run with their models as the experiment names them, which is how they are reached."""
+    tiers = info.experiment.tiers if info.experiment else ()
+    return [msgspec.structs.replace(tier, model=model) for tier, model in zip(tiers, info.models, strict=True)]
+
+
+def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
+    """What a file or a folder names: an eval set, an experiment, a run folder or a settings file."""
+    if (path / "run.json").is_file():
+        stored = StoredRun(path)
+        files = [file.path for file in stored.info.eval_sets[1 if stored.info.experiment else 0 :]]
+        current = evalsets.load(files).cases if files and all(map(evalsets.is_eval_set_available, files)) else ()
+        return run_code(stored.info, [*stored.cases, *current], means)
+    if path.name == DEFAULT_SETTINGS_PATH.name:
+        settings = load_settings(path, means.environment)[0]
+        given = [settings.options.get(key, "") for key in ("models", "judges")] + [settings.default_model]
+        texts = [str(text) for value in given for text in (value if isinstance(value, list) else [value])]
+        return settings_code(settings) + model_code(split_model_names(texts), means._replace(settings=settings))
+    if experiments.is_experiment(path):
+        return experiment_code(experiments.load(path), path.parent, means)
+    return case_code(evalsets.load([path]).cases, means)
+
+
+def allow_path(path: str | Path, means: RunOptions = RunOptions()) -> list[str]:
+    """Agree to all the code that a file or a folder names; returns it, in words."""
+    code = _distinct(path_code(Path(path), means) + settings_code(means.settings))
+    if problem := allow_code(code):
+        raise InputError(f"the agreement cannot be stored: {problem}")
+    return [one.text for one in code]
+
+
+def note_own_code(code: Sequence[NamedCode], means: RunOptions) -> None:
+    """Keep the code as the user's own, because the user named it; what was not known before is said."""
+    known = allowed_code()
+    fresh = [one for one in _distinct(code) if one.digest not in known]
+    if not fresh:
+        return
+    problem = allow_code(fresh)
+    if means.say is not None:
+        stored = f"; this could not be stored ({problem})" if problem else ""
+        means.say(f"note: this runs code with your rights: {_listed(fresh)}{stored}")
+
+
+def require_allowed_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> None:
+    """Raise an InputError where the user has not agreed to all of the code, which these files name."""
+    known = allowed_code()
+    fresh = [one for one in _distinct(code) if one.digest not in known]
+    if not fresh or means.allow_code:
+        return
+    where = ", ".join(printable(str(path)) for path in paths)
+    if means.ask_user is not None and means.ask_user(f"{where} runs code with your rights: {_listed(fresh)}"):
+        allow_code(fresh)
+        return
+    command = shlex.join(["steelyard", "allow", *(printable(str(path)) for path in paths)])
+    raise InputError(
+        f"{where}: runs code with your rights that you have not agreed to: {_listed(fresh)}; look at it, and if you trust it type: "
+        f"{command} (or give --allow-code, for this time)"
+    )
+
+
+def _distinct(code: Iterable[NamedCode]) -> list[NamedCode]:
+    return list({one.digest: one for one in code}.values())
+
+
+def _listed(code: Sequence[NamedCode]) -> str:
+    more = len(code) - MAX_LISTED_CODE
+    return ", ".join(one.text for one in code[:MAX_LISTED_CODE]) + (f" and {more} more" if more > 0 else "")
+
+
+def _function_code(reference: str) -> NamedCode:
+    """A function `file.py:name` or `package.module:name`."""
+    name, _, function = reference.rpartition(":")
+    if name.endswith(".py"):
+        path = Path(name).resolve()
+        return NamedCode(
+            _digest("function", str(path), function, _content(path)),
+            f"the function {printable(function)} of {printable(str(path))}",
+        )
+    spec = PathFinder.find_spec(name.partition(".")[0], [str(Path.cwd()), *sys.path])
+    origin = Path(spec.origin) if spec and spec.origin else Path(name)
+    files = sorted(origin.parent.rglob("*.py"))[:MAX_PACKAGE_FILES] if origin.name == "__init__.py" else [origin]
+    content = [(str(file.resolve()), _content(file)) for file in files]
+    return NamedCode(_digest("module", name, function, content), f"the function {printable(reference)}")
+
+
+def _program_code(kind: str, line: str, folder: Path, environment: dict[str, str]) -> NamedCode:
+    """A program by its command line: the files that the line names count with their content."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = [line]
+    paths = [folder / part for word in words for part in (word, word.partition("=")[2]) if part]
+    paths += [path / "__main__.py" for path in paths]
+    content = [(str(path.resolve()), _content(path)) for path in paths]
+    return NamedCode(
+        _digest("program", kind, line, str(folder.resolve()), content, environment),
+        f"the program {kind}:{printable(line)}",
+    )
+
+
+def _environment_code(folder: Path) -> NamedCode:
+    """A virtual environment: its settings, its packages, and the files that Python runs whenever it starts there."""
+    packages = folder.glob("lib/python*/site-packages/*")
+    content = [
+        (package.name, _content(package) if package.suffix in (".pth", ".py") else "")
+        for package in sorted(packages)[:MAX_PACKAGE_FILES]
+    ]
+    return NamedCode(
+        _digest("environment", str(folder.resolve()), _content(folder / "pyvenv.cfg"), content),
+        f"the virtual environment {printable(str(folder))}",
+    )
+
+
+def _plugin_code(kind: PluginKind, name: str) -> list[NamedCode]:
+    """A part of another distribution; one of ours is no code of a stranger's."""
+    if name in BUILT_IN_PLUGINS[kind] or (point := foreign_plugins(kind).get(name)) is None:
+        return []
+    version = f"{point.dist.name} {point.dist.version}" if point.dist else ""
+    return [
+        NamedCode(
+            _digest("plug-in", kind, name, point.value, version), f'the plug-in "{printable(name)}" ({point.value})'
+        )
+    ]
+
+
+def _digest(*parts: Any) -> str:
+    """A hash that nobody can find a second content for."""
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+
+
+def _settings_code(text: str, value: object) -> NamedCode:
+    return NamedCode(_digest("setting", str(Path.cwd()), text, value), f"the setting {printable(text)}")
+
+
+def _content(path: Path) -> str:
+    """A digest of a file; empty for what is no regular file."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return ""
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,65 @@
+"""The code that this user agreed to run, by the digest of its content."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from steelyard.text import printable
+
+_ALLOWED_LINE_PATTERN = re.compile(rb"^([0-9a-f]{64})(?: |$)", re.MULTILINE)
+
+_allowed_here: set[str] = set()
+"""What this process was told: it holds although the file could not be written."""
+
+
+def allowed_code_file(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The file of the digests; None where this user has no folder for it."""
+    state = environment.get("XDG_STATE_HOME", "")
+    if not Path(state).is_absolute():
+        # the specification says that a relative path is invalid
+        try:
+            state = str(Path.home() / ".local" / "state")
+        except RuntimeError:
+            return None
+    return Path(state, "steelyard", "allowed") if Path(state).is_absolute() else None
+
+
+def allowed_code() -> frozenset[str]:
+    """The digests that this user agreed to; a file that cannot be read allows nothing."""
+    path = allowed_code_file()
+    try:
+        content = path.read_bytes() if path is not None and path.is_file() else b""
+    except OSError:
+        content = b""
+    return frozenset({*(digest.decode() for digest in _ALLOWED_LINE_PATTERN.findall(content)), *_allowed_here})
+
+
+def allow_code(entries: Iterable[tuple[str, str]]) -> str:
+    """Keep the digests, each with a text for whoever reads the file; returns why they could not be stored, if so."""
+    lines = {digest: f"{digest} {printable(text)}\n" for digest, text in entries}
+    problem = _append("".join(lines.values())) if lines else ""
+    if problem:
+        _allowed_here.update(lines)
+    return problem
+
+
+def _append(text: str) -> str:
+    path = allowed_code_file()
+    if path is None:
+        return "this user has no home folder; set XDG_STATE_HOME"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # one append for all, so that several processes can write at the same time; a line that a full disk cut off gets an end first
+            content = f"\n{text}".encode("utf-8", "replace")
+            while content:
+                content = content[os.write(file, content) :]
+        finally:
+            os.close(file)
+    except OSError as error:
+        return f"{printable(str(path))}: {error.strerror}"
+    return ""
