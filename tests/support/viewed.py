@@ -80,16 +80,15 @@ class Viewer:
         told = self.process.stdout.readline().strip()
         assert told, self.process.communicate()[1]
         self.url, _, made = told.partition("?key=")
-        self.port = urlsplit(self.url).port
+        self.port = urlsplit(self.url).port or 0
         assert bool(made) != bool(key)
         self.own = {"X-API-Key": made} if made else {}
         """What opens the viewer, where it made its key itself."""
-        if made and self.port is not None:
+        if made:
             OPENED[self.port] = made
 
     def get(self, path: str, *, method: str = "GET", host: str = "", headers: Mapping[str, str] = NONE) -> Page:
         """Ask for one address, exactly as it is written."""
-        assert self.port is not None
         return got(self.port, path, method=method, host=host, headers={**self.own, **headers})
 
     def json(self, path: str, **asked: Any) -> Any:
