@@ -81,6 +81,7 @@ MUST_BE_BESIDE = {
     "a file": ("pytest", "from answer import f\ndef test_it(tmp_path):\n    f(tmp_path / 'a')\n    assert (tmp_path / 'a').read_text() == 'x'\n", "def f(path): path.write_text('x')\n"),
     "a list that changes": ("unittest", in_unittest("f(1)\nself.assertEqual(SEEN, [1])", "f, SEEN"), "SEEN = []\ndef f(n): SEEN.append(n)\n"),
     "a star over a name of the language": ("pytest", "from answer import *\ndef test_it():\n    assert sum([1, 2]) == 6\n", "def sum(xs): return xs[0] + xs[1] + 3\n"),
+    "the module itself": ("unittest", "import answer\n" + in_unittest("self.assertEqual(answer.__all__, ['f'])"), "__all__ = ['f']\ndef f(): pass\n"),
     "identity": ("pytest", in_pytest("assert f() is f()"), "class One: pass\none = One()\ndef f(): return one\n"),
 }  # fmt: skip
 
@@ -185,3 +186,19 @@ class T(unittest.TestCase):
     assert not passed
     assert [test.outcome for test in finding.tests] == ["failed", "failed"]
     assert "ValueError: no" in finding.reason
+
+
+def test_what_fails_outside_of_its_tests_fails() -> None:
+    for hook in ("tearDownClass", "setUpClass"):
+        tests = in_unittest("self.assertEqual(f(2), 4)").replace(
+            "    def test_it", f"    @classmethod\n    def {hook}(cls):\n        assert f(1) == 3\n    def test_it"
+        )
+        assert not judged("unittest", tests, DOUBLE)[0], hook
+    for tests in (
+        in_unittest("with self.subTest(n=1):\n    self.assertEqual(f(1), 3)"),
+        "import pytest\nfrom answer import f\ndef test_it(subtests):\n    with subtests.test(n=1):\n        assert f(1) == 3\n",
+    ):
+        assert not judged("pytest", tests, DOUBLE)[0], tests
+    tests = "import unittest\nfrom answer import f\ndef setUpModule():\n    raise unittest.SkipTest('no')\n"
+    with pytest.raises(VerifierError, match="every test of the case skips itself"):
+        judged("unittest", tests + in_unittest("self.assertEqual(f(2), 4)"), DOUBLE)

@@ -307,6 +307,7 @@ class RefereedResult(unittest.TestResult):
         super().__init__()
         self._file = file
         self._outcome = ("", "")
+        self._is_failed = False
 
     def startTest(self, test: Any) -> None:  # noqa: N802  the names are unittest's
         super().startTest(test)

@@ -240,7 +240,7 @@ def _file(style: str, source: str) -> dict[str, Any]:
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     names = set(_names_that_share(nodes))
-    if names & BESIDE_NAMES:
+    if names & BESIDE_NAMES or any(map(_asks_of_module, nodes)):
         return {}
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES]
     imported = {alias.name for node in imports for alias in node.names}
@@ -260,6 +260,12 @@ def _file(style: str, source: str) -> dict[str, Any]:
         "compares_identity": compares_identity,
         "shares_process": bool(names & (SHARED_PROCESS_NAMES | PRINT_CAPTURE_NAMES)) or compares_identity,
     }
+
+
+def _asks_of_module(node: ast.AST) -> bool:
+    """Whether tests look at the module of the answer itself, such as its `__all__` or `__dict__`."""
+    is_of_answer = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    return is_of_answer and node.value.id in ANSWER_MODULES and node.attr.startswith("__")  # type: ignore[attr-defined]
 
 
 def _names_that_share(nodes: list[ast.AST]) -> Iterator[str]:

@@ -243,8 +243,8 @@ def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[
     return call
 
 
-def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden: tuple[type, ...] = ()) -> None:
-    """Run what pytest finds in a module, and nothing else that lies around; values of hidden types are no tests."""
+def _memory_module(session: Any, load: Callable[[], types.ModuleType], hidden: tuple[type, ...]) -> Any:
+    """What pytest collects tests from."""
 
     class MemoryModule(pytest.Module):
         """A module of tests that is in no file."""
@@ -262,13 +262,20 @@ def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden:
             finally:
                 names.update(kept)
 
+    return MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
+
+
+def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden: tuple[type, ...] = ()) -> None:
+    """Run what pytest finds in a module, and nothing else that lies around; values of hidden types are no tests."""
+    failed_parts: list[str] = []
+
     class Plugin:
         """Collects from memory, and hears how each test went."""
 
         def pytest_collection(self, session: Any) -> bool:
             os.unlink("pytest.ini")
             session.config.option.tbstyle = "line"
-            from_memory = MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
+            from_memory = _memory_module(session, load, hidden)
             session.items = list(session.genitems(from_memory))
             session.config.hook.pytest_collection_modifyitems(
                 session=session, config=session.config, items=session.items
@@ -288,7 +295,10 @@ def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden:
             item.stash[_RAISED] = raised
 
             def call() -> tuple[str, str]:
+                del failed_parts[:]
                 outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
+                if failed_parts and outcome == "passed":
+                    return "failed", failed_parts[0]
                 is_own = outcome == "skipped" and raised and not any(map(runner.is_answers, raised))
                 return "declined" if is_own else outcome, message
 
@@ -298,6 +308,11 @@ def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden:
         @pytest.hookimpl(tryfirst=True)
         def pytest_sessionfinish(self) -> None:
             runner.finish()
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            # subtests are told here, and their test goes on
+            if report.outcome == "failed":
+                failed_parts.append(_last_line(report))
 
         # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
         @pytest.hookimpl(tryfirst=True)

@@ -300,6 +300,9 @@ def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answere
     gone = "gone" in report
     otherwise = raised or (exit_description(answered) if gone else "not run")
     judged = [judged_test(name, fact, rehearsal, "", otherwise) for name, fact in accounted_tests(facts, rehearsal)]
+    if raised and not any(test.outcome == "failed" for test in judged):
+        # what a class or the file does after its tests counts, too
+        judged.append(Test(name="the file", outcome="failed", message=raised))
     # what was not run for no reason that is known here is not the answer's fault yet
     crossed_otherwise = report.get("crossed", True) if raised or gone else False
     failed = [test.name for test in judged if test.outcome == "failed"]
