@@ -321,32 +321,42 @@ def _asserts_identity(node: ast.AST) -> bool:
 
 def _with_shared(steps: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
     """The steps with what their file looks at that an answer in another process has for itself: files, patches."""
-    parts = [step.get(key, "") for step in steps for key in ("source", "left", "right")]
-    nodes = [node for part in parts for node in ast.walk(_parsed(part))]
+    parts = [step[key] for step in steps for key in ("source", "left", "right") if key in step]
+    try:
+        trees = [ast.parse("\n".join(parts))]
+    except SyntaxError:
+        trees = [tree for part in parts if (tree := _parsed(part)) is not None]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     names |= {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     handed = sorted({node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called})
-    shares = bool(names & SHARED_PROCESS_NAMES) or any(map(_compares_identity, map(_parsed, parts)))
+    shares = bool(names & SHARED_PROCESS_NAMES) or any(map(_is_identity_comparison, nodes))
     for step in steps:
         yield {**step, "shares_process": shares, "handed": handed}
 
 
-def _parsed(source: str) -> ast.Module:
+def _parsed(source: str) -> ast.Module | None:
     try:
         return ast.parse(source)
     except SyntaxError:
-        return ast.Module(body=[], type_ignores=[])
+        return None
 
 
 def _compares_identity(tests: ast.AST) -> bool:
+    return any(map(_is_identity_comparison, ast.walk(tests)))
+
+
+def _is_identity_comparison(node: ast.AST) -> bool:
+    """Whether this asks if two objects are the same one."""
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
     return any(
         isinstance(operator, ast.Is | ast.IsNot) and not _is_singleton(left) and not _is_singleton(right)
-        for node in ast.walk(tests)
-        if isinstance(node, ast.Compare)
-        for operator, left, right in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
+        for operator, left, right in zip(node.ops, sides, node.comparators, strict=False)
     )
 
 
