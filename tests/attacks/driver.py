@@ -27,9 +27,11 @@ from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.sandbox.syscalls import ALLOWED_SYSCALLS, REFUSED_SYSCALLS
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
+ARCHITECTURE = ("x86_64", "aarch64").index(kernel.CPU_ARCHITECTURE)
 LANES = 5
 """How many sandboxes are attacked at the same time: most attacks wait."""
 HASTY: dict[str, dict[str, Any]] = {
@@ -152,7 +154,7 @@ class Scene:
             "HOME": pwd.getpwuid(0).pw_dir,
             "TESTS": Path(__file__).with_name("hostile.py"),
             "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.CPU_ARCHITECTURE],
-            **{name.upper(): kernel.syscall_number(name) for name in kernel.SYSCALL_NUMBERS},
+            **{name.upper(): numbers[ARCHITECTURE] for name, numbers in (ALLOWED_SYSCALLS | REFUSED_SYSCALLS).items()},
         }
         for name, value in words.items():
             code = code.replace(f"@{name}@", str(value))

@@ -27,8 +27,9 @@ from steelyard.sandbox.levels import (
     probe_isolation,
     strongest_isolation,
 )
+from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.worker import _process_tree_memory_bytes, base_interpreter
+from steelyard.sandbox.worker import base_interpreter
 
 Made = TypeVar("Made")
 Use = Callable[[Workspace], Awaitable[Made]]
@@ -386,7 +387,7 @@ def test_memory_is_counted_over_all_processes(sandbox: ZygoteSandbox) -> None:
 def test_memory_that_processes_share_is_counted_once() -> None:
     if os.geteuid():
         pytest.skip("only root may look that closely")
-    before = _process_tree_memory_bytes(os.getpid(), most=1)
+    before = process_tree_memory_bytes(os.getpid(), most=1)
     room = bytearray(os.urandom(1 << 20) * 64)
     children = []
     for _ in range(3):
@@ -396,7 +397,7 @@ def test_memory_that_processes_share_is_counted_once() -> None:
             os._exit(0)
         children.append(child)
     try:
-        assert _process_tree_memory_bytes(os.getpid(), most=1) - before < 2 * len(room)
+        assert process_tree_memory_bytes(os.getpid(), most=1) - before < 2 * len(room)
         assert {*children} <= {*process_tree_pids(os.getpid())}
     finally:
         for child in children:

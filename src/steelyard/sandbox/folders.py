@@ -11,8 +11,14 @@ import stat
 
 from steelyard.sandbox import kernel
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
 """How much fits into a workspace, in bytes and in files."""
+MAX_FOLDER_DEPTH = 256
+"""How deep folders may lie in each other where we must look into them to limit them."""
 
 
 def path_parts(name: str) -> list[str]:
@@ -70,19 +76,52 @@ def _unlink_files() -> list[str]:
     return folders
 
 
-def is_over_disk_limit(home: str) -> bool:
-    """Whether there is more in a folder than fits into a workspace."""
-    room, files = int(SANDBOX_TMPFS_SIZE[:-1]) << 20, MAX_SANDBOX_FILES
-    waiting = [home]
-    while waiting:
-        # what cannot be looked into now will be looked into at the end, when it is wiped
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                files -= 1
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    room -= entry.stat(follow_symlinks=False).st_blocks * 512
-                if files < 0 or room < 0:
-                    return True
-    return False
+def is_over_disk_limit(home: str, unnamed: int = 0) -> bool:
+    """Whether there is more in a folder than fits into a workspace, given the bytes in files that have no name."""
+    room, files = (int(SANDBOX_TMPFS_SIZE[:-1]) << 20) - unnamed, MAX_SANDBOX_FILES
+    with contextlib.ExitStack() as held:
+        # for each folder on the way down: the folder, and those in it that have yet to be looked into
+        way: list[tuple[contextlib.ExitStack, int, list[str]]] = []
+        name, above = home, None
+        while True:
+            with contextlib.suppress(OSError):  # removed meanwhile
+                level = held.enter_context(contextlib.ExitStack())
+                folder = level.enter_context(_opened_folder(name, above))
+                below = []
+                for entry in os.listdir(folder):
+                    with contextlib.suppress(OSError):
+                        about = os.stat(entry, dir_fd=folder, follow_symlinks=False)
+                        files -= 1
+                        room -= about.st_blocks * 512
+                        if stat.S_ISDIR(about.st_mode):
+                            below.append(entry)
+                way.append((level, folder, below))
+            if files < 0 or room < 0 or len(way) > MAX_FOLDER_DEPTH:
+                return True
+            while way and not way[-1][2]:
+                way.pop()[0].close()
+            if not way:
+                return False
+            _, above, below = way[-1]
+            name = below.pop()
+
+
+@contextlib.contextmanager
+def _opened_folder(name: str, above: int | None) -> Iterator[int]:
+    """A folder to look into; one that is closed to us is opened meanwhile."""
+    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+    # by a descriptor: whatever an answer puts in its place meanwhile, only this folder is changed
+    path, mode = f"/proc/self/fd/{found}", stat.S_IMODE(os.fstat(found).st_mode)
+    locked = mode & 0o500 != 0o500 and os.geteuid() != 0
+    try:
+        if locked:
+            os.chmod(path, mode | 0o500)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+    finally:
+        if locked:
+            os.chmod(path, mode)
+        os.close(found)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -170,20 +170,19 @@ def _missing(enclosure: IsolationLevel) -> str:
 async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
     probe = Path(__file__).with_name("probe.py").read_text("utf-8")
     sandbox = ZygoteSandbox(enclosure)
-    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listening:
-        secret = Path(folder, "secret")
-        secret.write_text("x")
-        targets = {
-            "secret": str(secret),
-            "outside": str(Path(folder, "written")),
-            "port": listening.getsockname()[1],
-            "pid": os.getpid(),
-        }
+    with (
+        tempfile.TemporaryDirectory(dir=_reachable_folder()) as folder,
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.socket(socket.AF_UNIX) as local,
+    ):
+        targets = _probe_targets(Path(folder), listening, local)
+        before = _metadata(Path(folder))
         ours, theirs = socket.socketpair()
         ours.sendall(msgspec.json.encode(targets))
         try:
             async with sandbox.host(GuestModules(modules=(("probe", probe),))) as host:
                 outcome = await host.call([theirs], ResourceLimits())
+            changed = _metadata(Path(folder)) != before
             ours.setblocking(False)
             reply = ours.recv(65536)
         except BlockingIOError:
@@ -199,4 +198,44 @@ async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
             enclosure, {}, f"nothing works in it: {printed[-1] if printed else f'exit code {outcome.exit_code}'}"
         )
     reached = msgspec.json.decode(reply[4:], type=dict[str, bool])
+    reached["writing"] = reached["writing"] or changed
     return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS})
+
+
+def _reachable_folder() -> str:
+    """A folder for files that any user could open: only the sandbox may keep a probe from them, not their modes."""
+    for folder in (Path(tempfile.gettempdir()).resolve(), *map(Path, ("/tmp", "/var/tmp"))):  # noqa: S108  ours has a new name
+        writable = os.access(folder, os.W_OK | os.X_OK)
+        if writable and all(above.stat().st_mode & 0o001 for above in (folder, *folder.parents)):
+            return str(folder)
+    return tempfile.gettempdir()
+
+
+def _probe_targets(folder: Path, listening: socket.socket, local: socket.socket) -> dict[str, Any]:
+    """What a probe tries to reach, open to every user."""
+    folder.chmod(0o777)
+    secret, writable = folder / "secret", folder / "writable"
+    for file in (secret, writable):
+        file.write_text("x")
+        file.chmod(0o666)
+    local.bind(str(folder / "line"))
+    (folder / "line").chmod(0o666)
+    local.listen()
+    return {
+        "secrets": [str(secret), "/etc/passwd"],
+        "writable": str(writable),
+        "outside": str(folder / "written"),
+        "port": listening.getsockname()[1],
+        "socket": str(folder / "line"),
+        "pid": os.getpid(),
+    }
+
+
+def _metadata(folder: Path) -> list[object]:
+    """What is known about a folder and the files in it, and would differ after any change."""
+    found: list[object] = []
+    for path in (folder, *sorted(folder.iterdir())):
+        about = path.stat()
+        attributes = os.listxattr(path) if hasattr(os, "listxattr") else []
+        found.append((path.name, about.st_mode, about.st_uid, about.st_mtime_ns, about.st_size, attributes))
+    return found

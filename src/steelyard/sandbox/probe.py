@@ -15,26 +15,48 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+PROBE_MODE, PROBE_SECONDS = 0o755, 86_400
+"""What a probe tries to make of the mode and the times of a file."""
+
 
 def main(fds: list[int]) -> None:
     """Try what the other side names, and say of each attempt whether it succeeded."""
     targets: dict[str, Any] = json.loads(os.read(fds[0], 65536))
-    tries: dict[str, Callable[[], object]] = {
-        "files": lambda: os.read(os.open(targets["secret"], os.O_RDONLY), 1),
-        "writing": lambda: os.open(targets["outside"], os.O_WRONLY | os.O_CREAT),
-        "network": lambda: socket.create_connection(("127.0.0.1", targets["port"]), 5).close(),
-        "secrets": lambda: os.read(os.open(f"/proc/{targets['pid']}/environ", os.O_RDONLY), 1),
-        "processes": lambda: os.kill(targets["pid"], 0),
+    tries: dict[str, list[Callable[[], object]]] = {
+        "files": [lambda path=path: os.read(os.open(path, os.O_RDONLY), 1) for path in targets["secrets"]],
+        "writing": [
+            lambda: os.open(targets["outside"], os.O_WRONLY | os.O_CREAT),
+            lambda: os.open(targets["writable"], os.O_WRONLY),
+            lambda: os.truncate(targets["writable"], 0),
+            lambda: os.rename(targets["writable"], targets["outside"]),
+            lambda: os.unlink(targets["writable"]),
+        ],
+        "network": [
+            lambda: socket.create_connection(("127.0.0.1", targets["port"]), 5).close(),
+            lambda: socket.socket(socket.AF_UNIX).connect(targets["socket"]),
+        ],
+        "secrets": [lambda: os.read(os.open(f"/proc/{targets['pid']}/environ", os.O_RDONLY), 1)],
+        "processes": [lambda: os.kill(targets["pid"], 0)],
     }
-    reached = {}
-    for name, attempt in tries.items():
-        try:
-            attempt()
-            reached[name] = True
-        except OSError:
-            reached[name] = False
+    for path in (targets["writable"], os.path.dirname(targets["writable"])):
+        # these may seem to succeed: what became of the file is looked at from outside
+        for change in (
+            lambda path=path: os.chmod(path, PROBE_MODE),
+            lambda path=path: os.utime(path, (PROBE_SECONDS, PROBE_SECONDS)),
+            lambda path=path: os.setxattr(path, "user.steelyard", b"-"),
+        ):
+            _succeeds(change)
+    reached = {name: any(_succeeds(attempt) for attempt in attempts) for name, attempts in tries.items()}
     # a sandbox in which nothing works would pass every check and be useless
     with open("works.txt", "w") as file:
         file.write("yes")
     body = json.dumps(reached).encode()
     os.write(fds[0], struct.pack("I", len(body)) + body)
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except (OSError, AttributeError):  # an attribute that this system has no call for
+        return False
+    return True

@@ -26,8 +26,10 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ENDLESS_SECONDS, GuestHost, GuestModules, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
-from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock, process_tree_pids
+from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock
+from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.process_room import CrowdWatch
+from steelyard.sandbox.syscall_filter import FilterOptions, syscall_filter
 
 SANDBOX_HOME, SANDBOX_STREAMS = "/steelyard", "/dev/streams"
 ZYGOTE_BOOT_SCRIPT = """
@@ -88,6 +90,7 @@ MAX_SANDBOX_STDERR_BYTES = 64 << 10
 """Bytes of error output that are kept."""
 MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
+LANDLOCK_VERSION_WITH_TRUNCATE = 3
 WATCH_SECONDS = 0.25
 """Seconds between looks at the memory and the time in use."""
 
@@ -175,7 +178,10 @@ class SandboxWorker:
             private = not enclosure.own_root and (
                 enclosure.landlock or not all(map(_is_world_readable, self._readable))
             )
-            keeps = (kernel.CAP_DAC_READ_SEARCH,) if private else ()
+            # a container may not have it: then what only root can read is not there for answers either
+            keeps = (
+                (kernel.CAP_DAC_READ_SEARCH,) if private and kernel.has_capability(kernel.CAP_DAC_READ_SEARCH) else ()
+            )
         # compiling takes an interpreter longer than all the rest of its start, and leaves it twice as large for every fork
         is_ours = self._guest.python in ("", sys.executable)
         start = {
@@ -186,10 +192,8 @@ class SandboxWorker:
             "namespaces": enclosure.namespaces,
             "own_root": enclosure.own_root,
             "landlock": enclosure.landlock,
-            "filter": enclosure.filter,
+            "filter": self._filter().hex(),
             "readable": self._readable,
-            # a root of its own comes with a network of its own, in which there is nothing else to talk to
-            "local_sockets": self._guest.local_sockets and enclosure.own_root,
             "uid": uid,
             "keeps": keeps,
             "home": self._home,
@@ -201,6 +205,20 @@ class SandboxWorker:
             _map_users(pid, f"0 0 1\n1 {stranger} 1\n" if root else "")
             await self._send(b"mapped")
         await self._reply()
+
+    def _filter(self) -> bytes:
+        """The filter of system calls; empty where this level has none."""
+        if not self._enclosure.filter:
+            return b""
+        own_root = self._enclosure.own_root
+        return syscall_filter(
+            FilterOptions(
+                own_root=own_root,
+                # a root of its own comes with a network of its own, in which there is nothing else to talk to
+                local_sockets=self._guest.local_sockets and own_root,
+                truncation_guarded=own_root or kernel.landlock_version() >= LANDLOCK_VERSION_WITH_TRUNCATE,
+            )
+        )
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """Put files into its folder."""
@@ -325,7 +343,7 @@ class SandboxWorker:
             self._starved = True
         elif (
             self._process is not None
-            and _process_tree_memory_bytes(self._process.pid, limits.memory_bytes) > limits.memory_bytes
+            and process_tree_memory_bytes(self._process.pid, limits.memory_bytes) > limits.memory_bytes
         ):
             self._exceeded = "memory limit"
         if self._exceeded or self._starved:
@@ -450,7 +468,7 @@ def _zygote_modules() -> list[tuple[str, str]]:
     here = Path(__file__)
     return [
         (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8"))
-        for name in ("kernel", "folders", "streams", "zygote")
+        for name in ("kernel", "folders", "mode_requests", "open_files", "streams", "zygote")
     ]
 
 
@@ -483,22 +501,3 @@ def _is_world_readable(folder: str) -> bool:
     """Whether any user can read what is in a folder, also where a link leads to it."""
     places = [Path(folder), Path(folder).resolve()]
     return all(path.stat().st_mode & 0o5 == 0o5 for place in places for path in (place, *place.parents))
-
-
-def _process_tree_memory_bytes(pid: int, most: int) -> int:
-    """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
-    family = process_tree_pids(pid)
-    total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
-    if total << 10 > most:
-        with contextlib.suppress(PermissionError):  # reading this file may need more rights
-            total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
-    return total << 10
-
-
-def _kilobytes(path: str, names: tuple[str, ...]) -> int:
-    """The sum of some lines of a file about a process; nothing when it has just ended."""
-    try:
-        lines = Path(path).read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith(names))

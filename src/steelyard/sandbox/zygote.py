@@ -28,6 +28,8 @@ from steelyard.sandbox.folders import (
     put_aside,
     wipe,
 )
+from steelyard.sandbox.mode_requests import ModeRequests, ask_for_modes
+from steelyard.sandbox.open_files import can_see_open_files, unnamed_bytes
 from steelyard.sandbox.streams import STREAM_NAMES, ProgramStreams
 
 TYPE_CHECKING = False
@@ -68,8 +70,8 @@ class Zygote:
         self._guest = guest
         self._namespaces: bool = config["namespaces"]
         self._landlock: bool = config["landlock"]
-        self._filter: bool = config["filter"]
-        self._local_sockets: bool = config["local_sockets"]
+        self._filter: bytes = bytes.fromhex(config["filter"])
+        """The filter of system calls; empty where there is none."""
         self._readable: list[str] = config["readable"]
         self._uid: int | None = config["uid"]
         """The user that children run as; None where we cannot change the user."""
@@ -85,6 +87,12 @@ class Zygote:
         self._counts = self._uid is None and not self._own_root
         self._tasks: int | None = 0
         self._counted = -TASK_COUNT_TTL_SECONDS
+        self._grants_modes = bool(self._filter) and not self._own_root and self._uid is None
+        """Whether a process must ask us for every change of a mode: all that it can see belongs to its user."""
+        self._transparent = self._landlock
+        """Whether we may look into our children from outside: nobody else in the sandbox can, where there is no /proc."""
+        self._sees_open_files = False
+        """Whether we can see what our children hold open, and need to."""
         self._bounded = self._namespaces
         """Whether the file system itself keeps the folder from growing without end."""
 
@@ -107,6 +115,8 @@ class Zygote:
             for folder in (self._home, *self._shared_memory):
                 os.chown(folder, self._uid, self._uid)
         os.chdir(self._home)
+        if kernel.RUNS_ON_LINUX and not self._own_root:
+            self._sees_open_files = can_see_open_files(self._uid, dumpable=self._transparent)
         self._alone = os.getpid() == 1
         if self._alone:
             # what is refused to us is refused to every child, and costs none of them anything
@@ -171,7 +181,7 @@ class Zygote:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
-        self._reply(self._with_streams(job, fds[:3], [], start, may_change=True))
+        self._reply(self._with_streams(job, fds[:3], [], start))
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
         """Let the guest run with the sockets that it is given."""
@@ -191,13 +201,7 @@ class Zygote:
         self._reply(ended)
 
     def _with_streams(
-        self,
-        job: dict[str, Any],
-        given: list[int],
-        others: list[int],
-        start: Callable[[int], None],
-        *,
-        may_change: bool = False,
+        self, job: dict[str, Any], given: list[int], others: list[int], start: Callable[[int], None]
     ) -> dict[str, Any]:
         """Contain a program whose standard streams are files in the sandbox."""
         wipe(self._streams)
@@ -205,7 +209,7 @@ class Zygote:
         os.chdir(self._home)
         streams = ProgramStreams(self._streams, self._uid, given)
         try:
-            ended = self._contain(job["limits"], streams.fds, others, start, may_change=may_change)
+            ended = self._contain(job["limits"], streams.fds, others, start)
             streams.collect(job["most"])
         finally:
             streams.close()
@@ -214,24 +218,19 @@ class Zygote:
         return ended
 
     def _contain(
-        self,
-        limits: Sequence[float],
-        std: list[int],
-        others: list[int],
-        start: Callable[[int], None],
-        *,
-        may_change: bool = False,
+        self, limits: Sequence[float], std: list[int], others: list[int], start: Callable[[int], None]
     ) -> dict[str, Any]:
         """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running."""
         began = time.monotonic()
         if self._counts and began - self._counted > TASK_COUNT_TTL_SECONDS:
             self._tasks, self._counted = tasks_of_this_user(), began
         error_reader, error_writer = os.pipe()
+        line = socket.socketpair() if self._grants_modes else None
         child = os.fork()
         if child == 0:
             # the last of its files, which `start` closes: what is written there comes from us, never from an answer
             try:
-                self._become_contained(limits, [*std, *others, error_writer], may_change=may_change)
+                self._become_contained(limits, [*std, *others, error_writer], line and line[1])
                 start(len(std) + len(others))
             except BaseException as error:  # noqa: BLE001  nothing may come back into our loop in a child
                 with contextlib.suppress(BaseException):
@@ -239,7 +238,8 @@ class Zygote:
             finally:
                 os._exit(127)
         os.close(error_writer)
-        limit = self._ended(child, began + limits[1])
+        requests = ModeRequests.received(line, self._home) if line is not None else None
+        limit = self._ended(child, began + limits[1], int(limits[3]), requests)
         if limit is not None:
             kill_everything(child)
         _, status, used = os.wait4(child, 0)
@@ -249,18 +249,22 @@ class Zygote:
         code = os.waitstatus_to_exitcode(status)
         wrong = os.read(error_reader, 1000)
         os.close(error_reader)
+        if requests is not None:
+            requests.close()
         if wrong:
             return {"error": f"could not start: {wrong.decode('utf-8', 'replace')}"}
         out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
         named = "cpu limit" if out_of_cpu else limit or ""
         return {"code": code, "limit": named, "stopped": limit == "", "seconds": seconds}
 
-    def _ended(self, child: int, deadline: float) -> str | None:
+    def _ended(self, child: int, deadline: float, largest: int, requests: ModeRequests | None) -> str | None:
         """Wait for the child's end; returns the limit that came before it, an empty one when we are asked to stop."""
         waiting = self._waiting
         watched = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
         if watched is not None:
             waiting.register(watched, select.POLLIN)
+        if requests is not None:
+            waiting.register(requests.listener, select.POLLIN)
         try:
             while (left := deadline - time.monotonic()) > 0:
                 pause = min(left, 3600 if self._bounded else DISK_CHECK_SECONDS) if watched is not None else 0.005
@@ -269,20 +273,28 @@ class Zygote:
                     return None
                 if watched is None and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return None
-                if events:
+                if any(fd == self._control.fileno() for fd, _ in events):
                     self._request()  # the only request that can come now is to stop
                     return ""
-                if not self._bounded and watched is not None and is_over_disk_limit(self._home):
+                if requests is not None and any(fd == requests.listener for fd, _ in events):
+                    requests.answer()
+                if not self._bounded and watched is not None and self._is_over_disk_limit(largest):
                     return "disk limit"
             return "time limit"
         finally:
+            if requests is not None:
+                waiting.unregister(requests.listener)
             if watched is not None:
                 waiting.unregister(watched)
                 os.close(watched)
 
-    def _become_contained(self, limits: Sequence[float], fds: list[int], *, may_change: bool) -> None:
-        if not self._alone:  # process 1 of a namespace has no terminal and no other sessions
-            os.setsid()
+    def _is_over_disk_limit(self, largest: int) -> bool:
+        unnamed = unnamed_bytes(self._home, largest) if self._sees_open_files else 0
+        return is_over_disk_limit(self._home, unnamed)
+
+    def _become_contained(self, limits: Sequence[float], fds: list[int], line: socket.socket | None) -> None:
+        os.setsid()
+        fds = [*fds, line.fileno()] if line is not None else fds
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # first moved out of the way, so that none is overwritten before it is copied
         far = [os.dup2(fd, 64 + place, inheritable=False) for place, fd in enumerate(fds)]
@@ -308,17 +320,19 @@ class Zygote:
             os.setresuid(self._uid, self._uid, self._uid)
         if kernel.RUNS_ON_LINUX and (self._uid is None or self._keeps):  # another user has no capabilities left
             kernel.keep_capabilities(*self._keeps)
+        if self._transparent:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         if not self._alone:
             if kernel.RUNS_ON_LINUX:
                 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-            # the zygote has yet to clean up behind us, so it cannot have done this for us
-            self._give_up_reach()
+            if line is not None:
+                with socket.socket(fileno=len(fds) - 1) as sending:
+                    ask_for_modes(sending)
             if self._filter and self._uid is None and not (self._landlock and kernel.landlock_version() >= 6):
                 # neither another user nor landlock keeps our signals from others
                 kernel.filter_signals()
-            if self._filter and not may_change:
-                # compilers need to make their programs executable; an answer that only talks to us does not
-                kernel.filter_metadata_changes()
+            # the zygote has yet to clean up behind us, so it cannot have done this for us
+            self._give_up_reach()
 
     def _give_up_reach(self) -> None:
         if self._landlock:
@@ -330,7 +344,7 @@ class Zygote:
                 streams = filter(os.path.exists, (os.path.join(self._streams, name) for name in STREAM_NAMES))
                 kernel.landlock([*everything, *DEVICE_PATHS], [*writable, *streams])
         if self._filter:
-            kernel.filter_syscalls(local_sockets=self._local_sockets)
+            kernel.install_filter(self._filter)
 
     def _write(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         files = [(name, self._exactly(length)) for name, length in job["files"]]

@@ -1,0 +1,51 @@
+"""How much memory the processes of an attempt use together, the buffers of their sockets included."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import cache
+from pathlib import Path
+
+from steelyard.sandbox.fair_clock import process_tree_pids
+
+DEFAULT_SOCKET_BUFFER_BYTES = 212_992
+"""What a socket can hold back where the kernel does not tell; the filter keeps answers from asking for more."""
+
+
+def process_tree_memory_bytes(pid: int, most: int) -> int:
+    """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
+    family = process_tree_pids(pid)
+    sockets = len({socket for one in family for socket in _sockets(one)}) * _socket_buffer_bytes()
+    total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
+    if (total << 10) + sockets > most:
+        with contextlib.suppress(PermissionError):  # reading this file may need more rights
+            total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
+    return (total << 10) + sockets
+
+
+def _sockets(pid: int) -> list[str]:
+    """The sockets of a process, by the kernel's names; none where we may not look."""
+    found = []
+    with contextlib.suppress(OSError):
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # closed meanwhile
+                if (name := str(fd.readlink())).startswith("socket:"):
+                    found.append(name)
+    return found
+
+
+@cache
+def _socket_buffer_bytes() -> int:
+    try:
+        return int(Path("/proc/sys/net/core/wmem_default").read_text())
+    except (OSError, ValueError):
+        return DEFAULT_SOCKET_BUFFER_BYTES
+
+
+def _kilobytes(path: str, names: tuple[str, ...]) -> int:
+    """The sum of some lines of a file about a process; nothing when it has just ended."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith(names))
