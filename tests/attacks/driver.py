@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import steelyard
-from attacks.hostile import ATTACKS, CASES, HONEST, Attack
+from attacks.hostile import CASES, HONEST, Attack
+from attacks.level_attacks import EVERY_ATTACK
 from steelyard.analysis.scoring import is_correct
 from steelyard.protocols import GuestHost, GuestModules, ProcessResult, ResourceLimits, Workspace
 from steelyard.records import Answer, Finding
@@ -98,10 +99,10 @@ class Scene:
         self.folder = folder
         self.bait = folder / "bait"
         self.temporary = folder / "tmp"
-        for made in (self.bait, self.bait / "open", self.bait / "empty", self.temporary):
+        for made in (self.bait, self.bait / "open", self.bait / "empty", self.bait / "marks", self.temporary):
             made.mkdir()
             made.chmod(0o777)
-        for secret in (self.bait / "secret", self.bait / "open" / "secret", self.bait / "mine"):
+        for secret in (self.bait / "secret", self.bait / "open" / "secret", self.bait / "mine", self.bait / "marked"):
             secret.write_text("SECRET")
             secret.chmod(0o666)
         tempfile.tempdir = str(self.temporary)
@@ -150,6 +151,9 @@ class Scene:
             "VICTIM": self.victim,
             "PORT": self.port,
             "ALONE": int(alone),
+            "ALLOWED": [
+                numbers[ARCHITECTURE] for numbers in ALLOWED_SYSCALLS.values() if numbers[ARCHITECTURE] is not None
+            ],
             "REPOSITORY": Path(steelyard.__file__).parents[2],
             "HOME": pwd.getpwuid(0).pw_dir,
             "TESTS": Path(__file__).with_name("hostile.py"),
@@ -166,7 +170,8 @@ class Scene:
         for path in sorted(self.bait.rglob("*")):
             about = path.lstat()
             text = path.read_text() if path.is_file() else ""
-            found[str(path)] = (text, about.st_mode, about.st_mtime, about.st_nlink)
+            attributes = [] if path.is_symlink() else os.listxattr(path)
+            found[str(path)] = (text, about.st_mode, about.st_mtime, about.st_nlink, attributes)
         # other tests mount below folders of theirs
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
         mounts = sum("/pytest-of-" not in line for line in lines)
@@ -288,7 +293,7 @@ def main() -> None:
         return
     chosen = [
         attack
-        for attack in ATTACKS
+        for attack in EVERY_ATTACK
         if (much == "all" or attack.everywhere) and (not names or any(name in attack.key for name in names))
     ]
     with tempfile.TemporaryDirectory(prefix="attacked-") as folder:

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import steelyard
-from attacks.hostile import ATTACKS, Attack
+from attacks.hostile import Attack
+from attacks.level_attacks import EVERY_ATTACK
 
 NOBODY = 65534
 LEVELS = ("full", "bubblewrap", "landlock", "process")
@@ -41,7 +42,7 @@ class Told(NamedTuple):
 
     def of(self, row: int) -> Iterator[tuple[Attack, dict[str, Any]]]:
         """What became of the attacks of a row."""
-        attacks = {attack.key: attack for attack in ATTACKS}
+        attacks = {attack.key: attack for attack in EVERY_ATTACK}
         for found in self.told["findings"]:
             if found["row"] == row:
                 yield attacks[found["key"]], found

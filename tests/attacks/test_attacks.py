@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.hostile import ATTACKS
+from attacks.level_attacks import EVERY_ATTACK
 from attacks.scenes import Told
 
 
@@ -159,6 +159,24 @@ def test_row_30_crashes_are_deaths(scene: Told) -> None:
     survived(scene, 30)
 
 
+def test_row_36_what_is_done_to_a_descriptor_ends_with_the_attempt(scene: Told) -> None:
+    survived(scene, 36)
+
+
+def test_row_41_nothing_about_a_file_outside_is_changed(scene: Told) -> None:
+    survived(scene, 41)
+
+
+def test_row_42_quotas_count_what_is_hidden(scene: Told) -> None:
+    survived(scene, 42)
+    labels = {found["label"] for attack, found in scene.of(42) if "sockets" in attack.name}
+    assert scene.weak or labels == {"memory limit"}
+
+
+def test_row_46_calls_that_are_not_listed_do_not_exist(scene: Told) -> None:
+    survived(scene, 46)
+
+
 def test_nothing_is_left_behind(scene: Told) -> None:
     told = scene.told
     assert told["processes"] == []
@@ -178,5 +196,5 @@ def test_the_attacks_get_out_where_the_sandbox_is_weak_and_nowhere_else(scene: T
 
 def test_every_row_has_its_attacks() -> None:
     # the others need the whole engine, other languages, or a machine of their own
-    assert {attack.row for attack in ATTACKS} == set(range(1, 31)) - {28, 29}
-    assert len({attack.key for attack in ATTACKS}) > 300
+    assert {attack.row for attack in EVERY_ATTACK} == {*range(1, 31), 36, 41, 42, 46} - {28, 29}
+    assert len({attack.key for attack in EVERY_ATTACK}) > 300

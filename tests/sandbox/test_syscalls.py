@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -31,10 +32,10 @@ def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
     return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
 
 
-def printed(sandbox: ZygoteSandbox, script: str) -> object:
+def printed(sandbox: ZygoteSandbox, script: str) -> Any:
     """What a program in the sandbox prints, which is JSON."""
 
-    async def work() -> object:
+    async def work() -> Any:
         try:
             async with sandbox.workspace({}) as place:
                 ran = await place.run([base_interpreter(), "-I", "-S", "-c", script])
@@ -103,7 +104,7 @@ print(json.dumps([refused, answers, grown]))
 
 
 def test_the_arguments_of_a_call_that_is_listed_are_bounded(sandbox: ZygoteSandbox) -> None:
-    refused, allowed, grown = printed(sandbox, BOUNDED_ARGUMENTS)  # type: ignore[misc]
+    refused, allowed, grown = printed(sandbox, BOUNDED_ARGUMENTS)
     assert set(refused.values()) <= {"EPERM", "ENOTTY", "EINVAL"}
     assert len(refused) > 25
     assert set(allowed.values()) == {"done"}
@@ -139,6 +140,6 @@ def test_no_call_is_in_two_tables_and_every_rule_is_for_one_that_is_listed() -> 
         numbers = [each[architecture] for each in (ALLOWED_SYSCALLS | REFUSED_SYSCALLS).values()]
         listed = [number for number in numbers if number is not None]
         assert len(listed) == len(set(listed))
-    for name, numbers in kernel.SYSCALL_NUMBERS.items():
+    for name, ours in kernel.SYSCALL_NUMBERS.items():
         table = (ALLOWED_SYSCALLS | REFUSED_SYSCALLS)[name]
-        assert numbers == tuple(-1 if number is None else number for number in table)
+        assert ours == tuple(-1 if number is None else number for number in table)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
 """How much fits into a workspace, in bytes and in files."""
-MAX_FOLDER_DEPTH = 256
+MAX_FOLDER_DEPTH = 400
 """How deep folders may lie in each other where we must look into them to limit them."""
 
 
@@ -43,12 +43,17 @@ def put_aside(name: str, place: int) -> None:
         os.rename(name, f".aside-{os.urandom(8).hex()}", src_dir_fd=place, dst_dir_fd=place)
 
 
+def enter(home: str) -> None:
+    """Go to a folder, even if an answer has locked it."""
+    os.chmod(home, 0o700)
+    os.chdir(home)
+
+
 def wipe(home: str) -> None:
     """Empty a folder, however deep and locked what is in it, and forget its attributes; we stand in it afterwards."""
-    os.chmod(home, 0o700)
+    enter(home)
     for attribute in os.listxattr(home) if kernel.RUNS_ON_LINUX else ():
         os.removexattr(home, attribute)
-    os.chdir(home)
     waiting = [_unlink_files()]
     while waiting:
         if waiting[-1]:
@@ -117,11 +122,11 @@ def _opened_folder(name: str, above: int | None) -> Iterator[int]:
         if locked:
             os.chmod(path, mode | 0o500)
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            yield folder
-        finally:
-            os.close(folder)
+    finally:
+        os.close(found)
+    try:
+        yield folder
     finally:
         if locked:
-            os.chmod(path, mode)
-        os.close(found)
+            os.fchmod(folder, mode)
+        os.close(folder)

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import struct
+from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def main(fds: list[int]) -> None:
     """Try what the other side names, and say of each attempt whether it succeeded."""
     targets: dict[str, Any] = json.loads(os.read(fds[0], 65536))
     tries: dict[str, list[Callable[[], object]]] = {
-        "files": [lambda path=path: os.read(os.open(path, os.O_RDONLY), 1) for path in targets["secrets"]],
+        "files": [partial(_read, path) for path in targets["secrets"]],
         "writing": [
             lambda: os.open(targets["outside"], os.O_WRONLY | os.O_CREAT),
             lambda: os.open(targets["writable"], os.O_WRONLY),
@@ -35,15 +36,15 @@ def main(fds: list[int]) -> None:
             lambda: socket.create_connection(("127.0.0.1", targets["port"]), 5).close(),
             lambda: socket.socket(socket.AF_UNIX).connect(targets["socket"]),
         ],
-        "secrets": [lambda: os.read(os.open(f"/proc/{targets['pid']}/environ", os.O_RDONLY), 1)],
+        "secrets": [partial(_read, f"/proc/{targets['pid']}/environ")],
         "processes": [lambda: os.kill(targets["pid"], 0)],
     }
     for path in (targets["writable"], os.path.dirname(targets["writable"])):
         # these may seem to succeed: what became of the file is looked at from outside
         for change in (
-            lambda path=path: os.chmod(path, PROBE_MODE),
-            lambda path=path: os.utime(path, (PROBE_SECONDS, PROBE_SECONDS)),
-            lambda path=path: os.setxattr(path, "user.steelyard", b"-"),
+            partial(os.chmod, path, PROBE_MODE),
+            partial(os.utime, path, (PROBE_SECONDS, PROBE_SECONDS)),
+            partial(getattr(os, "setxattr", _unknown), path, "user.steelyard", b"-"),
         ):
             _succeeds(change)
     reached = {name: any(_succeeds(attempt) for attempt in attempts) for name, attempts in tries.items()}
@@ -54,9 +55,17 @@ def main(fds: list[int]) -> None:
     os.write(fds[0], struct.pack("I", len(body)) + body)
 
 
+def _read(path: str) -> bytes:
+    return os.read(os.open(path, os.O_RDONLY), 1)
+
+
+def _unknown(*_: object) -> None:
+    """Instead of a call that this system does not have."""
+
+
 def _succeeds(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
-    except (OSError, AttributeError):  # an attribute that this system has no call for
+    except OSError:
         return False
     return True

@@ -22,6 +22,7 @@ from steelyard.sandbox import kernel
 from steelyard.sandbox.folders import (
     MAX_SANDBOX_FILES,
     SANDBOX_TMPFS_SIZE,
+    enter,
     is_folder,
     is_over_disk_limit,
     path_parts,
@@ -206,7 +207,7 @@ class Zygote:
         """Contain a program whose standard streams are files in the sandbox."""
         wipe(self._streams)
         os.chmod(self._streams, 0o711)  # noqa: S103  the way to files that are its own
-        os.chdir(self._home)
+        enter(self._home)
         streams = ProgramStreams(self._streams, self._uid, given)
         try:
             ended = self._contain(job["limits"], streams.fds, others, start)
@@ -214,7 +215,7 @@ class Zygote:
         finally:
             streams.close()
             wipe(self._streams)
-            os.chdir(self._home)
+            enter(self._home)
         return ended
 
     def _contain(
@@ -380,7 +381,8 @@ class Zygote:
 
     def _walk(self, folders: Sequence[str], *, make: bool) -> int:
         """A folder below home, reached without following any link that code may have laid."""
-        place = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
+        enter(self._home)
+        place = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
         for folder in folders:
             made = make and not is_folder(folder, place)
             if made:
