@@ -222,7 +222,7 @@ for _ in range(8):
     child = os.fork()
     if child == 0:
         for _ in range(300):
-            number = chance.choice([n for n in range(470) if n not in endings])
+            number = chance.choice([n for n in range(500) if n not in endings])
             given = [chance.choice([ctypes.c_long(chance.choice(words)), chance.choice(texts)]) for _ in range(6)]
             libc.syscall(ctypes.c_long(number), *given)
         os._exit(0)
@@ -240,17 +240,22 @@ os._exit(3)
 
 def test_random_system_calls_of_one_attempt_are_not_felt_by_the_next(sandbox: ZygoteSandbox) -> None:
     program = case(pairs=(Pair(input="2", output="4 []"),))
-    honest = LISTING + "left = sorted({*left} - {'answer.py'})\nprint(int(open(0).read()) * 2, left)\n"
+    function = case("assert f(2) == (4, [])\n")
+    honest = (
+        (program, LISTING + "left = sorted({*left} - {'answer.py'})\nprint(int(open(0).read()) * 2, left)\n"),
+        (function, LISTING + "def f(x):\n    return x * 2, left\n"),
+    )
 
     async def work() -> list[tuple[int, str]]:
         python = PythonVerifier(sandbox)
         found = []
         try:
             for seed in range(12):
-                for code in (RANDOM_CALLS.replace("@SEED@", str(seed)), honest):
-                    finding = await python.verify(program, Answer(text=verbatim_reply(code, "python")))
-                    assert (code is honest) or finding.label, f"seed {seed} passes"
-                found.append((seed, finding.reason))
+                hostile = RANDOM_CALLS.replace("@SEED@", str(seed))
+                for judged_case, code in ((honest[seed % 2][0], hostile), *honest):
+                    finding = await python.verify(judged_case, Answer(text=verbatim_reply(code, "python")))
+                    assert (code is not hostile) or finding.label, f"seed {seed} passes"
+                    found += [(seed, finding.reason)] if code is not hostile else []
         finally:
             await python.close()
             await sandbox.close()
