@@ -56,6 +56,7 @@ ORDINARY = {
     "subtests": ("unittest", in_unittest("for n in range(3):\n    with self.subTest(n=n):\n        self.assertEqual(f(n), n + n)"), DOUBLE),
     "a star": ("unittest", in_unittest("self.assertEqual(f(2), 4)", "*"), DOUBLE),
     "printed": ("unittest", "import io\nimport contextlib\n" + in_unittest("out = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    f(3)\nself.assertEqual(out.getvalue(), '3\\n')"), "def f(n): print(n)\n"),
+    "no imports": ("unittest", '"""Tests."""\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f(2), 4)\n', "import unittest\n" + DOUBLE),
     "a path hack": ("unittest", "import os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n" + in_unittest("self.assertEqual(f(2), 4)"), DOUBLE),
     "a constant": ("unittest", in_unittest("self.assertEqual(LIMIT, 3)\nimport answer\nanswer.f(1)\nself.assertEqual(answer.COUNT, 1)", "f, LIMIT"), "LIMIT = 3\nCOUNT = 0\ndef f(n):\n    global COUNT\n    COUNT += n\n"),
     "parametrized": ("pytest", "import pytest\nfrom answer import f\n@pytest.mark.parametrize('n', [1, 2])\ndef test_it(n):\n    assert f(n) == n + n\n", DOUBLE),

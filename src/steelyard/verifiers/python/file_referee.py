@@ -200,7 +200,9 @@ class RefereedFile:
 
     def _is_inseparable(self, found: dict[str, Any]) -> bool:
         """Whether the tests take names as the answer's that mean something else here, or data that would not stay the same."""
-        if self._job["has_star_import"] and not self._own_names.isdisjoint(found):
+        public = {name: value for name, value in found.items() if not name.startswith("_")}
+        taken = [name for name, value in public.items() if not isinstance(value, types.ModuleType)]
+        if self._job["has_star_import"] and not self._own_names.isdisjoint(taken):
             return True
         return any(isinstance(found.get(name), CHANGING_TYPES) for name in self._job["imported"])
 

@@ -127,7 +127,7 @@ class InProcessJudge:
         job = {
             "style": tests.style,
             "code": code,
-            "tests": case.tests,
+            "tests": tests.source or case.tests,
             "steps": tests.steps,
             "entry_point": case.verify.entry_point,
             "allows_own_word": allows_own_word,

@@ -89,6 +89,8 @@ class PythonTestPlan(NamedTuple):
     """Tests and what prepares them, in order, for the referee."""
     file: dict[str, Any] = {}
     """What the referee of a whole file of tests must know of it; empty where the file can only be run beside the answer."""
+    source: str = ""
+    """The file of tests, with the imports that it leaves to whoever runs it."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
 
@@ -118,7 +120,8 @@ def _source(style: str, case: Case) -> PythonTestPlan:
         # what is not written as a function may be made while the file is loaded; its runner finds it
         is_dynamic = any(isinstance(node, ast.ClassDef) or getattr(node, "name", "") == "load_tests" for node in body)
         found = tuple(_tests_in(body)) or (("the file",) if is_dynamic else ())
-        return PythonTestPlan(style, found, file=_file(style, case.tests))
+        source = _with_imports(case.tests, body)
+        return PythonTestPlan(style, found, file=_file(style, source), source=source)
     if style == "check":
         if not case.verify.entry_point:
             raise VerifierError("style check needs an entry_point, the function that is handed to check()")
@@ -233,6 +236,33 @@ def _statement(node: ast.stmt) -> dict[str, Any]:
         sides = {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
         return {"test": True, **sides, **shares}
     return {"test": True, "source": ast.unparse(node), **shares}
+
+
+def _with_imports(source: str, body: list[ast.stmt]) -> str:
+    """A file of tests that takes its runner and the answer without importing them, as in BigCodeBench, with the imports."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    missing = [f"import {name}" for name in FILE_STYLES if name in used and name not in modules]
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    # a file may also load the answer by its name
+    if modules.isdisjoint(ANSWER_MODULES) and not any(name in text for name in ANSWER_MODULES for text in texts):
+        missing.append("from answer import *")
+    first = next((node for node in body if not _is_preface(node)), None)
+    if not missing or first is None:
+        return source
+    decorators = getattr(first, "decorator_list", [])
+    line = min([first.lineno, *(node.lineno for node in decorators)]) - 1
+    lines = source.splitlines(keepends=True)
+    return "".join([*lines[:line], "\n".join(missing), "\n", *lines[line:]])
+
+
+def _is_preface(node: ast.stmt) -> bool:
+    """Whether a statement must stay in front: a docstring or an import from the future."""
+    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (
+        isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    )
 
 
 def _file(style: str, source: str) -> dict[str, Any]:
