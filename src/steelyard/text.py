@@ -76,6 +76,18 @@ def plain(text: str) -> str:
     )
 
 
+_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
+
+
+def without_workflow_commands(text: str) -> str:
+    """The text with everything broken up that the log of a CI service takes for a command.
+
+    >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
+    (': :error::no', 'a # #[group]b # #vso[task]')
+    """
+    return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
+
+
 def _trimmed_marks(match: re.Match[str]) -> str:
     return f"{match[0][:MAX_COMBINING_MARKS]}⟨{len(match[0]) - MAX_COMBINING_MARKS:,} more marks⟩"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -561,3 +562,16 @@ def test_a_list_of_runs_reads_what_was_written_down_and_works_out_the_rest(place
     assert steelyard(place, "list").stdout == said
     journal.write_bytes(b"")
     assert "0/0" in steelyard(place, "list").stdout
+
+
+def test_what_a_model_wrote_is_no_command_to_a_ci_service(place: Path) -> None:
+    (place / "rude.py").write_text(
+        "def ask(prompt):\n    return 'x\\n::error::a\\n  ::set-env name=A::b\\n##[group]c ##vso[d]'\n"
+    )
+    ran = steelyard(place, "run", "evals.toml", "-m", "python:rude.py:ask", "--limit", "1", "--output", "rude")
+    case = json.loads((place / "rude" / "cases.jsonl").read_text().splitlines()[0])["id"]
+    command = [sys.executable, "-m", "steelyard.cli", "show", "rude", case, "1"]
+    shown = subprocess.run(command, cwd=place, env={**os.environ, "CI": "true"}, capture_output=True, text=True).stdout
+    assert ": :error::a" in shown, ran.stderr
+    assert "# #[group]c # #vso[d]" in shown
+    assert not re.search(r"^\s*::|##(vso)?\[", shown, re.MULTILINE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import io
 import os
 import signal
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from steelyard.cli.commands import gate, look, outcomes, run, setup, tiers
-from steelyard.cli.console import print_to_stderr
+from steelyard.cli.console import print_to_stderr, workflow_safe_output
 from steelyard.cli.options import Command
 from steelyard.errors import ExitCode, SteelyardError
 
@@ -159,11 +158,16 @@ COMMANDS: Mapping[str, Command] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
+    with workflow_safe_output():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:
         # a caller may have closed it; what is printed then goes nowhere
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  it stays open as long as we do
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if hasattr(sys.stdout, "reconfigure"):
         # a terminal that knows few letters must not end a run
         sys.stdout.reconfigure(errors="backslashreplace")
     commands = command_parser(COMMANDS)
