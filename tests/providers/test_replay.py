@@ -373,3 +373,17 @@ def test_it_says_what_it_holds(tmp_path: Path) -> None:
     assert found["openai/m"].available("greet") == 2
     assert found["openai/m"].available("other") == 0
     assert [offer.detail for offer in offers(found["openai/m"])] == ["2 replies to 1 cases"]
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    blanks = b" " * (1 << 20)
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as packed:
+        for _ in range(200):
+            packed.write(blanks)
+    plain = tmp_path / "bomb.jsonl"
+    with plain.open("wb") as file:
+        file.truncate(200 << 20)
+    for bomb in (path, plain):
+        with pytest.raises(InputError, match="a line of more than 128 MB; write one reply to a line"):
+            replay(bomb)

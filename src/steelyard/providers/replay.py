@@ -20,6 +20,8 @@ from steelyard.text import JSON_ESCAPE_PATTERN, json_error_location, verbatim_re
 
 MAX_UNPACKED_RECORDING_BYTES = 4 << 30
 """Bytes a packed recording may unpack to."""
+MAX_RECORDING_LINE_BYTES = 128 << 20
+LONG_RECORDING_LINE_MESSAGE = f"a line of more than {MAX_RECORDING_LINE_BYTES >> 20} MB; write one reply to a line"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 REPLY_TEXT_KEYS = ("raw_response", "response", "output")
@@ -242,7 +244,9 @@ def _index_replies(
     """Add where the lines of a file lie that are replies, under the names of their models."""
     stem = path.name.partition(".")[0]
     start = 0
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(iter(lambda: file.readline(MAX_RECORDING_LINE_BYTES + 1), b""), 1):
+        if len(line) > MAX_RECORDING_LINE_BYTES:
+            raise InputError([Problem(str(path), number, LONG_RECORDING_LINE_MESSAGE)])
         marks = len(BYTE_ORDER_MARK) if number == 1 and line.startswith(BYTE_ORDER_MARK) else 0
         try:
             recorded = _parse_recording_line(line[marks:])
@@ -310,7 +314,12 @@ def _seekable_recording(path: Path) -> IO[bytes]:
     with gzip.open(path, "rb") as packed:
         plain = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the replay
         try:
+            length = 0
             while piece := packed.read(1 << 20):
+                # little on disk can be one line without end
+                length = len(piece) - piece.rindex(b"\n") - 1 if b"\n" in piece else length + len(piece)
+                if length > MAX_RECORDING_LINE_BYTES:
+                    raise OSError(0, LONG_RECORDING_LINE_MESSAGE)
                 if plain.tell() > MAX_UNPACKED_RECORDING_BYTES:
                     raise OSError(0, f"unpacks to more than {MAX_UNPACKED_RECORDING_BYTES >> 30} GiB")
                 plain.write(piece)
