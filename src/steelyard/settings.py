@@ -201,11 +201,7 @@ def resolve_provider(
 def _completed_provider_settings(
     name: str, given: ProviderSettings, environment: Mapping[str, str], base_url: str, *, asks: bool
 ) -> ProviderSettings:
-    """What the settings leave open, from the environment, then from the built-in table.
-
-    A key and headers go only to the address that they belong to. A key in the environment belongs to the built-in address, or
-    to the one in the same environment; what the settings hold belongs to the address in the settings, or to those two.
-    """
+    """What the settings leave open, from the environment, then from the built-in table; a key goes only to its own address."""
     built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
     environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "") or built_in.url
     settings_url = given.base_url or environment_url

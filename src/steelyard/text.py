@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -28,16 +27,6 @@ def printable(text: str) -> str:
 def short_quote(text: str) -> str:
     """Somebody's text as a short quotation."""
     return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'
-
-
-def split_model_names(given: Iterable[str]) -> list[str]:
-    """The models that some texts name, several in one text parted by commas.
-
-    >>> split_model_names(["openai/a, vllm/b", "command:ask --x 1,2"])
-    ['openai/a', 'vllm/b', 'command:ask --x 1,2']
-    """
-    # a comma inside a command or a path does not part two models: the next one names its provider first
-    return [model.strip() for text in given for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
@@ -74,18 +63,6 @@ def plain(text: str) -> str:
         _trimmed_marks,
         _INVISIBLE_RUN_PATTERN.sub(_visible_code_points, _ANSI_COLOUR_PATTERN.sub("", text.replace("\r\n", "\n"))),
     )
-
-
-_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
-
-
-def without_workflow_commands(text: str) -> str:
-    """The text with everything broken up that the log of a CI service takes for a command.
-
-    >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
-    (': :error::no', 'a # #[group]b # #vso[task]')
-    """
-    return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
 
 
 def _trimmed_marks(match: re.Match[str]) -> str:

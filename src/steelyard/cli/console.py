@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import stat
 import sys
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from steelyard.settings import Settings
 
 
+_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
+
+
+def without_workflow_commands(text: str) -> str:
+    """The text with everything broken up that the log of a CI service takes for a command.
+
+    >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
+    (': :error::no', 'a # #[group]b # #vso[task]')
+    """
+    return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
+
+
 class WorkflowSafeStream:
     """A text stream into the log of a CI service, which must not obey what a model wrote."""
 
@@ -28,8 +41,6 @@ class WorkflowSafeStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        from steelyard.text import without_workflow_commands
-
         self._stream.write(without_workflow_commands(text))
         return len(text)
 

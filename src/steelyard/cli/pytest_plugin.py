@@ -181,8 +181,8 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
     from steelyard.cli import arguments
     from steelyard.cli.main import COMMANDS, apply_configured_defaults, command_parser, parse_options
     from steelyard.engine import run as engine
+    from steelyard.engine.preflight.connect import split_model_names
     from steelyard.errors import InputError, did_you_mean
-    from steelyard.text import split_model_names
 
     taken = {"models", "means", *engine.RunPlan._fields}
     for name in given.keys() - taken:

@@ -16,7 +16,6 @@ from steelyard.cli.options import (
     fraction,
 )
 from steelyard.errors import ExitCode
-from steelyard.text import split_model_names
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -121,6 +120,7 @@ def plan(options: argparse.Namespace) -> int:
     from steelyard import evalsets
     from steelyard.engine.gate.gate import gate_plan
     from steelyard.engine.gate.sides import side
+    from steelyard.engine.preflight.connect import split_model_names
     from steelyard.providers.prices import Prices
     from steelyard.reports.comparison import PLAN_FORMATS
 

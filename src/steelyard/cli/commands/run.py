@@ -31,7 +31,6 @@ from steelyard.cli.options import (
     positive_integer,
 )
 from steelyard.errors import ExitCode
-from steelyard.text import split_model_names
 
 if TYPE_CHECKING:
     from steelyard.engine.gate.rounds import SequentialRunResult
@@ -44,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from steelyard import evalsets
     from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
     from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
+    from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.preflight.forecast import forecast, forecast_text
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.run import run as run_cases

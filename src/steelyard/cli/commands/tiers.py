@@ -25,7 +25,6 @@ from steelyard.cli.options import (
     positive_integer,
 )
 from steelyard.errors import ExitCode
-from steelyard.text import split_model_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,6 +124,7 @@ def judge(options: argparse.Namespace) -> int:
     import msgspec
 
     from steelyard.engine import resume
+    from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.results import tier_runs
     from steelyard.engine.results.report_files import check_text_paths
     from steelyard.errors import InputError

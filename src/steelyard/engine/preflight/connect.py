@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -57,6 +58,16 @@ def connect(
     if not providers:
         raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
     return providers
+
+
+def split_model_names(given: Iterable[str]) -> list[str]:
+    """The models that some texts name, several in one text parted by commas.
+
+    >>> split_model_names(["openai/a, vllm/b", "command:ask --x 1,2"])
+    ['openai/a', 'vllm/b', 'command:ask --x 1,2']
+    """
+    # a comma inside a command or a path does not part two models: the next one names its provider first
+    return [model.strip() for text in given for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
 def started_in(models: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from steelyard import evalsets
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.connect import located_path
+from steelyard.engine.preflight.connect import located_path, split_model_names
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.plugins import BUILT_IN_PLUGINS, PluginKind, foreign_plugins
@@ -24,7 +24,7 @@ from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settin
 from steelyard.settings import load as load_settings
 from steelyard.store.allowed_code import allow_code, allowed_code
 from steelyard.store.journal import StoredRun
-from steelyard.text import printable, split_model_names
+from steelyard.text import printable
 
 MAX_LISTED_CODE = 5
 """How much code a sentence names one by one."""
