@@ -204,17 +204,16 @@ def _completed_provider_settings(
     """What the settings leave open, from the environment, then from the built-in table; a key goes only to its own address."""
     built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
     environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "") or built_in.url
-    settings_url = given.base_url or environment_url
-    url = _full_url(base_url or settings_url, given.type)
-    is_settings_url = url == _full_url(settings_url, given.type)
-    is_environment_url = url in {_full_url(known, given.type) for known in (environment_url, built_in.url)}
-    environment_key = environment.get(built_in.key, "") if built_in.key and is_environment_url else ""
-    api_key = (given.api_key if is_settings_url else "") or environment_key
+    settings_url = _full_url(given.base_url or environment_url, given.type)
+    url = _full_url(base_url, given.type) or settings_url
+    own_urls = {_full_url(known, given.type) for known in (environment_url, built_in.url)}
+    environment_key = environment.get(built_in.key, "") if built_in.key and url in own_urls else ""
+    api_key = (given.api_key if url == settings_url else "") or environment_key
     if asks and built_in.key and not api_key and url == built_in.url:
         raise InputError(
             f"provider {name}: no key; set {built_in.key}, or api_key under [providers.{name}] in the settings file"
         )
-    headers = given.headers if is_settings_url else {}
+    headers = given.headers if url == settings_url else {}
     return msgspec.structs.replace(given, base_url=url, api_key=api_key, headers=headers)
 
 
@@ -223,8 +222,7 @@ def _full_url(url: str, provider_type: str) -> str:
     url = url.rstrip("/")
     if provider_type != "ollama" or not url:
         return url
-    url = url if "://" in url else f"http://{url}"
-    url = url.replace("//0.0.0.0", "//127.0.0.1")
+    url = (url if "://" in url else f"http://{url}").replace("//0.0.0.0", "//127.0.0.1")
     return url if url.endswith("/v1") else f"{url}/v1"
 
 
