@@ -64,6 +64,8 @@ ORDINARY = {
     "capsys": ("pytest", "from answer import f\ndef test_it(capsys):\n    f(3)\n    assert capsys.readouterr().out == '3\\n'\n", "def f(n): print(n)\n"),
     "fixtures": ("pytest", "import pytest\nfrom answer import f\n@pytest.fixture(scope='module')\ndef four():\n    yield f(2)\nclass TestIt:\n    def test_it(self, four):\n        assert four == 4\n", DOUBLE),
     "a mock": ("pytest", "from unittest import mock\n" + in_pytest("seen = mock.Mock()\nf(2, seen)\nseen.assert_called_once_with(2)"), "def f(n, tell): tell(n)\n"),
+    "a start that nobody guards": ("unittest", in_unittest("self.assertEqual(f(2), 4)") + "\nunittest.main(\n    verbosity=2)\n", DOUBLE),
+    "an exit with the runner's code": ("pytest", "import sys\n" + in_pytest("assert f(2) == 4") + "\nsys.exit(pytest.main([__file__]))\n", DOUBLE),
     "a name of the language": ("pytest", in_pytest("assert sum([1, 2]) == 6", "sum"), "def sum(xs): return xs[0] + xs[1] + 3\n"),
 }  # fmt: skip
 

@@ -120,7 +120,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
         # what is not written as a function may be made while the file is loaded; its runner finds it
         is_dynamic = any(isinstance(node, ast.ClassDef) or getattr(node, "name", "") == "load_tests" for node in body)
         found = tuple(_tests_in(body)) or (("the file",) if is_dynamic else ())
-        source = _with_imports(case.tests, body)
+        source = _with_imports(_without_start(case.tests, body), body)
         return PythonTestPlan(style, found, file=_file(style, source), source=source)
     if style == "check":
         if not case.verify.entry_point:
@@ -236,6 +236,33 @@ def _statement(node: ast.stmt) -> dict[str, Any]:
         sides = {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
         return {"test": True, **sides, **shares}
     return {"test": True, "source": ast.unparse(node), **shares}
+
+
+def _without_start(source: str, body: list[ast.stmt]) -> str:
+    """A file of tests without the lines that would start its runner while it is loaded: we start it."""
+    lines = source.splitlines(keepends=True)
+    for node in body:
+        if isinstance(node, ast.Expr) and _starts_runner(node.value):
+            # other statements on its lines stay where they are, and so do all line numbers
+            first, last = lines[node.lineno - 1].encode(), lines[(node.end_lineno or node.lineno) - 1].encode()
+            rest = last[node.end_col_offset :].decode()
+            lines[node.lineno - 1 : node.end_lineno] = [
+                first[: node.col_offset].decode() + "pass" + rest,
+                *["\n"] * ((node.end_lineno or node.lineno) - node.lineno),
+            ]
+    return "".join(lines)
+
+
+def _starts_runner(value: ast.expr) -> bool:
+    """Whether this is `unittest.main()` or `pytest.main()`, perhaps as the exit code of `sys.exit()`."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    owner = value.func.value
+    if not isinstance(owner, ast.Name):
+        return False
+    if (owner.id, value.func.attr) == ("sys", "exit"):
+        return bool(value.args) and _starts_runner(value.args[0])
+    return value.func.attr == "main" and owner.id in FILE_STYLES
 
 
 def _with_imports(source: str, body: list[ast.stmt]) -> str:
