@@ -215,7 +215,9 @@ class RustCompiler(NamedTuple):
         read = (await place.read("files.d") or b"").decode("utf-8", "replace")
         return compiled._replace(
             program=await place.read("attempt", MAX_PROGRAM_BYTES) or b"",
-            functions=mir.mir_functions(types.decode("utf-8", "replace"), texts),
+            functions=mir.mir_functions(
+                types.decode("utf-8", "replace"), {each.module: each.tests_module for each in pieces}
+            ),
             other_files=tuple(sorted(_files_read(read) - files.keys())),
         )
 

@@ -8,7 +8,7 @@ every crate holds a module of ours whose calls must be found again (`PROBE_MODUL
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from steelyard.errors import VerifierError
@@ -57,9 +57,10 @@ class MirFunction(NamedTuple):
     calls: tuple[MirCall, ...]
 
 
-def mir_functions(text: str, wanted: Iterable[str]) -> dict[str, list[MirFunction]]:
-    """By module, of those wanted: its functions; calls are read of those in tests and in our own probe alone."""
-    found: dict[str, list[MirFunction]] = {module: [] for module in (*wanted, PROBE_MODULE)}
+def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, list[MirFunction]]:
+    """By module, each given with that of its tests: its functions; calls are read of those in tests alone."""
+    tests_paths = {module: f"{module}::{tests}::" for module, tests in tests_modules.items()} | {PROBE_MODULE: ""}
+    found: dict[str, list[MirFunction]] = {module: [] for module in tests_paths}
     lines = iter(text.splitlines())
     for line in lines:
         if not line.startswith(("fn ", "const ", "static ")):
@@ -70,7 +71,8 @@ def mir_functions(text: str, wanted: Iterable[str]) -> dict[str, list[MirFunctio
         if module not in found:
             continue
         parameters = _parameters(header["parameters"] or "") if header else {}
-        calls = tuple(_calls(lines, parameters)) if line.endswith("{") else ()
+        is_read = line.endswith("{") and path.startswith(tests_paths[module])
+        calls = tuple(_calls(lines, parameters)) if is_read else ()
         found[module].append(MirFunction(path, tuple(parameters.values()), calls))
     probe = [call for function in found.pop(PROBE_MODULE) for call in function.calls]
     if not any(call.receiver.endswith("::Own") and (call.operand, call.name) == ("i64", "eq") for call in probe):
@@ -89,9 +91,10 @@ def _calls(lines: Iterator[str], parameters: dict[str, str]) -> Iterator[MirCall
     for line in lines:
         if line.startswith("}"):
             return
-        if local := LOCAL_PATTERN.match(line):
-            types[local["name"]] = local["type"]
-        elif found := CALL_PATTERN.match(line):
+        if line.lstrip().startswith("let "):
+            if local := LOCAL_PATTERN.match(line):
+                types[local["name"]] = local["type"]
+        elif ") -> " in line and (found := CALL_PATTERN.match(line)):
             call = found["call"]
             callee = call[: _top_level(call, "(")]
             yield _call(callee, types.get(found["result"], ""))
