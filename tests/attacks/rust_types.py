@@ -1,7 +1,7 @@
 """Wrong Rust answers whose types would make the tests pass, without `unsafe`, for tests as people write them.
 
-Each passes its tests by plain `rustc --test`, or did so in a harness that silences lints; the honest answer of its case passes
-here, so it is the attack that fails and not the case.
+The honest answer of each case passes here, so it is the attack that fails and not the case. Which of them would pass by plain
+`rustc --test` is not checked; some are wrong everywhere.
 """
 
 from __future__ import annotations
