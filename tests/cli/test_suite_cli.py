@@ -128,7 +128,7 @@ def test_settings_for_suites_leave_a_run_without_any_alone(place: Path, capsys: 
     (place / "evals.jsonl").write_text('{"id": "one", "prompt": "injection 3", "target": "SAFE"}\n')
     assert run() == 0
     said = capsys.readouterr()
-    assert "uites" not in said.out + said.err
+    assert "uites" not in (said.out + said.err).replace(str(place), "")
     assert stored() == {}
 
 

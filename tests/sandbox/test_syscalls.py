@@ -48,11 +48,13 @@ def printed(sandbox: ZygoteSandbox, script: str) -> Any:
 
 
 CALL_EVERYTHING_ELSE = """
-import ctypes, errno, json
+import ctypes, errno, json, platform
 libc = ctypes.CDLL(None, use_errno=True)
 answers = {}
+# the kernel handles these before any filter, and ends whoever calls them from anywhere but its own trampolines
+beyond_filters = (335, 336) if platform.machine() == "x86_64" else ()
 for number in [*range(600), *range(0x40000000, 0x40000000 + 600)]:
-    if number not in @ALLOWED@:
+    if number not in @ALLOWED@ and number not in beyond_filters:
         returned = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6)
         if returned != -1 or ctypes.get_errno() != errno.ENOSYS:
             answers[number] = [returned, ctypes.get_errno()]

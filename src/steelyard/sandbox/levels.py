@@ -23,7 +23,7 @@ from steelyard.sandbox.folders import SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.process_room import process_shortage
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.streams import STREAM_NAMES
-from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel
+from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel, reachable_folder
 from steelyard.sandbox.zygote import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE, SYSTEM_PATHS, paths_to_bind
 
 ISOLATION_CLAIMS = {
@@ -171,7 +171,7 @@ async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
     probe = Path(__file__).with_name("probe.py").read_text("utf-8")
     sandbox = ZygoteSandbox(enclosure)
     with (
-        tempfile.TemporaryDirectory(dir=_reachable_folder()) as folder,
+        tempfile.TemporaryDirectory(dir=reachable_folder()) as folder,
         socket.create_server(("127.0.0.1", 0)) as listening,
         socket.socket(socket.AF_UNIX) as local,
     ):
@@ -200,15 +200,6 @@ async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
     reached = msgspec.json.decode(reply[4:], type=dict[str, bool])
     reached["writing"] = reached["writing"] or changed
     return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS})
-
-
-def _reachable_folder() -> str:
-    """A folder for files that any user could open: only the sandbox may keep a probe from them, not their modes."""
-    for folder in (Path(tempfile.gettempdir()).resolve(), *map(Path, ("/tmp", "/var/tmp"))):  # noqa: S108  ours has a new name
-        writable = os.access(folder, os.W_OK | os.X_OK)
-        if writable and all(above.stat().st_mode & 0o001 for above in (folder, *folder.parents)):
-            return str(folder)
-    return tempfile.gettempdir()
 
 
 def _probe_targets(folder: Path, listening: socket.socket, local: socket.socket) -> dict[str, Any]:

@@ -136,7 +136,9 @@ class SandboxWorker:
         unique = f"steelyard-{secrets.token_hex(8)}"
         self._home, self._streams = SANDBOX_HOME, SANDBOX_STREAMS
         if not enclosure.own_root:
-            self._home = str(Path(tempfile.gettempdir(), unique))
+            # code that runs as another user must be able to name its own files
+            is_other_user = kernel.RUNS_ON_LINUX and os.geteuid() == 0
+            self._home = str(Path(reachable_folder() if is_other_user else tempfile.gettempdir(), unique))
             self._streams = f"{self._home}-streams"
         self._control, theirs = socket.socketpair()
         self._control.setblocking(False)
@@ -419,6 +421,15 @@ class SandboxWorker:
                 raise ConnectionResetError("it ended")
             pieces += piece
         return bytes(pieces)
+
+
+def reachable_folder() -> str:
+    """A folder for temporary files that any user can pass through, also where ours is a private one."""
+    for folder in (Path(tempfile.gettempdir()).resolve(), *map(Path, ("/tmp", "/var/tmp"))):  # noqa: S108  ours has a new name
+        writable = os.access(folder, os.W_OK | os.X_OK)
+        if writable and all(above.stat().st_mode & 0o001 for above in (folder, *folder.parents)):
+            return str(folder)
+    return tempfile.gettempdir()
 
 
 def sandbox_environment(home: str) -> dict[str, str]:

@@ -855,3 +855,14 @@ def f(function):
 """
     finding, _ = refereed(code, "secret_value = 7\nassert f(lambda n: secret_value) == False")
     assert finding.reason == ""
+
+
+@pytest.mark.parametrize(
+    "made", ["{12, 13, 14, 15, 16}", "set([16, 12, 13, 14, 15])", "frozenset({12, 13, 14, 15, 16})", "{8, 0}", "{0, 8}"]
+)
+def test_a_set_is_read_in_the_order_that_it_has_at_home(made: str) -> None:
+    # an answer that relies on that order is right or wrong with us as it is elsewhere
+    expected = tuple(eval(made))
+    for tests in (f"assert in_order({made}) == {expected}", f"assert tuple(given()) == {expected}"):
+        found = refereed(f"def in_order(items):\n    return tuple(items)\ndef given():\n    return {made}\n", tests)
+        assert not found.finding.label, found.finding.reason

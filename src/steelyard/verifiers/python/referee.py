@@ -384,10 +384,10 @@ def forked() -> int:
     return os.fork()
 
 
-def empty_folder(home: str) -> None:
-    """Leave nothing that the tests of one answer wrote to those of the next."""
-    os.chdir(home)
-    for entry in list(os.scandir(home)):
+def empty_folder(home: int) -> None:
+    """Leave nothing that the tests of one answer wrote to those of the next; its path may lead through folders of others."""
+    os.fchdir(home)
+    for entry in list(os.scandir()):
         if entry.is_dir(follow_symlinks=False):
             __import__("shutil").rmtree(entry.path, ignore_errors=True)  # heavy, and rarely needed
         else:
@@ -439,7 +439,7 @@ def forked_for_answer(engine: MessageSocket, fd: int, cpu_limit: tuple[int, int]
     """The connection to an answer, in a process that ends with it, so that nothing of it can reach the next."""
     engine.send(["ready"])
     control = socket.socket(fileno=fd)
-    home = os.getcwd()
+    home = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     gc.freeze()
     while True:
         _, channels, _, _ = socket.recv_fds(control, 1, 1)
@@ -448,6 +448,7 @@ def forked_for_answer(engine: MessageSocket, fd: int, cpu_limit: tuple[int, int]
         child = forked()
         if child == 0:
             control.detach()  # the report goes the same way
+            os.close(home)
             os.setsid()
             begin_random()
             gc.enable()

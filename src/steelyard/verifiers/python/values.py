@@ -21,7 +21,7 @@ from steelyard.verifiers.python.wire import OversizedValueError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
 MAX_VALUE_DEPTH = 100
@@ -223,8 +223,38 @@ def refill(container: Any, content: Sequence[Any]) -> None:
         if isinstance(container, dict):
             for key, item in content:
                 container[key] = item
+        elif isinstance(container, set):
+            fill_in_order(container, content)
         else:
-            (container.update if isinstance(container, set) else container.extend)(content)
+            container.extend(content)
+
+
+def fill_in_order(container: set[Any], items: Sequence[Any]) -> None:
+    """Fill a set so that it is read in the order of the items where that can be: the order tells how a set was made."""
+    for source in _ways_to_fill(items):
+        container.clear()
+        container.update(source)
+        if all(map(operator.is_, container, items)):
+            return
+
+
+def frozen_in_order(items: Sequence[Any]) -> frozenset[Any]:
+    """A frozen set that is read in the order of the items where that can be."""
+    made: frozenset[Any] = frozenset()
+    for source in _ways_to_fill(items):
+        made = frozenset(source)
+        if all(map(operator.is_, made, items)):
+            break
+    return made
+
+
+def _ways_to_fill(items: Sequence[Any]) -> Iterator[Iterable[Any]]:
+    """The items in shapes from which sets of several layouts come, the likeliest first."""
+    yield items
+    yield frozenset(items)
+    yield items[::-1]
+    yield frozenset(items[::-1])
+    yield dict.fromkeys(items)
 
 
 def pairs_of(mapping: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
@@ -434,7 +464,7 @@ _READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
     "O": lambda decoder, held: decoder.container(collections.OrderedDict(), held),
     "dd": lambda decoder, held: decoder.container(collections.defaultdict(decoder.decode(held[0])), held[1]),
     "ns": lambda decoder, held: decoder.container(types.SimpleNamespace(), held),
-    "z": lambda decoder, held: frozenset(decoder.decode(item) for item in held),
+    "z": lambda decoder, held: frozen_in_order([decoder.decode(item) for item in held]),
     "b": lambda _, held: base64.b64decode(held),
     "mv": lambda _, held: memoryview(base64.b64decode(held)),
     "c": lambda decoder, held: complex(*map(decoder.decode, held)),
