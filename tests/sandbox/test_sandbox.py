@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -100,7 +101,8 @@ def test_a_program_may_lie_anywhere_and_be_reached_through_links(sandbox: Zygote
 
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == os.getuid():
-            folder.chmod(0o755)
+            # nothing is taken away: one of these may be /tmp itself
+            folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o055)
     program = tmp_path / "home" / "of" / "someone" / "program"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\necho found\n")
