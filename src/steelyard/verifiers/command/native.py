@@ -74,7 +74,7 @@ done
 """
 SYMBOL_PATTERN = re.compile(r"^[0-9a-f]+ [A-Za-z] (\w+)(?:@\S+)?$", re.MULTILINE)
 INITIALIZERS_PATTERN = re.compile(
-    r" \.(preinit_array|init_array|ctors)\s+\w+\s+[0-9a-f]+ [0-9a-f]+ (?P<bytes>[0-9a-f]+)"
+    r" \.(?P<section>preinit_array|init_array|ctors)\s+\w+\s+[0-9a-f]+ [0-9a-f]+ (?P<bytes>[0-9a-f]+)"
 )
 POINTER_BYTES = 8
 
@@ -92,7 +92,7 @@ class NativeInspection(NamedTuple):
 async def inspect_program(place: Workspace, case: Case) -> NativeInspection | None:
     """What the program that the tests run is made of; None when no C compiler makes one."""
     build = case.verify.build
-    programs = [word for word in _words(case.verify.test) if word.startswith("./")]
+    programs = sorted({word for word in _words(case.verify.test) if word.startswith("./")})
     if not programs or not NATIVE_COMPILERS & set(_words(build)):
         return None
     looked = await place.run(["/bin/sh", "-c", INSPECT_SCRIPT, "sh", *programs])
@@ -102,11 +102,15 @@ async def inspect_program(place: Workspace, case: Case) -> NativeInspection | No
     asked = set(re.findall(r"\w+", " ".join([*(message.content for message in case.messages), case.reference])))
     known = asked | set(case.expectations.expected_functions)
     replaced = sorted(set(SYMBOL_PATTERN.findall(printed)) & REPORTING_FUNCTIONS - known - {"_start"})
-    sizes = [int(found["bytes"], 16) for found in INITIALIZERS_PATTERN.finditer(printed)]
+    # the compiler itself puts one into each program
+    is_early = any(
+        int(found["bytes"], 16) > (0 if found["section"] == "preinit_array" else POINTER_BYTES)
+        for found in INITIALIZERS_PATTERN.finditer(printed)
+    )
     is_usual = bool(EXTRA_INITIALIZERS_PATTERN.search(build)) or any(
         "constructor" in text for text in case.verify.files.values()
     )
-    return NativeInspection(True, replaced[0] if replaced else "", sum(sizes) > POINTER_BYTES and not is_usual)
+    return NativeInspection(True, replaced[0] if replaced else "", is_early and not is_usual)
 
 
 def redefined_by_macro(case: Case, code: str) -> str:
