@@ -56,16 +56,11 @@ class ModeRequests:
             fcntl.ioctl(self.listener, SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_RESPONSE.pack(identity, 0, -error, 0))
 
     def _change(self, pid: int, number: int, arguments: list[int]) -> None:
-        if number == kernel.syscall_number("fchmod"):
-            path, mode = os.readlink(f"/proc/{pid}/fd/{arguments[0]}"), arguments[1]
-        else:
-            # an old call has no folder that the name is seen from
-            folder, name, mode = (
-                arguments[:3] if number != kernel.syscall_number("chmod") else (kernel.AT_FDCWD, *arguments[:2])
-            )
-            signed = struct.unpack("i", struct.pack("I", folder & 0xFFFF_FFFF))[0]
-            from_folder = f"/proc/{pid}/cwd" if signed == kernel.AT_FDCWD else f"/proc/{pid}/fd/{signed}"
-            path = os.path.join(os.readlink(from_folder), os.fsdecode(_text_at(pid, name)))
+        try:
+            path, mode = _asked(pid, number, arguments)
+        except PermissionError:
+            # its memory is closed to every process of this user, to ours as well: its file keeps the mode it has
+            return
         below = os.path.relpath(path, self._home)
         # no link is followed, so whatever the process does meanwhile, the file lies in its folder
         place = os.open(self._home, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -79,6 +74,19 @@ class ModeRequests:
             os.chmod(f"/proc/self/fd/{place}", mode & PERMISSION_BITS)
         finally:
             os.close(place)
+
+
+def _asked(pid: int, number: int, arguments: list[int]) -> tuple[str, int]:
+    """The file that a process wants to change, and the mode that it wants."""
+    if number == kernel.syscall_number("fchmod"):
+        return os.readlink(f"/proc/{pid}/fd/{arguments[0]}"), arguments[1]
+    # an old call has no folder that the name is seen from
+    folder, name, mode = (
+        arguments[:3] if number != kernel.syscall_number("chmod") else (kernel.AT_FDCWD, *arguments[:2])
+    )
+    signed = struct.unpack("i", struct.pack("I", folder & 0xFFFF_FFFF))[0]
+    from_folder = f"/proc/{pid}/cwd" if signed == kernel.AT_FDCWD else f"/proc/{pid}/fd/{signed}"
+    return os.path.join(os.readlink(from_folder), os.fsdecode(_text_at(pid, name))), mode
 
 
 def ask_for_modes(line: socket.socket) -> None:
