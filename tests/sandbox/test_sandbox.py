@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -643,3 +644,14 @@ def _running(token: str) -> list[str]:
         except OSError:
             continue
     return found
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["node -p 1+1", "perl -e 'print 2'", "python3 -c 'import ssl, random; print(2)'", "awk 'BEGIN {print 2}'"],
+)
+def test_interpreters_start_at_every_level(sandbox: ZygoteSandbox, command: str) -> None:
+    if shutil.which(command.partition(" ")[0], path="/usr/local/bin:/usr/bin:/bin") is None:
+        pytest.skip("not installed here")
+    ran = shell(sandbox, command)
+    assert (ran.exit_code, ran.stdout.strip()) == (0, b"2"), ran.stderr

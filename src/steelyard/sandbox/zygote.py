@@ -48,6 +48,7 @@ SYSTEM_PATHS = (
     "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
+    "/etc/ssl/openssl.cnf",
 )
 """What programs need to start; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
