@@ -176,7 +176,7 @@ LEVEL_ATTACKS = (
             (46, "calls by number", BY_NUMBER),
         )
     ),
-    Attack(42, "files without a name and folders without rights", HIDDEN_FILES + WRONG, ("disk limit", "wrong answer")),
+    Attack(42, "files without a name and folders without rights", HIDDEN_FILES + WRONG, ("disk limit", "wrong answer", "cpu limit")),
     # where only the verdict is protected, an ordinary user's processes do not show their sockets
     Attack(42, "buffers of sockets", SOCKET_BUFFERS, ("memory limit", "time limit"), limits="tight"),
 )  # fmt: skip

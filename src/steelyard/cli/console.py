@@ -55,7 +55,9 @@ class WorkflowSafeStream:
 @contextmanager
 def workflow_safe_output() -> Iterator[None]:
     """Where CI is set, nothing that is printed meanwhile is a command to the CI service; a file gets what it always gets."""
-    streams = [stream for stream in (sys.stdout, sys.stderr) if "CI" in os.environ and not _is_file(stream)]
+    # a stream that was closed from the start is None
+    given = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
+    streams = [stream for stream in given if "CI" in os.environ and not _is_file(stream)]
     with ExitStack() as redirected:
         for stream in streams:
             redirect: Any = redirect_stdout if stream is sys.stdout else redirect_stderr
@@ -85,7 +87,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 def is_color_wanted() -> bool:
     """Whether standard output takes colours."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and "CI" not in os.environ
+    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ and "CI" not in os.environ
 
 
 def terminal_width() -> int:
