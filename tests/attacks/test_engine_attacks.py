@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -180,8 +181,9 @@ class Engine:
     def __init__(self, folder: Path, level: str, answers: list[str]) -> None:
         self.token = f"STEELYARD_ATTACK_{os.getpid()}_{folder.name}"
         self.folder = folder
-        self.temporary = folder / "tmp"
-        self.temporary.mkdir()
+        # one that the user an answer runs as can reach: in pytest's own, an engine of root's would put nothing
+        self.temporary = Path(tempfile.mkdtemp(prefix="steelyard-attack-"))
+        self.temporary.chmod(0o755)
         names = []
         for number, answer in enumerate(answers):
             (folder / f"{number}.py").write_text(answer)
@@ -318,6 +320,7 @@ def _nothing_left(engine: Engine, below: list[int] | None = None) -> None:
         ]
         folders = list(engine.temporary.iterdir())
         if not left and not folders and not named:
+            engine.temporary.rmdir()
             return
         time.sleep(0.05)
     raise AssertionError(f"left behind: processes {left} {named}, folders {folders}")

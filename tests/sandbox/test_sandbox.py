@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits, Workspace
-from steelyard.sandbox.fair_clock import has_fair_clock, process_tree_pids
+from steelyard.sandbox.fair_clock import has_fair_clock, process_tree_pids, tree_usage
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -232,6 +233,34 @@ def test_code_that_is_in_its_own_way_reaches_its_limit(sandbox: ZygoteSandbox) -
 def test_a_loop_without_end_stops_at_a_limit_on_a_quiet_machine(script: str) -> None:
     sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
     assert shell(sandbox, script, ResourceLimits(cpu_seconds=30, wall_seconds=2)).limit == "time limit"
+
+
+SHORT_SPELLS = """
+import os, time
+for _ in range(24):
+    if os.fork() == 0:
+        while time.process_time() < 0.006:
+            pass
+        print(end="x", flush=True)
+        time.sleep(600)
+time.sleep(600)
+"""
+"""Processes of which none has run for as long as the kernel's tick."""
+
+
+@fair
+def test_many_who_ran_for_less_than_a_tick_have_run() -> None:
+    with subprocess.Popen(
+        [base_interpreter(), "-c", SHORT_SPELLS], stdout=subprocess.PIPE, start_new_session=True
+    ) as family:
+        try:
+            assert family.stdout is not None
+            assert family.stdout.read(24) == b"x" * 24
+            parent = tree_usage([family.pid]).cpu_seconds
+            children = tree_usage([pid for pid in process_tree_pids(family.pid) if pid != family.pid]).cpu_seconds
+        finally:
+            os.killpg(family.pid, signal.SIGKILL)
+    assert parent > children >= 24 * 0.006
 
 
 MANY_THREADS = """

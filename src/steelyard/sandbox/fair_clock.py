@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from steelyard.sandbox.processors import processor_count
 
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
 
@@ -34,6 +35,7 @@ class FairClock:
         self._pids = pids
         self._began = self._last = time.monotonic()
         self._usage: TreeUsage | None = None
+        self._most_cpu_seconds = 0.0
         self.counted = 0.0
         """Seconds in which they slept or ran, up to the last look."""
 
@@ -53,13 +55,17 @@ class FairClock:
             return
         ran, waited = 0.0, 0.0
         if before is not None:
-            ran = usage.cpu_seconds - before.cpu_seconds
+            # who ends while we look is missing once and comes back with its parent
+            ran = max(0.0, usage.cpu_seconds - self._most_cpu_seconds)
             waited = min(seconds, sum(delay - before.delays.get(task, 0.0) for task, delay in usage.delays.items()))
+        self._most_cpu_seconds = max(self._most_cpu_seconds, usage.cpu_seconds)
         if usage.runnable:
             # one that is ready to run now was so for a while: short-lived ones take what they waited with them;
             # but what multiplies until it is in its own way waits for nobody else
             others = runnable_tasks() - usage.runnable
-            waited = 0.0 if usage.runnable > max(others, processor_count()) else seconds
+            own_crowd = usage.runnable / processor_count()
+            # others are counted on the whole machine, of which we may have a part
+            waited = 0.0 if own_crowd > max(1, others / (os.cpu_count() or 1)) else seconds
         self.counted += max(seconds - waited, min(seconds, ran))
 
 
@@ -76,17 +82,21 @@ class TreeUsage(NamedTuple):
 
 def tree_usage(pids: Sequence[int]) -> TreeUsage:
     """What these processes and those below them have used up."""
-    ticks, runnable = 0, 0
+    cpu_seconds, runnable = 0.0, 0
     delays: dict[int, float] = {}
-    ticks_per_second = os.sysconf("SC_CLK_TCK")
     for pid in process_tree_pids(*pids):
         # one that ends while we look at it is looked at no more
-        with contextlib.suppress(OSError, IndexError):
-            ticks += sum(map(int, _stat_fields(f"/proc/{pid}/stat")[11:15]))
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            user, system, *reaped = (int(field) / TICKS_PER_SECOND for field in _stat_fields(f"/proc/{pid}/stat")[11:15])
+            ran = 0.0
             for task in _tasks(pid):
-                delays[int(task.name)] = int((task / "schedstat").read_text().split()[1]) / 1e9
+                nanoseconds = [int(field) for field in (task / "schedstat").read_text().split()]
+                ran += nanoseconds[0] / 1e9
+                delays[int(task.name)] = nanoseconds[1] / 1e9
                 runnable += _stat_fields(f"{task}/stat")[0] == "R"
-    return TreeUsage(ticks / ticks_per_second, delays, runnable)
+            # ticks count threads that have ended; nanoseconds count what many had who never had a whole tick
+            cpu_seconds += max(user + system, ran) + sum(reaped)
+    return TreeUsage(cpu_seconds, delays, runnable)
 
 
 def runnable_tasks() -> int:

@@ -48,9 +48,10 @@ SYSTEM_PATHS = (
     "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
-    "/etc/ssl/openssl.cnf",
 )
 """What programs need to start; none of it is secret."""
+SETTINGS_PATHS = ("/etc/ssl/openssl.cnf",)
+"""What programs do without where it is missing, but not where it is there and cannot be read; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a private one in each sandbox
 """Where semaphores and memory that processes share are, and how much fits into it."""
@@ -338,7 +339,7 @@ class Zygote:
 
     def _give_up_reach(self) -> None:
         if self._landlock:
-            everything = [*filter(os.path.exists, SYSTEM_PATHS), *self._readable]
+            everything = [*filter(os.path.exists, (*SYSTEM_PATHS, *SETTINGS_PATHS)), *self._readable]
             writable = [self._home, "/dev/null", *self._shared_memory]
             if self._alone:
                 kernel.landlock(["/"], [*writable, self._streams])
