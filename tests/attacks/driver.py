@@ -28,7 +28,7 @@ from steelyard.records import Answer, Finding
 from steelyard.sandbox import kernel
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.syscalls import ALLOWED_SYSCALLS, REFUSED_SYSCALLS
+from steelyard.sandbox.syscall_filter import syscalls
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -152,13 +152,16 @@ class Scene:
             "PORT": self.port,
             "ALONE": int(alone),
             "ALLOWED": [
-                numbers[ARCHITECTURE] for numbers in ALLOWED_SYSCALLS.values() if numbers[ARCHITECTURE] is not None
+                numbers[ARCHITECTURE] for numbers in syscalls("allowed").values() if numbers[ARCHITECTURE] is not None
             ],
             "REPOSITORY": Path(steelyard.__file__).parents[2],
             "HOME": pwd.getpwuid(0).pw_dir,
             "TESTS": Path(__file__).with_name("hostile.py"),
             "EXIT": {"x86_64": 60, "aarch64": 93}[kernel.CPU_ARCHITECTURE],
-            **{name.upper(): numbers[ARCHITECTURE] for name, numbers in (ALLOWED_SYSCALLS | REFUSED_SYSCALLS).items()},
+            **{
+                name.upper(): numbers[ARCHITECTURE]
+                for name, numbers in (syscalls("allowed") | syscalls("refused")).items()
+            },
         }
         for name, value in words.items():
             code = code.replace(f"@{name}@", str(value))

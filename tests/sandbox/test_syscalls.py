@@ -14,14 +14,14 @@ import pytest
 from steelyard.sandbox import kernel
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.syscall_filter import ARGUMENT_RULES, LOCAL_SOCKET_SYSCALLS
-from steelyard.sandbox.syscalls import ALLOWED_SYSCALLS, REFUSED_SYSCALLS
+from steelyard.sandbox.syscall_filter import ARGUMENT_RULES, LOCAL_SOCKET_SYSCALLS, syscalls
 from steelyard.sandbox.worker import base_interpreter
 
 if not kernel.RUNS_ON_LINUX or kernel.CPU_ARCHITECTURE not in ("x86_64", "aarch64"):
     pytest.skip("the filter is for Linux on two architectures", allow_module_level=True)
 
 ARCHITECTURE = ("x86_64", "aarch64").index(kernel.CPU_ARCHITECTURE)
+ALLOWED_SYSCALLS, REFUSED_SYSCALLS = syscalls("allowed"), syscalls("refused")
 ALLOWED_NUMBERS = {numbers[ARCHITECTURE] for numbers in ALLOWED_SYSCALLS.values()} - {None}
 
 

@@ -87,7 +87,9 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
     for pid in process_tree_pids(*pids):
         # one that ends while we look at it is looked at no more
         with contextlib.suppress(OSError, IndexError, ValueError):
-            user, system, *reaped = (int(field) / TICKS_PER_SECOND for field in _stat_fields(f"/proc/{pid}/stat")[11:15])
+            user, system, *reaped = (
+                int(field) / TICKS_PER_SECOND for field in _stat_fields(f"/proc/{pid}/stat")[11:15]
+            )
             ran = 0.0
             for task in _tasks(pid):
                 nanoseconds = [int(field) for field in (task / "schedstat").read_text().split()]

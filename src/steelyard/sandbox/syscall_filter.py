@@ -6,10 +6,12 @@ remembers, when the filter is installed, that it is always allowed.
 
 from __future__ import annotations
 
+import csv
 import errno
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Literal, NamedTuple
 
 from steelyard.sandbox.kernel import (
     BPF_AND,
@@ -29,8 +31,9 @@ from steelyard.sandbox.kernel import (
     filter_prologue,
     pack_filter,
 )
-from steelyard.sandbox.syscalls import ALLOWED_SYSCALLS, SyscallNumbers
 
+SyscallNumbers = tuple[int | None, int | None]
+"""The numbers on x86_64 and on aarch64; None where there is no such call. What came after 2019 has one number everywhere."""
 MAX_BPF_JUMP = 255
 """How many instructions a jump with a condition can skip."""
 AF_UNIX, SOL_SOCKET, SOCK_STREAM, SOCK_SEQPACKET, SOCKET_TYPE_MASK = 1, 1, 1, 5, 0xF
@@ -141,6 +144,21 @@ ARGUMENT_RULES: dict[str, tuple[ArgumentRule, ...]] = {
 
 
 @cache
+def syscalls(rule: Literal["allowed", "refused"]) -> dict[str, SyscallNumbers]:
+    """The calls in `syscalls.csv` that an answer may make, or those that it may not.
+
+    Some calls are allowed only with certain arguments, or at certain isolation levels. Whatever the file does not name is refused.
+    """
+    with Path(__file__).with_name("syscalls.csv").open(encoding="utf-8", newline="") as table:
+        rows = [row for row in csv.DictReader(table) if row["rule"] == rule]
+    return {row["name"]: (_number(row["x86_64"]), _number(row["aarch64"])) for row in rows}
+
+
+def _number(cell: str) -> int | None:
+    return int(cell) if cell else None
+
+
+@cache
 def syscall_filter(options: FilterOptions) -> bytes:
     """The filter, ready to be installed."""
     return pack_filter(filter_instructions(options))
@@ -149,7 +167,8 @@ def syscall_filter(options: FilterOptions) -> bytes:
 def filter_instructions(options: FilterOptions) -> list[BpfInstruction]:
     """The instructions of the filter; a call that is not allowed does not exist, so libraries use an older one."""
     allow, unknown = _returns(SECCOMP_RET_ALLOW), _returns(SECCOMP_RET_ERRNO | errno.ENOSYS)
-    blocks = {name: allow for name in ALLOWED_SYSCALLS if options.local_sockets or name not in LOCAL_SOCKET_SYSCALLS}
+    allowed = syscalls("allowed")
+    blocks = {name: allow for name in allowed if options.local_sockets or name not in LOCAL_SOCKET_SYSCALLS}
     blocks |= {name: _checked(rules) for name, rules in ARGUMENT_RULES.items()}
     if options.local_sockets:
         rules = (ArgumentRule(0, one_of=(AF_UNIX,)), ArgumentRule(1, one_of=(SOCK_STREAM,), mask=SOCKET_TYPE_MASK))
@@ -165,7 +184,7 @@ def filter_instructions(options: FilterOptions) -> list[BpfInstruction]:
         del blocks["openat2"], blocks["truncate"]
         for name, flags in (("open", 1), ("openat", 2)):
             blocks[name] = _checked((ArgumentRule(flags, none_of=(O_TRUNC,), mask=O_TRUNC | O_ACCMODE),))
-    return [*filter_prologue(), *_search(_ranges(_by_number(blocks, ALLOWED_SYSCALLS), unknown))]
+    return [*filter_prologue(), *_search(_ranges(_by_number(blocks, allowed), unknown))]
 
 
 def _returns(action: int) -> tuple[BpfInstruction, ...]:
