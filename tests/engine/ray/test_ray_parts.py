@@ -36,6 +36,7 @@ from steelyard.engine.ray.wire import (
     Terms,
     WorkItem,
     WorkResult,
+    package_digest,
     receive,
     send,
 )
@@ -620,6 +621,16 @@ def test_a_node_with_other_code_is_refused_with_what_to_install() -> None:
         ({}, ""),
     ):
         assert here.difference(msgspec.structs.replace(here, **there)) == wanted
+
+
+def test_rules_that_are_data_are_a_part_of_the_code_and_compiled_files_are_not(tmp_path: Path) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "rules.toml").write_text("refused = 1\n")
+    before = package_digest(tmp_path)
+    (tmp_path / "__pycache__" / "code.pyc").write_bytes(b"compiled")
+    assert package_digest(tmp_path) == before
+    (tmp_path / "rules.toml").write_text("refused = 2\n")
+    assert package_digest(tmp_path) != before
 
 
 def test_the_packages_of_an_environment_are_a_part_of_what_nodes_must_share(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class CodeVersion(Record, frozen=True, kw_only=True):
     steelyard: str
     python: str
     code: str
-    """A digest of the package's files: two states of it may carry the same version."""
+    """A digest of the package's files, its data included: two states of it may carry the same version."""
 
     def difference(self, there: CodeVersion) -> str:
         """Why the verdicts of another machine might differ from ours; empty when they do not."""
@@ -47,11 +47,17 @@ class CodeVersion(Record, frozen=True, kw_only=True):
 @cache
 def code_version() -> CodeVersion:
     """What this machine has."""
+    code = package_digest(Path(steelyard.__file__).parent)
+    return CodeVersion(steelyard=version("steelyard"), python=platform.python_version(), code=code)
+
+
+def package_digest(root: Path) -> str:
+    """A digest of all files of a package but those that Python compiles by itself."""
     total = hashlib.blake2b(digest_size=16)
-    root = Path(steelyard.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        total.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return CodeVersion(steelyard=version("steelyard"), python=platform.python_version(), code=total.hexdigest())
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            total.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
 
 
 class Bundle(Record, frozen=True, kw_only=True):
