@@ -20,11 +20,17 @@ import msgspec
 from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.protocols import GuestModules, ResourceLimits
 from steelyard.sandbox.folders import SANDBOX_TMPFS_SIZE
+from steelyard.sandbox.private_root import (
+    DEVICE_PATHS,
+    SHARED_MEMORY_FOLDER,
+    SHARED_MEMORY_SIZE,
+    SYSTEM_PATHS,
+    paths_to_bind,
+)
 from steelyard.sandbox.process_room import process_shortage
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.streams import STREAM_NAMES
 from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel, reachable_folder
-from steelyard.sandbox.zygote import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE, SYSTEM_PATHS, paths_to_bind
 
 ISOLATION_CLAIMS = {
     "files": "files outside its folder cannot be read",

@@ -479,7 +479,7 @@ def _zygote_modules() -> list[tuple[str, str]]:
     here = Path(__file__)
     return [
         (f"steelyard.sandbox.{name}", here.with_name(f"{name}.py").read_text("utf-8"))
-        for name in ("kernel", "folders", "mode_requests", "open_files", "streams", "zygote")
+        for name in ("kernel", "folders", "mode_requests", "open_files", "streams", "private_root", "zygote")
     ]
 
 

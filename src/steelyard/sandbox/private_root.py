@@ -1,0 +1,87 @@
+"""A file system for a sandbox, which holds the system, what it is given to read, and an empty home.
+
+Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
+"""
+
+from __future__ import annotations
+
+import os
+
+from steelyard.sandbox import kernel
+from steelyard.sandbox.folders import MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
+from steelyard.sandbox.streams import STREAM_NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SYSTEM_PATHS = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+)
+"""What programs need to start; none of it is secret."""
+DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a private one in each sandbox
+"""Where semaphores and memory that processes share are, and how much fits into it."""
+
+
+def enter_private_root(readable: Sequence[str], home: str, streams: str, uid: int | None) -> None:
+    """A root of our own that holds the system, what is readable, and an empty home; nothing else is there."""
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    # a folder that exists on every system and whose content is not needed inside
+    root = "/proc"
+    kernel.mount("tmpfs", root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,mode=755")
+    for path in SYSTEM_PATHS:
+        if os.path.islink(path):
+            os.symlink(os.readlink(path), root + path)
+        elif os.path.exists(path):
+            bind_mount(path, root + path)
+            kernel.make_read_only(root + path)
+    for path in paths_to_bind(readable):
+        bind_mount(path, root + path)
+        kernel.make_read_only(root + path)
+    for device in DEVICE_PATHS:
+        bind_mount(device, root + device)
+    owner = "" if uid is None else f",uid={uid},gid={uid}"
+    for folder, options in (
+        (home, f"size={SANDBOX_TMPFS_SIZE},mode=700{owner}"),
+        (SHARED_MEMORY_FOLDER, f"size={SHARED_MEMORY_SIZE},mode=700{owner}"),
+        (streams, f"size={SANDBOX_TMPFS_SIZE},mode=755"),
+    ):
+        os.makedirs(root + folder)
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV
+        kernel.mount("tmpfs", root + folder, "tmpfs", flags, f"nr_inodes={MAX_SANDBOX_FILES},{options}")
+    for name in STREAM_NAMES:
+        os.symlink(f"{streams}/{name}", f"{root}/dev/{name}")
+    if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
+        os.symlink(home, root + "/tmp")  # noqa: S108
+    kernel.change_root(root)
+    flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("none", "/", None, flags)
+
+
+def paths_to_bind(readable: Sequence[str]) -> list[str]:
+    """The readable files and folders, and what links among them lead to, that no folder shown before them contains."""
+    shown = list(SYSTEM_PATHS)
+    found = []
+    # a folder comes before what is in it
+    for path in sorted({place for each in readable for place in (os.path.normpath(each), os.path.realpath(each))}):
+        if os.path.exists(path) and not any(path == above or path.startswith(f"{above}/") for above in shown):
+            shown.append(path)
+            found.append(path)
+    return found
+
+
+def bind_mount(source: str, target: str) -> None:
+    """The same file or folder a second time, in another place."""
+    os.makedirs(target if os.path.isdir(source) else os.path.dirname(target), exist_ok=True)
+    if not os.path.isdir(source):
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    kernel.mount(source, target, None, kernel.MS_BIND | kernel.MS_REC)
