@@ -38,10 +38,9 @@ GUEST_EXIT_SECONDS = 0.2
 @cache
 def python_guest(name: str, environment: str = "", style: str = "") -> GuestModules:
     """A module of ours in the interpreter that a case wants: the bare one, or that of a virtual environment."""
-    here = Path(__file__)
+    folder = Path(__file__).with_name("guest")
     sources = [
-        (f"steelyard.verifiers.python.{part}", here.with_name(f"{part}.py").read_text("utf-8"))
-        for part in GUEST_PARTS[name]
+        (f"{__package__}.guest.{part}", (folder / f"{part}.py").read_text("utf-8")) for part in GUEST_PARTS[name]
     ]
     if not environment and style == "pytest":
         # our own environment is as good as any to run pytest itself

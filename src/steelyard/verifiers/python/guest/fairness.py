@@ -22,7 +22,7 @@ import types
 import uuid
 import warnings
 
-from steelyard.verifiers.python.wire import short_repr
+from steelyard.verifiers.python.guest.wire import short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

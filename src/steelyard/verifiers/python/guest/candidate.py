@@ -10,8 +10,8 @@ import os
 import socket
 import sys
 
-from steelyard.verifiers.python.candidate_peer import ANSWER_MODULE_NAMES, CandidatePeer
-from steelyard.verifiers.python.wire import REHEARSALS, MessageSocket, PeerGone, begin_random, load_random
+from steelyard.verifiers.python.guest.candidate_peer import ANSWER_MODULE_NAMES, CandidatePeer
+from steelyard.verifiers.python.guest.wire import REHEARSALS, MessageSocket, PeerGone, begin_random, load_random
 
 PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
 """What answers usually import: loaded once, so that no fork has to."""

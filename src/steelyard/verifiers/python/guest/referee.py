@@ -21,9 +21,9 @@ import time
 import types
 from typing import NamedTuple
 
-from steelyard.verifiers.python.remote import RefereePeer, RemoteObject, put
-from steelyard.verifiers.python.values import ValueDecoder, refill, snapshot
-from steelyard.verifiers.python.wire import (
+from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject, put
+from steelyard.verifiers.python.guest.values import ValueDecoder, refill, snapshot
+from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     REHEARSALS,
     MessageSocket,

@@ -15,8 +15,8 @@ import unittest
 import unittest.mock  # loaded before the answer is, so that its classes are known
 from typing import NamedTuple, Protocol
 
-from steelyard.verifiers.python.fairness import TESTS_FILE, ComparisonJudge, fair_code
-from steelyard.verifiers.python.wire import exception_text, short_repr
+from steelyard.verifiers.python.guest.fairness import TESTS_FILE, ComparisonJudge, fair_code
+from steelyard.verifiers.python.guest.wire import exception_text, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import types
 from decimal import Decimal
 from fractions import Fraction
 
-from steelyard.verifiers.python.wire import OversizedValueError
+from steelyard.verifiers.python.guest.wire import OversizedValueError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

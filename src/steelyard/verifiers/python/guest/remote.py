@@ -7,15 +7,15 @@ import sys
 import types
 import weakref
 
-from steelyard.verifiers.python.objects import ObjectPeer, is_twin
-from steelyard.verifiers.python.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
-from steelyard.verifiers.python.wire import OversizedValueError
+from steelyard.verifiers.python.guest.objects import ObjectPeer, is_twin
+from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
+from steelyard.verifiers.python.guest.wire import OversizedValueError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from steelyard.verifiers.python.values import ValueDecoder
+    from steelyard.verifiers.python.guest.values import ValueDecoder
 
 MAX_REFEREE_OUTPUT_CHARS = 64 << 10
 MAX_STEP_PRINT_CHARS = 16 << 20

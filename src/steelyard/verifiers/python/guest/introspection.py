@@ -17,7 +17,7 @@ import sys
 import traceback
 import types
 
-from steelyard.verifiers.python.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
+from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import enum
 import types
 from abc import abstractmethod
 
-from steelyard.verifiers.python.values import (
+from steelyard.verifiers.python.guest.values import (
     ValueDecoder,
     ValueEncoder,
     contents,
@@ -20,7 +20,13 @@ from steelyard.verifiers.python.values import (
     standard_exception,
     standard_exception_name,
 )
-from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, OversizedValueError, PeerGone, RpcPeer, exception_text
+from steelyard.verifiers.python.guest.wire import (
+    MAX_EXCEPTION_CHARS,
+    OversizedValueError,
+    PeerGone,
+    RpcPeer,
+    exception_text,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,16 +15,16 @@ import time
 import types
 from _thread import start_new_thread
 
-from steelyard.verifiers.python.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
-from steelyard.verifiers.python.values import NARROWED_TYPES, ValueEncoder
-from steelyard.verifiers.python.wire import OversizedValueError, PeerGone, exception_text
+from steelyard.verifiers.python.guest.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
+from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder
+from steelyard.verifiers.python.guest.wire import OversizedValueError, PeerGone, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from steelyard.verifiers.python.values import ValueDecoder
+    from steelyard.verifiers.python.guest.values import ValueDecoder
 
 MAX_PRINT_BUFFER_BYTES = 64 << 10
 MAX_AWAIT_SECONDS = 5

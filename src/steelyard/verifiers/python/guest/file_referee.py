@@ -15,8 +15,8 @@ import time
 import types
 import unittest
 
-from steelyard.verifiers.python.fairness import EQUALITY_ASSERTIONS, TESTS_FILE
-from steelyard.verifiers.python.referee import (
+from steelyard.verifiers.python.guest.fairness import EQUALITY_ASSERTIONS, TESTS_FILE
+from steelyard.verifiers.python.guest.referee import (
     ANSWER_MODULE_NAMES,
     COMPARISON_NAME,
     RESERVED_TEST_NAMES,
@@ -29,10 +29,10 @@ from steelyard.verifiers.python.referee import (
     load_candidate,
     looked_up_names,
 )
-from steelyard.verifiers.python.remote import RefereePeer, RemoteObject
-from steelyard.verifiers.python.runners import HAS_PYTEST, TESTS_MODULE, run_pytest
-from steelyard.verifiers.python.values import ValueDecoder
-from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
+from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject
+from steelyard.verifiers.python.guest.runners import HAS_PYTEST, TESTS_MODULE, run_pytest
+from steelyard.verifiers.python.guest.values import ValueDecoder
+from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

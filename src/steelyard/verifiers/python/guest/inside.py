@@ -25,9 +25,9 @@ import sys
 import time
 import types
 
-from steelyard.verifiers.python.fairness import ComparisonJudge, all_types, fair_code
-from steelyard.verifiers.python.introspection import IntrospectionGuard
-from steelyard.verifiers.python.runners import (
+from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types, fair_code
+from steelyard.verifiers.python.guest.introspection import IntrospectionGuard
+from steelyard.verifiers.python.guest.runners import (
     HAS_PYTEST,
     StepRunner,
     StyleRunner,
@@ -38,7 +38,7 @@ from steelyard.verifiers.python.runners import (
     run_unittest,
     undefined_name,
 )
-from steelyard.verifiers.python.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
+from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
