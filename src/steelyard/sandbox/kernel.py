@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
+import socket
 import struct
 import sys
 
@@ -29,7 +31,8 @@ MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
 AT_FDCWD, AT_RECURSIVE, MNT_DETACH = -100, 0x8000, 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER = 1, 4, 8, 38, 36
-PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_READ_SEARCH = 47, 2, 2
+PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 47, 2, 1, 2
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 SYSCALL_NUMBERS = {
     # name: (x86_64, aarch64); what has been added since 2019 has one number everywhere
@@ -100,6 +103,18 @@ def make_read_only(path: str) -> None:
     syscall("mount_setattr", AT_FDCWD, path.encode(), AT_RECURSIVE, attributes, len(attributes))
 
 
+def make_harmless(path: str) -> None:
+    """No program below this mount gains rights, and no device in it works."""
+    attributes = struct.pack("QQQQ", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, 0, 0)
+    syscall("mount_setattr", AT_FDCWD, path.encode(), AT_RECURSIVE, attributes, len(attributes))
+
+
+def start_loopback() -> None:
+    """Let the processes of a new network namespace reach each other by 127.0.0.1."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        fcntl.ioctl(asking, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+
+
 def change_root(new: str) -> None:
     """Make a folder the root; what was there before is out of reach for good."""
     os.chdir(new)
@@ -137,13 +152,14 @@ def landlock_version() -> int:
         return 0
 
 
-def landlock(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """From now on only these folders can be read or written, and no port, no foreign process can be reached."""
+def landlock(readable: Iterable[str], writable: Iterable[str], *, ports: bool = False) -> None:
+    """From now on only these folders can be read or written, and no port (unless `ports`), no foreign process be reached."""
     version = landlock_version()
     every = (1 << LANDLOCK_FS_ACCESS_BITS.get(version, 16)) - 1
     sizes = {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}
     # network: bind and connect by TCP; scope: abstract sockets and signals to processes outside
-    rules = struct.pack("QQQ", every, 3 if version >= 4 else 0, 3 if version >= 6 else 0)[: sizes.get(version, 24)]
+    network = 3 if version >= 4 and not ports else 0
+    rules = struct.pack("QQQ", every, network, 3 if version >= 6 else 0)[: sizes.get(version, 24)]
     ruleset = syscall("landlock_create_ruleset", rules, len(rules), 0)
     for paths, wanted in ((readable, LANDLOCK_READ_ACCESS), (writable, every)):
         for path in paths:

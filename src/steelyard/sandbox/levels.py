@@ -44,7 +44,7 @@ REQUIRED_ISOLATION_CLAIMS = ("files", "writing", "network", "secrets")
 """What must hold before replies are run without the user's consent."""
 
 
-def _bubblewrap(readable: Sequence[str]) -> list[str]:
+def _bubblewrap(readable: Sequence[str], writable: Sequence[str]) -> list[str]:
     """The command that encloses a program by bubblewrap."""
     command = ["bwrap", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -56,7 +56,7 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
         command += ["--unshare-user", "--uid", "1", "--gid", "1"]
     bound = paths_to_bind(readable)
     for above in sorted(
-        {str(above) for path in (*SYSTEM_PATHS, *bound, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
+        {str(above) for path in (*SYSTEM_PATHS, *bound, *writable, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
     ):
         command += ["--perms", "0755", "--dir", above]  # it would be as closed as the real one
     for path in SYSTEM_PATHS:
@@ -66,6 +66,8 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
             command += ["--ro-bind", path, path]
     for path in bound:
         command += ["--ro-bind", path, path]
+    for path in sorted(writable):
+        command += ["--bind", path, path]
     for device in DEVICE_PATHS:
         command += ["--dev-bind", device, device]
     sizes = {
@@ -77,12 +79,12 @@ def _bubblewrap(readable: Sequence[str]) -> list[str]:
         command += ["--size", str(int(size[:-1]) << 20), "--tmpfs", folder]
     for name in STREAM_NAMES:
         command += ["--symlink", f"{SANDBOX_STREAMS}/{name}", f"/dev/{name}"]
-    if not any(Path(path).is_relative_to("/tmp") for path in readable):  # noqa: S108  the answer's own
+    if not any(Path(path).is_relative_to("/tmp") for path in (*readable, *writable)):  # noqa: S108  the answer's own
         command += ["--symlink", SANDBOX_HOME, "/tmp"]  # noqa: S108
     return [*command, "--chdir", SANDBOX_HOME, "--"]
 
 
-def _seatbelt(readable: Sequence[str]) -> list[str]:
+def _seatbelt(readable: Sequence[str], writable: Sequence[str]) -> list[str]:  # noqa: ARG001  it contains no agents
     """The command that encloses a program by the sandbox of macOS; its rules name what may be touched."""
     folders = ("/usr", "/bin", "/System", "/Library", "/private/var/db/dyld", "/dev", *readable)
     listed = " ".join(f'(subpath "{folder}")' for folder in folders)

@@ -32,8 +32,10 @@ SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a pr
 """Where semaphores and memory that processes share are, and how much fits into it."""
 
 
-def enter_private_root(readable: Sequence[str], home: str, streams: str, uid: int | None) -> None:
-    """A root of our own that holds the system, what is readable, and an empty home; nothing else is there."""
+def enter_private_root(
+    readable: Sequence[str], home: str, streams: str, uid: int | None, writable: Sequence[str] = ()
+) -> None:
+    """A root of our own that holds the system, what is readable or writable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # a folder that exists on every system and whose content is not needed inside
     root = "/proc"
@@ -47,6 +49,9 @@ def enter_private_root(readable: Sequence[str], home: str, streams: str, uid: in
     for path in paths_to_bind(readable):
         bind_mount(path, root + path)
         kernel.make_read_only(root + path)
+    for path in sorted(writable):
+        bind_mount(path, root + path)
+        kernel.make_harmless(root + path)
     for device in DEVICE_PATHS:
         bind_mount(device, root + device)
     owner = "" if uid is None else f",uid={uid},gid={uid}"

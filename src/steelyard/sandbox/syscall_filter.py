@@ -36,7 +36,8 @@ SyscallNumbers = tuple[int | None, int | None]
 """The numbers on x86_64 and on aarch64; None where there is no such call. What came after 2019 has one number everywhere."""
 MAX_BPF_JUMP = 255
 """How many instructions a jump with a condition can skip."""
-AF_UNIX, SOL_SOCKET, SOCK_STREAM, SOCK_SEQPACKET, SOCKET_TYPE_MASK = 1, 1, 1, 5, 0xF
+AF_UNIX, AF_INET, AF_INET6, SOL_SOCKET = 1, 2, 10, 1
+SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET, SOCKET_TYPE_MASK = 1, 2, 5, 0xF
 CLONE_PARENT = 0x8000
 F_SETFL, O_ASYNC, O_NOATIME = 4, 0x2000, 0x40000
 O_DIRECT = {"x86_64": 0x4000, "aarch64": 0x10000}.get(CPU_ARCHITECTURE, 0)
@@ -107,6 +108,8 @@ class FilterOptions(NamedTuple):
     own_root: bool
     """Whether nothing outside its folder can be seen: elsewhere names of files lead to the user's own."""
     local_sockets: bool = False
+    loopback: bool = False
+    """Whether sockets of the internet may be made: only where the network holds nothing but its own loopback."""
     truncation_guarded: bool = True
     """Whether landlock keeps files that may only be read from being cut short."""
 
@@ -168,10 +171,13 @@ def filter_instructions(options: FilterOptions) -> list[BpfInstruction]:
     """The instructions of the filter; a call that is not allowed does not exist, so libraries use an older one."""
     allow, unknown = _returns(SECCOMP_RET_ALLOW), _returns(SECCOMP_RET_ERRNO | errno.ENOSYS)
     allowed = syscalls("allowed")
-    blocks = {name: allow for name in allowed if options.local_sockets or name not in LOCAL_SOCKET_SYSCALLS}
+    connects = options.local_sockets or options.loopback
+    blocks = {name: allow for name in allowed if connects or name not in LOCAL_SOCKET_SYSCALLS}
     blocks |= {name: _checked(rules) for name, rules in ARGUMENT_RULES.items()}
-    if options.local_sockets:
-        rules = (ArgumentRule(0, one_of=(AF_UNIX,)), ArgumentRule(1, one_of=(SOCK_STREAM,), mask=SOCKET_TYPE_MASK))
+    if connects:
+        families = (AF_UNIX, AF_INET, AF_INET6) if options.loopback else (AF_UNIX,)
+        kinds = (SOCK_STREAM, SOCK_DGRAM) if options.loopback else (SOCK_STREAM,)
+        rules = (ArgumentRule(0, one_of=families), ArgumentRule(1, one_of=kinds, mask=SOCKET_TYPE_MASK))
         blocks["socket"] = _checked(rules)
     if not options.own_root:
         # what landlock does not guard; a copy of a file that cannot keep its times is no reason to fail

@@ -106,13 +106,13 @@ class IsolationLevel(NamedTuple):
     landlock: bool = False
     filter: bool = False
     """Whether system calls are filtered."""
-    wrapper: Callable[[Sequence[str]], Sequence[str]] | None = None
-    """The command that encloses an interpreter, given what must be readable, where another program does it."""
+    wrapper: Callable[[Sequence[str], Sequence[str]], Sequence[str]] | None = None
+    """The command that encloses an interpreter, given what must be readable and writable, where another program does it."""
     own_root: bool = False
     """Whether it has a file system of its own."""
 
-    def wrapped(self, readable: Sequence[str]) -> Sequence[str]:
-        return () if self.wrapper is None else self.wrapper(readable)
+    def wrapped(self, readable: Sequence[str], writable: Sequence[str]) -> Sequence[str]:
+        return () if self.wrapper is None else self.wrapper(readable, writable)
 
 
 class SandboxWorker:
@@ -122,10 +122,12 @@ class SandboxWorker:
         self._enclosure = enclosure
         self._guest = guest
         self._crowd = crowd
-        self._log = _new_file()
+        self._log = new_file()
         """What the zygote itself prints."""
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
+        self.uid: int | None = None
+        """The user that code in it runs as, where that is not ours."""
 
     async def start(self) -> None:
         """Start it; raises VerifierError when it does not get ready."""
@@ -148,7 +150,7 @@ class SandboxWorker:
         try:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
-                    [*enclosure.wrapped(self._readable), *python],
+                    [*enclosure.wrapped(self._readable, guest.writable), *python],
                     stdin=theirs.fileno(),
                     stdout=self._log,
                     stderr=self._log,
@@ -170,6 +172,7 @@ class SandboxWorker:
         root = os.geteuid() == 0
         enclosure = self._enclosure
         stranger = FIRST_SANDBOX_UID + pid
+        self.uid = stranger if root else None
         uid: int | None = None
         keeps: tuple[int, ...] = ()
         if root and enclosure.namespaces:
@@ -184,6 +187,9 @@ class SandboxWorker:
             keeps = (
                 (kernel.CAP_DAC_READ_SEARCH,) if private and kernel.has_capability(kernel.CAP_DAC_READ_SEARCH) else ()
             )
+        if root and self._guest.agent:
+            # the folders that it is given are mostly root's; all others in its root are read-only
+            keeps = (kernel.CAP_DAC_OVERRIDE,)
         # compiling takes an interpreter longer than all the rest of its start, and leaves it twice as large for every fork
         is_ours = self._guest.python in ("", sys.executable)
         start = {
@@ -196,6 +202,8 @@ class SandboxWorker:
             "landlock": enclosure.landlock,
             "filter": self._filter().hex(),
             "readable": self._readable,
+            "writable": self._guest.writable,
+            "agent": self._guest.agent,
             "uid": uid,
             "keeps": keeps,
             "home": self._home,
@@ -218,6 +226,7 @@ class SandboxWorker:
                 own_root=own_root,
                 # a root of its own comes with a network of its own, in which there is nothing else to talk to
                 local_sockets=self._guest.local_sockets and own_root,
+                loopback=self._guest.agent and own_root,
                 truncation_guarded=own_root or kernel.landlock_version() >= LANDLOCK_VERSION_WITH_TRUNCATE,
             )
         )
@@ -243,6 +252,27 @@ class SandboxWorker:
         header = {"do": "run", "argv": argv, "environment": environment}
         return await self._contained(header, limits, stdin, FairClock(self.pids))
 
+    async def open_for_agent(self) -> tuple[socket.socket, int]:
+        """A socket that listens in its network, and its folder as a descriptor: both can be used from outside."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            await self._request({"do": "open"}, fds=[theirs.fileno()])
+            _, fds, _, _ = socket.recv_fds(ours, 1, 2)
+        return socket.socket(fileno=fds[0]), fds[1]
+
+    async def run_agent(
+        self,
+        argv: Sequence[str],
+        streams: Sequence[int],
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        folder: str,
+    ) -> tuple[int, ProcessLimit]:
+        """Run an agent on streams of the caller's to its end; its exit code, and the limit that ended it."""
+        header = {"do": "agent", "argv": argv, "environment": environment, "folder": folder}
+        reply = await self._reply_of_contained(header, list(streams), limits, FairClock(self.pids), ())
+        return reply["code"], self._exceeded if reply["stopped"] else reply["limit"]
+
     async def call(
         self,
         sockets: Sequence[socket.socket],
@@ -264,7 +294,7 @@ class SandboxWorker:
         handed_over: Sequence[socket.socket] = (),
     ) -> ProcessResult:
         # new files every time: a flag, a lock or a lease on one of them ends with its attempt
-        with _new_file() as given, _new_file() as stdout, _new_file() as stderr:
+        with new_file() as given, new_file() as stdout, new_file() as stderr:
             given.write(stdin or b"")
             given.seek(0)
             # a guest that is no program has one output, in which both streams keep their order
@@ -463,7 +493,7 @@ def leading_bytes(file: IO[bytes], most: int) -> bytes:
     return os.pread(file.fileno(), most, 0)
 
 
-def _new_file() -> IO[bytes]:
+def new_file() -> IO[bytes]:
     """An empty file that has no name."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("stream"), "w+b", buffering=0)  # noqa: PTH123  it has no path

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SETTINGS_PATHS = ("/etc/ssl/openssl.cnf",)
 """What programs do without where it is missing, but not where it is there and cannot be read; none of it is secret."""
-MAX_OPEN_FILES = 256
+MAX_OPEN_FILES, MAX_AGENT_OPEN_FILES = 256, 1024
 DISK_CHECK_SECONDS = 0.25
 """Seconds between checks of the folder's size, where the file system does not limit it."""
 TASK_COUNT_TTL_SECONDS = 0.5
@@ -53,6 +53,8 @@ class Zygote:
         self._filter: bytes = bytes.fromhex(config["filter"])
         """The filter of system calls; empty where there is none."""
         self._readable: list[str] = config["readable"]
+        self._writable: list[str] = config["writable"]
+        self._is_agents: bool = config["agent"]
         self._uid: int | None = config["uid"]
         """The user that children run as; None where we cannot change the user."""
         self._keeps: tuple[int, ...] = tuple(config["keeps"])
@@ -80,7 +82,9 @@ class Zygote:
         """Do one job after the other."""
         os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
         if self._namespaces:
-            enter_private_root(self._readable, self._home, self._streams, self._uid)
+            enter_private_root(self._readable, self._home, self._streams, self._uid, self._writable)
+            if self._is_agents:
+                kernel.start_loopback()
         elif kernel.RUNS_ON_LINUX:
             # every process that an answer leaves behind becomes our child
             kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
@@ -112,6 +116,7 @@ class Zygote:
         gc.disable()
         self._reply({"ready": True})
         jobs = {"run": self._run, "call": self._call, "write": self._write, "read": self._read, "wipe": self._wipe}
+        jobs |= {"open": self._open, "agent": self._run_agent}
         while True:
             header, fds = self._request()
             if header["do"] in jobs:  # a stop that came too late is ignored
@@ -162,6 +167,25 @@ class Zygote:
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
         self._reply(self._with_streams(job, fds[:3], [], start))
+
+    def _open(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
+        """Hand out a socket that listens here, and our folder."""
+        folder = os.open(self._home, os.O_PATH | os.O_DIRECTORY)
+        with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket(fileno=os.dup(fds[0])) as line:
+            socket.send_fds(line, [b"!"], [listening.fileno(), folder])
+        os.close(folder)
+        self._reply({})
+
+    def _run_agent(self, job: dict[str, Any], fds: list[int]) -> None:
+        """Start an agent on the streams that it is given, and wait for its end."""
+        argv, environment = job["argv"], job["environment"]
+
+        def start(_: int) -> None:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.chdir(job["folder"])
+            os.execve(argv[0], argv, environment)  # noqa: S606  this is the place where agents are started
+
+        self._reply(self._contain(job["limits"], fds[:3], [], start))
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
         """Let the guest run with the sockets that it is given."""
@@ -286,9 +310,12 @@ class Zygote:
         _set_limit(resource.RLIMIT_CORE, 1, 1)
         _set_limit(resource.RLIMIT_CPU, cpu, cpu + 1)
         _set_limit(resource.RLIMIT_FSIZE, file, file)
-        _set_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES, MAX_OPEN_FILES)
+        open_files = MAX_AGENT_OPEN_FILES if self._is_agents else MAX_OPEN_FILES
+        _set_limit(resource.RLIMIT_NOFILE, open_files, open_files)
         if kernel.RUNS_ON_LINUX:
-            _set_limit(resource.RLIMIT_AS, memory, memory)
+            # node reserves gigabytes of addresses for each WebAssembly module, and fetches by one
+            kind = resource.RLIMIT_DATA if self._is_agents else resource.RLIMIT_AS
+            _set_limit(kind, memory, memory)
         if self._tasks is not None:
             _set_limit(resource.RLIMIT_NPROC, self._tasks + processes, self._tasks + processes)
         if self._uid is not None:
@@ -317,9 +344,9 @@ class Zygote:
     def _give_up_reach(self) -> None:
         if self._landlock:
             everything = [*filter(os.path.exists, (*SYSTEM_PATHS, *SETTINGS_PATHS)), *self._readable]
-            writable = [self._home, "/dev/null", *self._shared_memory]
+            writable = [self._home, "/dev/null", *self._shared_memory, *self._writable]
             if self._alone:
-                kernel.landlock(["/"], [*writable, self._streams])
+                kernel.landlock(["/"], [*writable, self._streams], ports=self._is_agents)
             else:  # its streams, but no other file beside them
                 streams = filter(os.path.exists, (os.path.join(self._streams, name) for name in STREAM_NAMES))
                 kernel.landlock([*everything, *DEVICE_PATHS], [*writable, *streams])
@@ -481,7 +508,7 @@ _HARD_LIMITS = {
     kind: resource.getrlimit(kind)[1]
     for kind in (
         *(resource.RLIMIT_CORE, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE),
-        *(resource.RLIMIT_AS, resource.RLIMIT_NPROC),
+        *(resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_NPROC),
     )
 }
 """Our own hard limits, which no child can exceed."""

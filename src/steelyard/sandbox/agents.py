@@ -1,0 +1,178 @@
+"""The sandbox of agents that declare what they need: what answers get, and a proxy as the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from steelyard.protocols import ENDLESS_SECONDS, AgentAccess, AgentEnd, GuestModules, ResourceLimits
+from steelyard.sandbox.allowed_hosts import AllowedHosts
+from steelyard.sandbox.proxy import AgentProxy
+from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel, SandboxWorker, new_file, sandbox_environment
+
+AGENT_WORKSPACE = f"{SANDBOX_HOME}/workspace"
+AGENT_LIMITS = ResourceLimits(
+    # the caller ends it at its time limit, and a process cannot use more than that on each processor
+    cpu_seconds=1e6,
+    wall_seconds=ENDLESS_SECONDS / 2,
+    memory_bytes=4 << 30,
+    file_bytes=512 << 20,
+    processes=256,
+)
+AGENT_PIPE_READ_BYTES = 1 << 20
+CERTIFICATE_PATHS = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates")
+"""The certificates that the system trusts; none of them is secret."""
+LOOPBACK_NAMES = "localhost,127.0.0.1,::1"
+
+
+class ZygoteAgentSandbox:
+    """A new worker for every agent, ended with it."""
+
+    def __init__(self, enclosure: IsolationLevel) -> None:
+        self.level: str = enclosure.level
+        self._enclosure = enclosure
+
+    @asynccontextmanager
+    async def box(self, access: AgentAccess) -> AsyncIterator[ContainedAgent]:
+        readable = (*access.readable, *filter(os.path.exists, CERTIFICATE_PATHS))
+        hosts = AllowedHosts(access.hosts)
+        proxy = AgentProxy(hosts)
+        worker = SandboxWorker(self._enclosure, GuestModules(readable=readable, writable=access.writable, agent=True))
+        await worker.start()
+        try:
+            listening, home = await worker.open_for_agent()
+            try:
+                environment = _environment(f"http://127.0.0.1:{listening.getsockname()[1]}", hosts)
+                async with proxy.serving(listening):
+                    yield ContainedAgent(worker, home, proxy, environment)
+            finally:
+                os.close(home)
+        finally:
+            worker.kill()
+            for path in access.writable if worker.uid is not None else ():
+                about = os.stat(path)  # noqa: PTH116  one call for both numbers
+                _hand_over(path, None, worker.uid, (about.st_uid, about.st_gid))
+
+
+class ContainedAgent:
+    """The sandbox of one agent."""
+
+    def __init__(self, worker: SandboxWorker, home: int, proxy: AgentProxy, environment: Mapping[str, str]) -> None:
+        self.folder = Path(f"/proc/self/fd/{home}")
+        self._home = home
+        self._worker = worker
+        self._proxy = proxy
+        self._environment = environment
+
+    @property
+    def refusals(self) -> Sequence[str]:
+        return self._proxy.refusals
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes,
+        environment: Mapping[str, str],
+        time_limit: float,
+        hear: Callable[[bytes, bool], None],
+    ) -> AgentEnd:
+        uid = self._worker.uid
+        if uid is not None:
+            _hand_over(".", self._home, os.geteuid(), (uid, uid))
+        # what a script calls by `env` mostly lies beside it
+        path = f"{Path(argv[0]).parent}:{self._environment['PATH']}"
+        given = {**self._environment, "PATH": path, **environment}
+        began, out_of_time = time.monotonic(), False
+
+        def stop() -> None:
+            nonlocal out_of_time
+            out_of_time = True
+            self._worker.stop()
+
+        with new_file() as prompt, _heard_pipe(hear, True) as stdout, _heard_pipe(hear, False) as stderr:
+            prompt.write(stdin)
+            prompt.seek(0)
+            timer = asyncio.get_running_loop().call_later(time_limit, stop)
+            try:
+                streams = [prompt.fileno(), stdout.writer, stderr.writer]
+                code, limit = await self._worker.run_agent(argv, streams, AGENT_LIMITS, given, AGENT_WORKSPACE)
+            finally:
+                timer.cancel()
+            seconds = time.monotonic() - began
+            # nothing of the agent is left, so nobody holds the other ends
+            await asyncio.gather(stdout.ended(), stderr.ended())
+        return AgentEnd(code, "time limit" if out_of_time else limit, seconds)
+
+
+class _HeardPipe:
+    """A pipe whose end we listen to."""
+
+    def __init__(self, hear: Callable[[bytes, bool], None], is_stdout: bool) -> None:
+        self._reader, self.writer = os.pipe()
+        self._hear = hear
+        self._is_stdout = is_stdout
+        self._end = asyncio.get_running_loop().create_future()
+        os.set_blocking(self._reader, False)
+        asyncio.get_running_loop().add_reader(self._reader, self._read)
+
+    def _read(self) -> None:
+        try:
+            piece = os.read(self._reader, AGENT_PIPE_READ_BYTES)
+        except BlockingIOError:
+            return
+        if piece:
+            self._hear(piece, self._is_stdout)
+        else:
+            asyncio.get_running_loop().remove_reader(self._reader)
+            self._end.set_result(None)
+
+    async def ended(self) -> None:
+        """Wait until all was heard; whoever wrote to it has ended."""
+        os.close(self.writer)
+        self.writer = -1
+        await self._end
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._reader)
+        os.close(self._reader)
+        if self.writer >= 0:
+            os.close(self.writer)
+
+
+@contextmanager
+def _heard_pipe(hear: Callable[[bytes, bool], None], is_stdout: bool) -> Iterator[_HeardPipe]:
+    pipe = _HeardPipe(hear, is_stdout)
+    try:
+        yield pipe
+    finally:
+        pipe.close()
+
+
+def _environment(proxy: str, hosts: AllowedHosts) -> dict[str, str]:
+    """What every agent finds in its environment."""
+    own = sandbox_environment(SANDBOX_HOME)
+    del own["PYTHONHASHSEED"]
+    own |= {"PWD": AGENT_WORKSPACE, "USER": "agent", "LOGNAME": "agent", "SHELL": "/bin/sh"}
+    # some programs know them in capitals, others only in small letters
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        own |= {name: proxy, name.lower(): proxy}
+    own["NODE_USE_ENV_PROXY"] = "1"
+    if not hosts.declares_loopback:
+        # then 127.0.0.1 is the agent's own, for servers that it starts itself
+        own |= dict.fromkeys(("NO_PROXY", "no_proxy"), LOOPBACK_NAMES)
+    return own
+
+
+def _hand_over(top: str, beside: int | None, owner: int | None, to: tuple[int, int]) -> None:
+    """Give what belongs to one user in a folder to another one; links are not followed."""
+    with contextlib.suppress(OSError, RecursionError):  # too deep for any program of the user's as well
+        for _, folders, files, here in os.fwalk(top, dir_fd=beside):
+            for name in (*folders, *files):
+                if os.stat(name, dir_fd=here, follow_symlinks=False).st_uid == owner:
+                    os.chown(name, *to, dir_fd=here, follow_symlinks=False)
