@@ -33,6 +33,8 @@ class ExitCode(IntEnum):
     """Wrong usage, or input that cannot be read."""
     CANNOT_TELL = 3
     """Data are missing, or the evidence is too thin."""
+    INTERNAL_ERROR = 70
+    """A bug of ours; the message names a file with the traceback."""
     INTERRUPTED = 130
     """The user stopped it; it can be resumed."""
 

@@ -77,7 +77,7 @@ def _environment(given: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def _signals() -> Iterator[None]:
     """A command takes the signals that end it for itself."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:

@@ -4,72 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import stat
 import sys
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from steelyard.engine.options import RunOptions
     from steelyard.engine.results.conclusion import Conclusion
     from steelyard.errors import Problem
     from steelyard.settings import Settings
-
-
-_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
-
-
-def without_workflow_commands(text: str) -> str:
-    """The text with everything broken up that the log of a CI service takes for a command.
-
-    >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
-    (': :error::no', 'a # #[group]b # #vso[task]')
-    """
-    return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
-
-
-class WorkflowSafeStream:
-    """A text stream into the log of a CI service, which must not obey what a model wrote."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        self._stream.write(without_workflow_commands(text))
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-@contextmanager
-def workflow_safe_output() -> Iterator[None]:
-    """Where CI is set, nothing that is printed meanwhile is a command to the CI service; a file gets what it always gets."""
-    # a stream that was closed from the start is None
-    given = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
-    streams = [stream for stream in given if "CI" in os.environ and not _is_file(stream)]
-    with ExitStack() as redirected:
-        for stream in streams:
-            redirect: Any = redirect_stdout if stream is sys.stdout else redirect_stderr
-            redirected.enter_context(redirect(WorkflowSafeStream(stream)))
-        yield
-
-
-def _is_file(stream: TextIO) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except (OSError, ValueError, AttributeError):
-        return False
 
 
 def print_to_stderr(text: str) -> None:
@@ -87,7 +34,7 @@ def warn(problems: Sequence[Problem]) -> None:
 
 def is_color_wanted() -> bool:
     """Whether standard output takes colours."""
-    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ and "CI" not in os.environ
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and "CI" not in os.environ
 
 
 def terminal_width() -> int:

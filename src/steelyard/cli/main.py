@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import signal
 import sys
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from steelyard.cli.commands import gate, look, outcomes, run, setup, tiers
-from steelyard.cli.console import print_to_stderr, workflow_safe_output
+from steelyard.cli.console import print_to_stderr
 from steelyard.cli.options import Command
+from steelyard.cli.streams import guarded_output
 from steelyard.errors import ExitCode, SteelyardError
 
 
@@ -53,7 +53,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         description="Measure how good the output of language models is, and whether a difference between two of them is real.",
         epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
         "(pass_k). Exit codes: 0 fine, 1 a gate failed, 2 wrong usage or unreadable input, 3 cannot tell because data "
-        "are missing, 130 interrupted and resumable.",
+        "are missing, 70 an error of ours, 130 interrupted and resumable.",
     )
     parser.set_defaults(command=None)
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
@@ -96,14 +96,13 @@ def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[s
         in_file = settings.load(Path(config) if config else None, os.environ)[0].options
     if in_file.pop("allow_code", None):
         # otherwise a file could allow itself
-        print(f"warning: {config or 'steelyard.toml'}: allow_code is for the command line alone", file=sys.stderr)
+        print_to_stderr(f"warning: {config or 'steelyard.toml'}: allow_code is for the command line alone")
     known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
     for name in sorted(set(in_file) - known):
         from steelyard.errors import did_you_mean
 
-        print(
-            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({did_you_mean(name, known)})',
-            file=sys.stderr,
+        print_to_stderr(
+            f'warning: {config or "steelyard.toml"}: unknown setting "{name}" ({did_you_mean(name, known)})'
         )
     for sub in _subparsers(parser):
         for action in sub._actions:  # argparse has no public way to its own options
@@ -157,25 +156,26 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
-    with workflow_safe_output():
-        return _main(argv)
+    """Run one command; returns its exit code, whoever reads what it prints."""
+    with guarded_output() as output:
+        code = _main(list(sys.argv[1:] if argv is None else argv))
+        output.flush()
+        if output.error is None:
+            return code
+        print_to_stderr(f"steelyard: the output could not be written: {output.error.strerror}")
+        return code or ExitCode.CANNOT_TELL
 
 
-def _main(argv: Sequence[str] | None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:
-        # a caller may have closed it; what is printed then goes nowhere
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123  it stays open as long as we do
-    if hasattr(sys.stdout, "reconfigure"):
-        # a terminal that knows few letters must not end a run
-        sys.stdout.reconfigure(errors="backslashreplace")
-    commands = command_parser(COMMANDS)
+def _main(arguments: list[str]) -> int:
     # a script that stops us politely gets the same care as a person with Ctrl-C; a shell makes what it starts in the
     # background deaf to Ctrl-C, and then to that as well
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        # a terminal that was closed; nohup makes us deaf to it
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
+        commands = command_parser(COMMANDS)
         if {"-h", "--help"}.isdisjoint(arguments):
             apply_configured_defaults(commands, arguments)
         options = parse_options(commands, arguments)
@@ -183,12 +183,10 @@ def _main(argv: Sequence[str] | None) -> int:
             commands.print_help()
             return ExitCode.OK
         code: int = options.command(options)
-        sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        # the reader of our output has seen enough; nothing more may be written, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
+    except SystemExit as ended:
+        # how argparse ends --help
+        return ended.code if isinstance(ended.code, int) else ExitCode.OK
     except KeyboardInterrupt as interrupt:
         folder = getattr(interrupt, "folder", None)
         print_to_stderr(
@@ -198,15 +196,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except SteelyardError as error:
         print_to_stderr(f"steelyard: {error}")
         return error.exit_code
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            print_to_stderr(f"steelyard: the output could not be written: {error.strerror}")
-            return ExitCode.CANNOT_TELL
-        from steelyard.sandbox.process_room import process_shortage
+    except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001  a user sees a sentence, and the traceback is in a file
+        from steelyard.cli.last_resort import conclude_unexpected
 
-        # Python and libraries raise whatever they like where no thread can be started
-        if not (shortage := process_shortage()):
-            raise
-        print_to_stderr(f"steelyard: {shortage}")
-        return ExitCode.CANNOT_TELL
+        unexpected, sentence = conclude_unexpected(error)
+        print_to_stderr(f"steelyard: {sentence}")
+        return unexpected

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TextIO
 
 from steelyard.reports.figures import money
 from steelyard.text import counted, line
@@ -127,7 +129,7 @@ class ProgressDisplay:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._over = sys.stderr.isatty() and "CI" not in os.environ
+        self._over = sys.stderr is not None and sys.stderr.isatty() and "CI" not in os.environ
         self._pause = 1.0 if self._over else 15.0
         self._last = self._started
         self._is_judging = False
@@ -173,9 +175,25 @@ class ProgressDisplay:
         text = progress_line(counts, now - self._started)
         if self._over:
             text = f"{progress_bar(counts.judged + counts.failed, counts.wanted)} {text}"
-            sys.stderr.write(
-                f"\r\x1b[2K{text[: shutil.get_terminal_size((100, 40)).columns - 1]}" + ("\r\x1b[2K" if ended else "")
-            )
-        else:
-            sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+            columns = shutil.get_terminal_size((100, 40)).columns
+            text = f"\r\x1b[2K{text[: columns - 1]}" + ("\r\x1b[2K" if ended else "")
+        _write_if_read(text if self._over else f"{text}\n")
+
+
+def _write_if_read(text: str) -> None:
+    """Write to standard error if somebody reads it: a stream that is closed or full must not hold up a run."""
+    with suppress(OSError, ValueError, AttributeError):
+        if _has_room(sys.stderr):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _has_room(stream: TextIO) -> bool:
+    try:
+        number = stream.fileno()
+    except OSError:
+        # not a stream of the system, such as that of a notebook
+        return True
+    poll = select.poll()
+    poll.register(number, select.POLLOUT)
+    return bool(poll.poll(0))

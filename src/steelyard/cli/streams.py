@@ -1,0 +1,125 @@
+"""Standard output and standard error that never end a command: what nobody can read any more goes nowhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import sys
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
+_READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
+"""What writing to a stream ends in that was closed, here or at its other end."""
+
+
+def without_workflow_commands(text: str) -> str:
+    """The text with everything broken up that the log of a CI service takes for a command.
+
+    >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
+    (': :error::no', 'a # #[group]b # #vso[task]')
+    """
+    return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
+
+
+class GuardedStream:
+    """A stream whose reader may go away at any time; a CI service that reads it must not obey what a model wrote."""
+
+    def __init__(self, stream: Any, *, is_ci_log: bool = False, owner: GuardedStream | None = None) -> None:
+        self._stream = stream
+        self._is_ci_log = is_ci_log
+        self._owner = owner or self
+        self.error: OSError | None = None
+        """Why something could not be written, where that was not because the reader had gone."""
+
+    @property
+    def buffer(self) -> GuardedStream:
+        """The same stream for bytes."""
+        return GuardedStream(self._stream.buffer, owner=self._owner)
+
+    def write(self, content: Any) -> int:
+        """Write text, or bytes to a stream of bytes."""
+        with self._never_failing():
+            self._stream.write(without_workflow_commands(content) if self._is_ci_log else content)
+        return len(content)
+
+    def writelines(self, lines: Iterable[Any]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        with self._never_failing():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @contextmanager
+    def _never_failing(self) -> Iterator[None]:
+        try:
+            yield
+        except UnicodeError:
+            raise
+        except ValueError:
+            # Python's own word for a stream that was closed here
+            self._write_nowhere()
+        except OSError as error:
+            if error.errno not in _READER_GONE_ERRNOS and not (error.errno == errno.EIO and not _is_file(self._stream)):
+                self._owner.error = self._owner.error or error
+            self._write_nowhere()
+
+    def _write_nowhere(self) -> None:
+        """Let the rest go nowhere, also what is flushed when Python exits."""
+        with suppress(OSError, ValueError, AttributeError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            try:
+                os.dup2(nowhere, self._stream.fileno())
+            finally:
+                os.close(nowhere)
+
+
+@contextmanager
+def guarded_output() -> Iterator[GuardedStream]:
+    """Guard both streams meanwhile; yields standard output. Where CI is set, nothing printed is a command to the CI service."""
+    _open_closed_streams()
+    with ExitStack() as redirected:
+        for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
+            with suppress(OSError, ValueError, AttributeError):
+                # whoever shares the stream may have made it one that refuses what it cannot take at once
+                os.set_blocking(stream.fileno(), True)
+            if hasattr(stream, "reconfigure"):
+                # a terminal that knows few letters must not end a run
+                stream.reconfigure(errors="backslashreplace")
+            guarded: Any = GuardedStream(stream, is_ci_log="CI" in os.environ and not _is_file(stream))
+            redirected.enter_context(redirect(guarded))
+        output: Any = sys.stdout
+        try:
+            yield output
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+
+def _open_closed_streams() -> None:
+    """Open what a caller closed: otherwise the next file that is opened takes the place, and gets what is printed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # the lowest free number is this one
+            os.open(os.devnull, os.O_RDWR)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123  it stays open as long as we do
+
+
+def _is_file(stream: Any) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):
+        return False

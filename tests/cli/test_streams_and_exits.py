@@ -1,0 +1,176 @@
+"""Streams that are closed, full or stuck change nothing about a command, and an error of ours is not a failed gate."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import tty
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from steelyard.cli.last_resort import conclude_unexpected
+from steelyard.errors import DiskFullError
+from support.command_line import steelyard
+from support.facts import facts
+
+STEELYARD = f"{shlex.quote(sys.executable)} -m steelyard.cli"
+MODELS = """
+import asyncio
+
+def right(prompt):
+    return "blue"
+
+def wrong(prompt):
+    return "red"
+
+async def slow(prompt):
+    await asyncio.sleep(0.25)
+    return "blue"
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that is right, and one that is wrong."""
+    folder = tmp_path_factory.mktemp("streams")
+    (folder / "models.py").write_text(MODELS)
+    cases = [f'[[cases]]\nid = "c{number}"\nname = "c"\nprompt = "p"\ntarget = "blue"' for number in range(12)]
+    (folder / "evals.toml").write_text("\n".join(['[eval_set]\nid = "s"\nname = "s"', *cases]))
+    for name in ("right", "wrong"):
+        arguments = (
+            "run",
+            "evals.toml",
+            "-m",
+            f"python:models.py:{name}",
+            "-n",
+            "4",
+            "--output",
+            f"steelyard-runs/{name}",
+        )
+        assert steelyard(folder, *arguments).returncode == 0
+    return folder
+
+
+def bash(place: Path, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        cwd=place,
+        env={**{name: value for name, value in os.environ.items() if name != "CI"}, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+GATE = f"{STEELYARD} gate --baseline right --current wrong"
+
+
+def test_a_stream_that_nobody_reads_leaves_the_exit_code_as_it_is(place: Path) -> None:
+    expected = {
+        f"{GATE} | true": 1,
+        f"{GATE} >&- 2>&-": 1,
+        f"{GATE} 2>&1 > /dev/full | true": 1,
+        f"{STEELYARD} verify wrong --fail-under 0.9 | true": 1,
+        f"CI=1 {STEELYARD} show right | true": 0,
+        f"{STEELYARD} query 'SELECT * FROM range(100000)' --format csv | true": 0,
+        f"{STEELYARD} query 'SELECT * FROM range(100000)' --format csv > /dev/full": 3,
+        f"{STEELYARD} --help > /dev/full": 3,
+        f"{STEELYARD} show no-such-run 2>&-": 2,
+        f"{STEELYARD} list 1< /dev/null": 0,
+    }
+    for line, code in expected.items():
+        ran = bash(place, line)
+        assert (ran.returncode, "Traceback" in ran.stderr, "ignored" in ran.stderr) == (code, False, False), ran
+
+
+def test_a_run_without_any_stream_is_whole_and_nothing_is_printed_into_its_files(place: Path) -> None:
+    ran = bash(place, f"{STEELYARD} run evals.toml -m python:models.py:right --output closed <&- >&- 2>&-")
+    assert ran.returncode == 0
+    found = facts(place / "closed")
+    assert (len(found.replies), len(found.verdicts)) == (12, 12)
+
+
+@pytest.mark.parametrize("trouble", ["closed", "full"])
+def test_a_terminal_that_is_closed_or_never_read_does_not_end_or_hold_up_a_run(place: Path, trouble: str) -> None:
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    if trouble == "full":
+        os.set_blocking(theirs, False)
+        with suppress(BlockingIOError):
+            while os.write(theirs, b"x" * 100):
+                pass
+    command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    process = subprocess.Popen(
+        [*command, "--output", f"terminal-{trouble}"],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    if trouble == "closed":
+        said = b""
+        while b"done" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)
+    assert process.wait(60) == 0
+    assert len(facts(place / f"terminal-{trouble}").verdicts) == 12
+
+
+def test_an_error_of_ours_is_one_line_and_a_file_with_the_traceback_and_no_failed_gate(
+    place: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import shutil\n\ndef get_terminal_size(*_):\n    raise ZeroDivisionError('no columns')\n\n"
+        "shutil.get_terminal_size = get_terminal_size\n"
+    )
+    environment = {"PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
+    ran = bash(place, f"{STEELYARD} show right", **environment)
+    assert ran.returncode == 70
+    assert ran.stderr.startswith("steelyard: an error of ours at sitecustomize.py:4: ZeroDivisionError: no columns; ")
+    assert len(ran.stderr.splitlines()) == 1
+    (stored,) = tmp_path.glob("steelyard-error-*.txt")
+    assert ran.stderr.endswith(f"; report it with {stored}\n")
+    assert "Traceback (most recent call last)" in stored.read_text()
+    assert stored.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "out of memory"),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (ExceptionGroup("", [ValueError(), OSError(errno.EIO, "Input/output error", "f")]), "f: Input/output error"),
+        (ExceptionGroup("", [ValueError(), DiskFullError("no room left")]), "no room left"),
+    ],
+)
+def test_a_machine_in_trouble_is_no_error_of_ours(error: Exception, says: str) -> None:
+    code, sentence = conclude_unexpected(error)
+    assert (code, says in sentence) == (3, True), sentence
+
+
+def test_a_command_in_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
+    ran = bash(tmp_path, f"mkdir gone; cd gone; rmdir ../gone; {STEELYARD} query 'SELECT 1'")
+    assert "Traceback" not in ran.stderr
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (3, 1), ran.stderr
+
+
+def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) -> None:
+    command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
+    process = subprocess.Popen(
+        [*command, "-n", "40", "--output", "hung-up"], cwd=place, stderr=subprocess.PIPE, text=True
+    )
+    while not (place / "hung-up" / "attempts.jsonl").exists() or not facts(place / "hung-up").replies:
+        assert process.poll() is None
+    process.send_signal(signal.SIGHUP)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "continue with: steelyard resume hung-up" in said
