@@ -1,6 +1,6 @@
 """Whether our verdicts agree with the plain way, on recorded answers of real models.
 
-    python benchmarks/agreement.py FOLDER [--limit 500] [--only NAME] [--json FILE]
+    python benchmarks/agreement.py FOLDER [--limit 500] [--only NAME] [--at-once 1] [--judged FILE]
 
 FOLDER holds clones of public repositories with recorded answers; what is missing is left out and said. Get them with
 `git clone https://github.com/OWNER/NAME FOLDER/NAME`, where OWNER/NAME is one of
@@ -16,6 +16,8 @@ Bare clones do as well. The plain way is a subprocess that runs `exec` of answer
 `rustc --test`, with a time limit and in bubblewrap, because it runs code of strangers. Where recorded answers are too
 few (programs that read standard input, Rust), canonical and mutated ones join in; they are counted apart.
 Every disagreement is judged again by both sides, printed with its cause, and one without a cause makes the exit code 1.
+`--judged FILE` keeps what was judged, so that the same command goes on after an interruption; the table at the end counts
+all of it. To judge something again, take its lines out of the file.
 docs/design/agreement.md has the numbers of the last run.
 """
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 import argparse
 import ast
 import asyncio
+import hashlib
 import io
 import json
 import os
@@ -37,7 +40,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -54,9 +57,13 @@ from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 from steelyard.verifiers.rust.verifier import RustVerifier
 
-AT_ONCE = 2
-LIMIT_CPU_SECONDS = 5
+LIMIT_CPU_SECONDS = 3
 LIMIT_WALL_SECONDS = 120
+CHUNK_ANSWERS = 400
+"""Answers that are judged before what was found is written down."""
+OUR_HASH_SEED = "0"
+"""The hash order that our sandbox has."""
+OTHER_HASH_SEEDS = ("1", "2", "3", "4", "5", "6")
 RETRY_LIMIT_FACTOR = 4
 """How much more time both sides get when they disagreed."""
 ROOT = Path(__file__).parents[1]
@@ -336,7 +343,6 @@ def changed_node(node: ast.AST) -> tuple[str, Any] | None:
 
 
 SOURCES: dict[str, Callable[[Clones], Iterator[Sample]]] = {
-    "codet": codet,
     "code-quality": code_quality,
     "humaneval-results": humaneval_results,
     "mistral-zephyr": mistral_zephyr,
@@ -344,6 +350,7 @@ SOURCES: dict[str, Callable[[Clones], Iterator[Sample]]] = {
     "reflexion": reflexion,
     "programs": programs,
     "rust": rust_written,
+    "codet": codet,
 }
 
 
@@ -352,20 +359,24 @@ SOURCES: dict[str, Callable[[Clones], Iterator[Sample]]] = {
 PLAIN_WORKER = "--plain-worker"
 
 
-def plain_judgments(samples: list[Sample], factor: float = 1) -> list[Judgment]:
+def plain_judgments(
+    samples: list[Sample], at_once: int, factor: float = 1, hash_seed: str = OUR_HASH_SEED
+) -> list[Judgment]:
     """What the plain way finds, by subprocesses in bubblewrap."""
-    shares = [samples[number::AT_ONCE] for number in range(AT_ONCE)]
+    shares = [samples[number::at_once] for number in range(at_once)]
     box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"]
     box += ["--die-with-parent", "--chdir", "/tmp", sys.executable, str(Path(__file__).absolute()), PLAIN_WORKER]
     running = []
     for share in shares:
         orders = json.dumps([plain_order(sample, factor) for sample in share])
-        running.append((orders, subprocess.Popen(box, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)))
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        process = subprocess.Popen(box, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        running.append((orders, process))
+    with ThreadPoolExecutor(at_once) as pool:
         results = [json.loads(said) for said, _ in pool.map(lambda one: one[1].communicate(one[0]), running)]
     found = [Judgment(passed=True)] * len(samples)
     for number, result in enumerate(results):
-        found[number::AT_ONCE] = [Judgment(passed=not reason, reason=reason) for reason in result]
+        found[number::at_once] = [Judgment(passed=not reason, reason=reason) for reason in result]
     return found
 
 
@@ -448,7 +459,7 @@ def plain_rust(order: dict[str, Any]) -> str:
 # Our way
 
 
-async def our_judgments(samples: list[Sample], factor: float = 1) -> list[Judgment]:
+async def our_judgments(samples: list[Sample], at_once: int, factor: float = 1) -> list[Judgment]:
     """What our verifiers find, at the strongest level of this machine."""
     from msgspec.structs import replace
 
@@ -470,7 +481,7 @@ async def our_judgments(samples: list[Sample], factor: float = 1) -> list[Judgme
             found[number] = Judgment(passed=is_correct(case, finding), reason=f"{finding.label}: {finding.reason}")
 
     is_rust = any(sample.case.language == "rust" for sample in samples)
-    await run_concurrently(iter(range(len(samples))), judge, 50 if is_rust else AT_ONCE)
+    await run_concurrently(iter(range(len(samples))), judge, 50 if is_rust else at_once)
     await verifiers["python"].close()
     await sandbox.close()
     return found
@@ -483,53 +494,107 @@ async def our_judgments(samples: list[Sample], factor: float = 1) -> list[Judgme
 class Disagreement:
     """An answer on which the sides differ, with what each said."""
 
-    sample: Sample
-    plain: Judgment
-    ours: Judgment
+    source: str
+    id: str
+    code: str
+    tests: str
+    plain: str
+    """Why the plain way failed it; empty where it passed."""
+    ours: str
     cause: str
 
 
 KNOWN_CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"^$",
-        r"ModuleNotFoundError",
+        r"ModuleNotFoundError: No module named '(numpy|scipy|sympy|pandas)",
         "the plain way has a package that our bare interpreter has not; python_env names one",
     ),
 )
 """Pattern of what the plain way said, pattern of what we said, and the cause."""
+HASH_ORDER = "the plain way itself depends on the hash order, which is fixed in ours"
 UNEXPLAINED = "unexplained"
 
 
-def disagreements(samples: list[Sample]) -> list[Disagreement]:
-    plain = plain_judgments(samples)
-    ours = asyncio.run(our_judgments(samples))
+def disagreements(samples: list[Sample], at_once: int) -> dict[str, Disagreement]:
+    """What the sides differ on, by the keys of the samples."""
+    plain = plain_judgments(samples, at_once)
+    ours = asyncio.run(our_judgments(samples, at_once))
     differing = [
         number for number, (one, other) in enumerate(zip(plain, ours, strict=True)) if one.passed != other.passed
     ]
     again = [samples[number] for number in differing]
-    plain_again = plain_judgments(again, RETRY_LIMIT_FACTOR) if again else []
-    ours_again = asyncio.run(our_judgments(again, RETRY_LIMIT_FACTOR)) if again else []
-    found = []
+    plain_again = plain_judgments(again, at_once, RETRY_LIMIT_FACTOR) if again else []
+    ours_again = asyncio.run(our_judgments(again, at_once, RETRY_LIMIT_FACTOR)) if again else []
+    found = {}
     for number, one, other in zip(differing, plain_again, ours_again, strict=True):
+        sample = samples[number]
         if one.passed == other.passed:
             wavered = "the plain way" if one.passed != plain[number].passed else "ours"
             cause = f"{wavered} said otherwise with more time"
-            found.append(Disagreement(samples[number], plain[number], ours[number], cause))
+            found[sample_key(sample)] = disagreement(sample, plain[number], ours[number], cause)
         else:
-            found.append(Disagreement(samples[number], one, other, cause_of(one, other)))
+            found[sample_key(sample)] = disagreement(sample, one, other, cause_of(sample, one, other))
     return found
 
 
-def cause_of(plain: Judgment, ours: Judgment) -> str:
+def disagreement(sample: Sample, plain: Judgment, ours: Judgment, cause: str) -> Disagreement:
+    we_said = "" if ours.passed else ours.reason
+    return Disagreement(sample.source, sample.id, sample.code, sample.case.tests, plain.reason, we_said, cause)
+
+
+def cause_of(sample: Sample, plain: Judgment, ours: Judgment) -> str:
     for said, we_said, cause in KNOWN_CAUSES:
         if re.search(said, plain.reason) and re.search(we_said, ours.reason):
             return cause
+    for seed in OTHER_HASH_SEEDS:
+        if plain_judgments([sample], 1, RETRY_LIMIT_FACTOR, seed)[0].passed != plain.passed:
+            return HASH_ORDER
     return UNEXPLAINED
+
+
+# What was judged
+
+
+@dataclass
+class JudgedAnswers:
+    """What was judged so far, in memory and in a file where one is given."""
+
+    file: Path | None
+
+    def __post_init__(self) -> None:
+        self.rows: dict[str, dict[str, Any]] = {}
+        if self.file and self.file.exists():
+            self.rows = {row["key"]: row for row in map(json.loads, self.file.read_text("utf-8").splitlines())}
+
+    def missing(self, samples: list[Sample]) -> list[Sample]:
+        """Those of the samples that were not judged yet."""
+        return [sample for sample in samples if sample_key(sample) not in self.rows]
+
+    def add(self, samples: list[Sample], found: dict[str, Disagreement]) -> None:
+        new = {}
+        for sample in samples:
+            one = found.get(sample_key(sample))
+            new[sample_key(sample)] = {
+                "key": sample_key(sample),
+                "source": sample.source,
+                "is_recorded": sample.is_recorded,
+                "disagreement": one and asdict(one),
+            }
+        self.rows |= new
+        if self.file:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.writelines(f"{json.dumps(row)}\n" for row in new.values())
+
+
+def sample_key(sample: Sample) -> str:
+    parts = (sample.case.id, sample.case.tests, repr(sample.case.verify.pairs), sample.code)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def distinct(samples: Iterable[Sample]) -> list[Sample]:
     """The samples without repetitions of the same answer to the same case."""
-    return list({(sample.case.id, sample.case.tests, sample.code): sample for sample in samples}.values())
+    return list({sample_key(sample): sample for sample in samples}.values())
 
 
 def spread(samples: list[Sample], limit: int | None) -> list[Sample]:
@@ -544,49 +609,46 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the clones are")
     parser.add_argument("--limit", type=int, help="answers of each source at most, evenly spread (default: all)")
     parser.add_argument("--only", action="append", choices=SOURCES, help="only this source; can be repeated")
-    parser.add_argument("--json", type=Path, help="a file for the disagreements, one JSON object per line")
+    parser.add_argument("--at-once", type=int, default=2, help="answers that each side judges at once (default: 2)")
+    parser.add_argument("--judged", type=Path, help="a file that keeps what was judged, one JSON object per answer")
     options = parser.parse_args()
     clones = Clones(options.folder)
-    recorded: Counter[bool] = Counter()
-    found: list[Disagreement] = []
+    judged = JudgedAnswers(options.judged)
+    wanted: list[str] = []
     for name in options.only or SOURCES:
         samples = list(SOURCES[name](clones))
-        judged = spread(distinct(samples), options.limit)
-        by_source = Counter(sample.source for sample in judged)
-        recorded.update(sample.is_recorded for sample in judged)
+        chosen = spread(distinct(samples), options.limit)
+        wanted += map(sample_key, chosen)
+        owed = judged.missing(chosen)
         print(
-            f"{name}: {len(samples):,} answers, {len(distinct(samples)):,} distinct, {len(judged):,} judged", flush=True
+            f"{name}: {len(samples):,} answers, {len(distinct(samples)):,} distinct; {len(owed):,} to judge", flush=True
         )
-        for source, count in by_source.items():
-            print(f"    {source}: {count:,}")
-        new = disagreements(judged)
-        print(f"    disagreements: {len(new)}", flush=True)
-        for one in new:
-            said = "passed" if one.plain.passed else one.plain.reason.replace("\n", " ")[:160]
-            we_said = "passed" if one.ours.passed else one.ours.reason.replace("\n", " ")[:160]
-            print(f"    {one.sample.source} {one.sample.id}: plain {said} | ours {we_said} | {one.cause}", flush=True)
-        found += new
-        if options.json:
-            with options.json.open("a") as file:
-                file.writelines(f"{json.dumps(as_json(one))}\n" for one in new)
+        for start in range(0, len(owed), CHUNK_ANSWERS):
+            chunk = owed[start : start + CHUNK_ANSWERS]
+            found = disagreements(chunk, options.at_once)
+            judged.add(chunk, found)
+            for one in found.values():
+                said = (one.plain or "passed").replace("\n", " ")[:160]
+                we_said = (one.ours or "passed").replace("\n", " ")[:160]
+                print(f"    {one.source} {one.id}: plain {said} | ours {we_said} | {one.cause}", flush=True)
     for name in clones.missing:
         print(f"not found: {name}")
-    print(f"\n{recorded[True]:,} recorded and {recorded[False]:,} other answers judged; {len(found)} disagreements:")
-    for cause, count in Counter(one.cause for one in found).most_common():
+    return print_table([judged.rows[key] for key in dict.fromkeys(wanted)])
+
+
+def print_table(rows: list[dict[str, Any]]) -> int:
+    """Print what was judged by source and what differed by cause; 1 where a disagreement has no cause."""
+    found = [row["disagreement"] for row in rows if row["disagreement"]]
+    differing = Counter(one["source"] for one in found)
+    print("\nanswers  disagreements  source")
+    for source, count in Counter(row["source"] for row in rows).items():
+        print(f"{count:7,}  {differing[source]:13,}  {source}")
+    recorded = sum(row["is_recorded"] for row in rows)
+    print(f"\n{recorded:,} recorded and {len(rows) - recorded:,} other answers judged; {len(found)} disagreements:")
+    causes = Counter(one["cause"] for one in found)
+    for cause, count in causes.most_common():
         print(f"    {count:5}  {cause}")
-    return int(any(one.cause == UNEXPLAINED for one in found))
-
-
-def as_json(one: Disagreement) -> dict[str, Any]:
-    return {
-        "source": one.sample.source,
-        "id": one.sample.id,
-        "code": one.sample.code,
-        "tests": one.sample.case.tests,
-        "plain": one.plain.reason,
-        "ours": one.ours.reason,
-        "cause": one.cause,
-    }
+    return int(UNEXPLAINED in causes)
 
 
 if __name__ == "__main__":
