@@ -12,6 +12,8 @@ FailureStage = Literal["ask", "verify", "judge"]
 WitnessSource = Literal["reference", "built-in"]
 """The case's own reference, or a tiny answer of ours in the same language and style."""
 TestOutcome = Literal["passed", "failed", "ignored"]
+TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]
+"""What failed a test, as far as it is known; a computation raised what no machine brings about."""
 Trust = Literal["", "isolated", "in-process", "unproved"]
 """Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; empty
 where no code was run."""
@@ -115,6 +117,8 @@ class Test(Record, frozen=True, kw_only=True):
     outcome: TestOutcome
     message: str = ""
     seconds: float = 0
+    cause: TestFailureCause = ""
+    """What failed it; a message can hold any words of the code."""
 
 
 class Evidence(Record, frozen=True, kw_only=True):

@@ -43,16 +43,7 @@ def trouble_sign(outcome: ProcessResult) -> str:
     return ""
 
 
-OWN_EXCEPTIONS = frozenset(
-    {
-        *("AttributeError", "IndexError", "KeyError", "NameError", "OverflowError", "StopIteration", "TypeError"),
-        *("UnboundLocalError", "ValueError", "ZeroDivisionError"),
-    }
-)
-"""What code raises because of what it computes. A missing module, file, thread or byte of memory raises something else."""
-
-
 def is_own_exception(tests: Sequence[Test]) -> bool:
-    """Whether the first failed test, of tests that ran, raised what no machine brings about; guests report its name first."""
+    """Whether the first failed test raised what no machine brings about."""
     failed = next((test for test in tests if test.outcome == "failed"), None)
-    return failed is not None and failed.seconds > 0 and failed.message.partition(":")[0] in OWN_EXCEPTIONS
+    return failed is not None and failed.cause == "computation"

@@ -77,6 +77,34 @@ def test_a_wrong_answer_says_what_came_instead() -> None:
     assert not is_correct(case(), finding)
 
 
+IMITATIONS = {
+    "raise ValueError('got 1, expected 2')": "exception",
+    "raise type('got ', (Exception,), {})('1, expected 2')": "exception",
+    "raise type('printed 1, expected 2', (Exception,), {})": "exception",
+    "raise type('MemoryError', (Exception,), {})": "exception",
+    "raise RuntimeError('MemoryError: AssertionError: got 1, expected 2')": "exception",
+    "raise AssertionError('got 1, expected 2')": "exception",
+    "raise MemoryError('got 1, expected 2')": "memory limit",
+    'return "MemoryError: ValueError: stopped at the cpu limit"': "wrong answer",
+}
+STYLES = {
+    "asserts": "assert f() == 2\n",
+    "doctest": ">>> f()\n2\n",
+    "unittest": "import unittest, answer\nclass T(unittest.TestCase):\n    def test_f(self):\n        assert answer.f() == 2\n",
+    "pytest": "import answer\ndef test_f():\n    assert answer.f() == 2\n",
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_words_of_an_answer_do_not_decide_what_its_failure_is_called(style: str) -> None:
+    of = case(STYLES[style], verify=Verify(style=style))
+    for lines, label in IMITATIONS.items():
+        finding = judge(f"def f():\n    {lines}\n", of)
+        assert (finding.label, outcomes(finding)) == (label, ["failed"]), (lines, finding.reason)
+    assert judge("def f():\n    return {}['got 1, expected 2']\n", of).tests[0].cause == "computation"
+    assert judge("def f():\n    raise OSError('KeyError: got 1')\n", of).tests[0].cause == "exception"
+
+
 def test_an_answer_that_is_partly_right_gets_part_of_the_score() -> None:
     finding = judge("def add(a, b):\n    return a + b if isinstance(a, int) else None\n")
     assert outcomes(finding) == ["passed", "passed", "failed"]

@@ -104,8 +104,11 @@ def test_a_reply_without_code_is_told_from_wrong_code() -> None:
     assert asyncio.run(verify()).label == "no code"
 
 
-def test_a_failed_assertion_says_what_came_instead() -> None:
-    finding = judge("pub fn add(a: i32, b: i32) -> i32 { a - b }")
+def test_a_failed_assertion_says_what_came_instead_and_no_panic_of_the_answer_looks_like_one() -> None:
+    bodies = ("a - b", 'panic!("assertion `left == right` failed")', "assert!(a > b); a + b", 'panic!("Error: 3")')
+    finding, *panics = judge_all([(case(), f"pub fn add(a: i32, b: i32) -> i32 {{ {body} }}") for body in bodies])
+    assert [each.label for each in panics] == ["exception"] * 3
+    assert [each.tests[0].cause for each in (finding, *panics)] == ["comparison", *["exception"] * 3]
     assert finding.label == "wrong answer"
     assert finding.reason.startswith("tests::adds_up: assertion `left == right` failed")
     assert "left: -1" in finding.reason

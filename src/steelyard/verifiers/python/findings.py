@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.protocols import FailureLabel
-from steelyard.records import Diagnostic, DiagnosticLevel, Finding, Span, Test
+from steelyard.records import Diagnostic, DiagnosticLevel, Finding, Span, Test, TestFailureCause
 
 MAX_ANSWER_OUTPUT_CHARS = 64 << 10
 """Characters of what an answer printed that are kept."""
+
+LABELS_BY_CAUSE: Mapping[TestFailureCause, FailureLabel] = {
+    "comparison": FailureLabel.WRONG_ANSWER,
+    "memory": FailureLabel.MEMORY_LIMIT,
+    "cpu": FailureLabel.CPU_LIMIT,
+    "death": FailureLabel.DIED,
+}
+"""What a failed test is called; every other cause is an exception."""
 
 
 def compile_failure(error: str, line: int | None, seconds: float) -> Finding:
@@ -33,12 +41,4 @@ def failure_label(tests: Sequence[Test], broken: str, ended: str, otherwise: str
     wrong = next((test for test in tests if test.outcome == "failed"), None)
     if wrong is None:
         return "", ""
-    return _failed_test_label(wrong.message), f"{wrong.name}: {wrong.message}"
-
-
-def _failed_test_label(message: str) -> FailureLabel:
-    """The kind of a failed test: guests report what was compared, or the name of the exception and its text."""
-    if message.startswith("MemoryError"):
-        return FailureLabel.MEMORY_LIMIT
-    is_comparison = message.startswith(("got ", "printed ", "AssertionError"))
-    return FailureLabel.WRONG_ANSWER if is_comparison else FailureLabel.EXCEPTION
+    return LABELS_BY_CAUSE.get(wrong.cause, FailureLabel.EXCEPTION), f"{wrong.name}: {wrong.message}"

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Case, Finding, Test, TestOutcome
+from steelyard.records import Case, Finding, Test, TestFailureCause, TestOutcome
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.join_stub import code_from_reply
-from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
+from steelyard.verifiers.python.findings import (
+    LABELS_BY_CAUSE,
+    MAX_ANSWER_OUTPUT_CHARS,
+    compile_failure,
+    failure_label,
+)
 from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
 from steelyard.verifiers.python.impossible_tests import check_defined
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 EQUALITY_METHOD_PATTERN = re.compile(r"__(?:eq|ne)__")
 EQUALITY_PHRASE_PATTERN = re.compile(r"\bclass(?:es)?\b(?s:.*)\b(?:compar\w+|equals?|equality)\b", re.IGNORECASE)
 """A prompt that speaks of a class and of comparing it."""
-OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
 
@@ -34,6 +38,7 @@ class TestFact(NamedTuple):
 
     outcome: str
     message: str
+    cause: TestFailureCause
     seconds: float
     had_word: bool
     """Whether an object of the answer's said that it equals plain data."""
@@ -46,6 +51,8 @@ class InProcessReport(NamedTuple):
     """By name; for steps, the number of the step."""
     raised: str
     died: str
+    death: TestFailureCause
+    """Why a session died, if it did."""
     tampered: str
     is_finished: bool
     is_complete: bool
@@ -79,7 +86,7 @@ class InProcessJudge:
         rehearsal = await self.rehearsal(case, tests)
         allows = asks_for_own_equality(case)
         report = await self._run(case, tests, code, allows_own_word=allows)
-        is_own_word = any(OWN_WORD_MESSAGE in fact.message for fact in report.tests.values())
+        is_own_word = any(fact.had_word for fact in report.tests.values())
         if is_own_word and not allows and await self._reference_has_own_equality(case, tests):
             report = await self._run(case, tests, code, allows_own_word=True)
         if tests.style in FILE_STYLES:
@@ -167,15 +174,18 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
     if "unable" in by_kind:
         raise VerifierError(str(by_kind["unable"][0]))
     tests: dict[str, TestFact] = {}
-    for _, name, seconds, outcome, own, message in (fact for fact in facts if fact[0] == "test"):
+    for _, name, seconds, outcome, own, message, cause in (fact for fact in facts if fact[0] == "test"):
         # a second session is held only for tests that failed in the first
         if name not in tests or tests[name].outcome == "failed":
-            tests[name] = TestFact(outcome, message, float(seconds), own == "own")
+            tests[name] = TestFact(outcome, message, cause, float(seconds), own == "own")
+    nothing: list[Any] = ["", ""]
+    died, death = by_kind.get("died", nothing)
     error = by_kind.get("not compiled")
     return InProcessReport(
         tests=tests,
         raised=str(by_kind.get("raised", [""])[0]),
-        died=str(by_kind.get("died", [""])[0]),
+        died=died,
+        death=death,
         tampered=str(by_kind.get("tampered", [""])[0]),
         is_finished="finished" in by_kind,
         is_complete="complete" in by_kind,
@@ -195,8 +205,8 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
     otherwise = report.raised or ended or "not run"
     accounted = _accounted_steps(report, tests) if tests.steps else accounted_tests(report.tests, rehearsal)
     judged = [judged_test(name, fact, rehearsal, report.tampered, otherwise) for name, fact in accounted]
-    limit = result.limit or ("cpu limit" if "cpu limit" in report.died else FailureLabel.DIED if ended else "")
-    label, reason = failure_label(judged, "" if report.tests else report.raised, limit if ended else "", otherwise)
+    end = result.limit or LABELS_BY_CAUSE.get(report.death, FailureLabel.DIED)
+    label, reason = failure_label(judged, "" if report.tests else report.raised, end if ended else "", otherwise)
     if report.tampered:
         label, reason = FailureLabel.TAMPERED, f"tried to forge its result: {report.tampered}"
     return Finding(
@@ -245,4 +255,5 @@ def judged_test(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered
         if fact.outcome == "declined" or name in rehearsal.skipped:
             outcome = "ignored"
         message = f"skipped: {message}"
-    return Test(name=name, outcome=outcome, message=message, seconds=fact.seconds)
+    cause = fact.cause if outcome == "failed" else ""
+    return Test(name=name, outcome=outcome, message=message, seconds=fact.seconds, cause=cause)

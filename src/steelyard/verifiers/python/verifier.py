@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Finding, Test
+from steelyard.records import Answer, Case, Finding, Test, TestOutcome
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
@@ -270,14 +270,15 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
     raised = report.get("raised", "")
     gone = "gone" in report
     otherwise = raised or (exit_description(answered) if gone else "not run")
-    missing = (otherwise, 0.0, report.get("crossed", True), False)
+    missing = (otherwise, "", 0.0, report.get("crossed", True), False)
     places = [place for place, step in enumerate(tests.steps) if step["test"]]
     judged = []
     uncrossed = []
     own_word = False
     for name, place in zip(tests.names, places, strict=True):
-        wrong, seconds, crossed, had_word = results.get(place, missing)
-        judged.append(Test(name=name, outcome="failed" if wrong else "passed", message=wrong, seconds=seconds))
+        wrong, cause, seconds, crossed, had_word = results.get(place, missing)
+        outcome: TestOutcome = "failed" if wrong else "passed"
+        judged.append(Test(name=name, outcome=outcome, message=wrong, seconds=seconds, cause=cause))
         own_word |= had_word and not wrong
         if wrong and not crossed:
             uncrossed.append(name)
@@ -291,10 +292,10 @@ def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answere
         return unloaded
     facts: dict[str, TestFact] = {}
     crossed_by_name: dict[str, bool] = {}
-    for name, outcome, message, seconds, crossed, had_word in report["tests"]:
+    for name, outcome, message, cause, seconds, crossed, had_word in report["tests"]:
         # tests that share a name pass together
         if name not in facts or facts[name].outcome != "failed":
-            facts[name] = TestFact(outcome, message, seconds, had_word)
+            facts[name] = TestFact(outcome, message, cause, seconds, had_word)
             crossed_by_name[name] = crossed
     raised = report.get("raised", "")
     gone = "gone" in report

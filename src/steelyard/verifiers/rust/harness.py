@@ -56,6 +56,9 @@ class HarnessOutcome(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
+    """It panicked, or could not be run."""
+    DIFFERS = "differs"
+    """An assertion of the tests did not hold."""
     CPU = "cpu"
     KILLED = "killed"
     EXITED = "exited"

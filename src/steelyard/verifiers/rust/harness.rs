@@ -9,6 +9,26 @@ pub struct Test {
     pub ends: bool,
 }
 
+/// What is wrong with a test.
+struct Fault {
+    /// Whether something was found to be other than the test wants it; else code panicked.
+    differs: bool,
+    message: String,
+}
+
+/// Whether the last panic was raised by a line of tests, as far as its hook was asked.
+static IN_TESTS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Notes where each panic is raised, besides what is printed about it.
+fn watch_panics() {
+    let printed = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let in_tests = panic.location().is_some_and(|place| !place.file().ends_with("/answer.rs"));
+        IN_TESTS.store(in_tests, std::sync::atomic::Ordering::SeqCst);
+        printed(panic);
+    }));
+}
+
 static ENDED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 /// What a test calls last in which a macro of the answer's could return.
@@ -140,7 +160,11 @@ pub fn main(attempts: &'static [&'static [Test]]) {
             while read(ends[0], &mut sign as *mut u8 as *mut c_void, 1) > 0 {
                 if number < tests.len() && (*records.add(number)).state != 0 {
                     let told = &*records.add(number);
-                    let word = if told.state == b'p' { "passed" } else { "failed" };
+                    let word = match told.state {
+                        b'p' => "passed",
+                        b'd' => "differs",
+                        _ => "failed",
+                    };
                     let message: String =
                         told.message[..told.length.min(LONGEST)].iter().map(|byte| format!("{byte:02x}")).collect();
                     tell(secret, &format!(" {number} {word} 0 {} {message}\n", told.micros));
@@ -187,6 +211,7 @@ unsafe fn run(
     dup2(2, 1);
     let seconds = (left as u64).div_ceil(1_000_000);
     setrlimit(CPU, &Limit { soft: seconds, hard: seconds + 1 });
+    watch_panics();
     for (number, test) in tests.iter().enumerate().skip(first) {
         mprotect(records as *mut c_void, length, 0);
         let started = std::time::Instant::now();
@@ -195,31 +220,33 @@ unsafe fn run(
         let micros = started.elapsed().as_micros() as u64;
         mprotect(records as *mut c_void, length, READ_WRITE);
         let record = &mut *records.add(number);
-        if let Err(message) = &told {
-            record.length = message.len().min(LONGEST);
-            record.message[..record.length].copy_from_slice(&message.as_bytes()[..record.length]);
-        }
         record.micros = micros;
-        record.state = if told.is_ok() { b'p' } else { b'f' };
+        record.state = b'p';
+        if let Err(fault) = &told {
+            record.length = fault.message.len().min(LONGEST);
+            record.message[..record.length].copy_from_slice(&fault.message.as_bytes()[..record.length]);
+            record.state = if fault.differs { b'd' } else { b'f' };
+        }
         write(finished, b".".as_ptr() as *const c_void, 1);
     }
     _exit(0);
 }
 
-fn judged(test: &'static Test) -> Result<(), String> {
+fn judged(test: &'static Test) -> Result<(), Fault> {
+    let differs = |message: String| Err(Fault { differs: true, message });
     ENDED.store(false, std::sync::atomic::Ordering::SeqCst);
     // as cargo runs them: each in a thread of its own, with the stack of a thread
     let ended = std::thread::Builder::new()
         .name(test.name.to_string())
         .spawn(|| (test.run)())
-        .map_err(|error| format!("no thread for the test: {error}"))?
+        .map_err(|error| Fault { differs: false, message: format!("no thread for the test: {error}") })?
         .join();
     let payload = match (ended, test.panics) {
-        (Ok(Ok(())), Some(_)) => return Err("test did not panic as expected".to_string()),
+        (Ok(Ok(())), Some(_)) => return differs("test did not panic as expected".to_string()),
         (Ok(Ok(())), _) if test.ends && !ENDED.load(std::sync::atomic::Ordering::SeqCst) => {
-            return Err("assertion failed: the test was left before its end".to_string());
+            return differs("assertion failed: the test was left before its end".to_string());
         }
-        (Ok(told), _) => return told,
+        (Ok(told), _) => return told.or_else(differs),
         (Err(payload), _) => payload,
     };
     let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
@@ -231,7 +258,11 @@ fn judged(test: &'static Test) -> Result<(), String> {
     std::mem::forget(payload);
     match test.panics {
         Some(expected) if message.contains(expected) => Ok(()),
-        Some(expected) => Err(format!("panic did not contain {expected:?}: {message}")),
-        None => Err(message),
+        Some(expected) => differs(format!("panic did not contain {expected:?}: {message}")),
+        // what an answer says in its own panics may begin alike
+        None => Err(Fault {
+            differs: IN_TESTS.load(std::sync::atomic::Ordering::SeqCst) && message.starts_with("assertion"),
+            message,
+        }),
     }
 }

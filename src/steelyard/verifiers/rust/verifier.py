@@ -13,7 +13,7 @@ import contextlib
 import math
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import TIMEOUT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Test
+from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Test, TestFailureCause
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import case_tests, crate
@@ -51,6 +51,18 @@ BATCH_COMPILE_CPU_SECONDS = 20
 
 BATCH_DELAY_SECONDS = 0.01
 """Seconds a first item waits for others that were handed in at the same moment."""
+
+TEST_FAILURE_CAUSES: Mapping[HarnessOutcome, TestFailureCause] = {
+    HarnessOutcome.DIFFERS: "comparison",
+    HarnessOutcome.FAILED: "exception",
+    HarnessOutcome.CPU: "cpu",
+}
+"""What failed a test; every other outcome is the death of its process."""
+TEST_FAILURE_LABELS: Mapping[HarnessOutcome, FailureLabel] = {
+    HarnessOutcome.DIFFERS: FailureLabel.WRONG_ANSWER,
+    HarnessOutcome.FAILED: FailureLabel.EXCEPTION,
+    HarnessOutcome.CPU: FailureLabel.CPU_LIMIT,
+}
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -500,8 +512,10 @@ def _outcomes_of_tests(
         elif fact.outcome is HarnessOutcome.PASSED:
             judged.append(Test(name=test.name, outcome="passed", seconds=fact.seconds))
         else:
-            message = fact.message if fact.outcome is HarnessOutcome.FAILED else _test_end_text(fact)
-            judged.append(Test(name=test.name, outcome="failed", message=message, seconds=fact.seconds))
+            is_told = fact.outcome in (HarnessOutcome.DIFFERS, HarnessOutcome.FAILED)
+            message = fact.message if is_told else _test_end_text(fact)
+            cause = TEST_FAILURE_CAUSES.get(fact.outcome, "death")
+            judged.append(Test(name=test.name, outcome="failed", message=message, seconds=fact.seconds, cause=cause))
     return judged
 
 
@@ -518,12 +532,8 @@ def _why(
         reason = f"{test.name}: {test.message}"
         if fact is None:
             return outcome.limit or FailureLabel.DIED, reason
-        if fact.outcome is HarnessOutcome.CPU:
-            return FailureLabel.CPU_LIMIT, reason
-        if fact.outcome is HarnessOutcome.FAILED:
-            # the words of the standard library and of the harness
-            wrong = test.message.startswith(("assertion", "Error:", "test did not panic", "panic did not"))
-            return (FailureLabel.WRONG_ANSWER if wrong else FailureLabel.EXCEPTION), reason
+        if fact.outcome in TEST_FAILURE_LABELS:
+            return TEST_FAILURE_LABELS[fact.outcome], reason
         # the standard library says so before it gives up
         short = b"memory allocation of" in outcome.stderr
         return (outcome.limit or (FailureLabel.MEMORY_LIMIT if short else FailureLabel.DIED)), reason

@@ -32,12 +32,20 @@ from steelyard.verifiers.python.guest.referee import (
 from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject
 from steelyard.verifiers.python.guest.runners import HAS_PYTEST, TESTS_MODULE, run_pytest
 from steelyard.verifiers.python.guest.values import ValueDecoder
-from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
+from steelyard.verifiers.python.guest.wire import (
+    MAX_EXCEPTION_CHARS,
+    MessageSocket,
+    exception_text,
+    failure_cause,
+    is_pytest_outcome,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
+
+    from steelyard.records import TestFailureCause
 
 BOTH_SIDES_NAME = "__steelyard_both_sides__"
 CHANGING_TYPES = (list, dict, set, bytearray)
@@ -139,6 +147,8 @@ class RefereedFile:
         self._prepared = (True, False)
         self._result: dict[str, Any] = {"tests": []}
         self._began = 0.0
+        self._cause: TestFailureCause = ""
+        """What failed the test that runs."""
         self._shares_process: bool = job["shares_process"]
         self._cpu_limit = cpu_limit(job["seconds"])
         self._peer: FileRefereePeer
@@ -234,6 +244,7 @@ class RefereedFile:
         self._prepared = (crossed and peer.crossed, own_word or peer.own_word)
         peer.crossed, peer.own_word = self._prepared
         peer.stopped = peer.is_steered = False
+        self._cause = ""
         if peer.stdout.tell():
             peer.stdout.seek(0)
             peer.stdout.truncate()
@@ -243,9 +254,9 @@ class RefereedFile:
         """Note how a test went."""
         peer = self._peer
         if outcome == "passed" and peer.stopped and "StopIteration" not in self._names:
-            outcome, message = "failed", "StopIteration: raised by the answer"
+            outcome, message, self._cause = "failed", "StopIteration: raised by the answer", "computation"
         if outcome != "failed" and peer.is_steered:
-            outcome, message = "failed", "the answer raised an exception of unittest's own"
+            outcome, message, self._cause = "failed", "the answer raised an exception of unittest's own", "exception"
             peer.crossed = False
         crossed = (peer.crossed and not self._shares_process) or peer.stopped
         if peer.lost:
@@ -253,7 +264,8 @@ class RefereedFile:
             self._finish()
         own_word = peer.own_word or (self._job["compares_identity"] and peer.has_met_objects)
         seconds = time.perf_counter() - self._began
-        self._result["tests"].append([name, outcome, message[:MAX_EXCEPTION_CHARS], seconds, crossed, own_word])
+        said = message[:MAX_EXCEPTION_CHARS]
+        self._result["tests"].append([name, outcome, said, self._cause, seconds, crossed, own_word])
         peer.crossed, peer.own_word = self._prepared
 
     def is_answers(self, error: BaseException) -> bool:
@@ -266,13 +278,14 @@ class RefereedFile:
         try:
             outcome, message = test()
         except BaseException as error:
-            self._note_undefined(error)
+            self.note_error(error)
             outcome, message = "failed", exception_text(error)
         self.end(name, outcome, message)
 
     def note_error(self, error: BaseException) -> None:
         """Hear of an exception that failed a test."""
         self._note_undefined(error)
+        self._cause = self._cause or failure_cause(error, is_answers=self.is_answers(error))
 
     def _run_unittest(self, module: types.ModuleType) -> None:
         """Run what unittest finds in a module, and functions test_* besides."""
@@ -299,7 +312,7 @@ def called(function: Callable[[], object], file: RefereedFile) -> tuple[str, str
 
 def is_skip(error: BaseException) -> bool:
     """Whether tests say that they are not for here."""
-    return isinstance(error, unittest.SkipTest) or type(error).__module__ == "_pytest.outcomes"
+    return isinstance(error, unittest.SkipTest) or is_pytest_outcome(error)
 
 
 class RefereedResult(unittest.TestResult):

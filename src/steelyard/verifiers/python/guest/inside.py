@@ -32,7 +32,7 @@ from steelyard.verifiers.python.guest.runners import (
     StepRunner,
     StyleRunner,
     TestResultLine,
-    death_description,
+    death,
     empty_tests_module,
     run_pytest,
     run_unittest,
@@ -124,7 +124,7 @@ class SessionHost:
         self._seconds -= used.ru_utime + used.ru_stime
         if status:
             self.is_over = True
-            self._engine.send(["died", death_description(status, used)])
+            self._engine.send(["died", *death(status, used)])
         if self._seconds <= 0:
             self.is_over = True
         self._engine.send(["session", time.monotonic() - began])
@@ -289,7 +289,8 @@ class AnswerSession:
         own = "own" if self._judge.own_word else ""
         if line.undefined:
             self.tell("undefined", line.undefined)
-        self.tell("test", line.name, str(line.seconds), line.outcome, own, line.message[:MAX_EXCEPTION_CHARS])
+        said = line.message[:MAX_EXCEPTION_CHARS]
+        self.tell("test", line.name, str(line.seconds), line.outcome, own, said, line.cause)
 
     def _tell_step(self, number: int, line: TestResultLine) -> None:
         # steps share one process: it is checked once, at the end, and without an end none of them counts

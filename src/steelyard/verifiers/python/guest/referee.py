@@ -28,9 +28,11 @@ from steelyard.verifiers.python.guest.wire import (
     REHEARSALS,
     MessageSocket,
     PeerGone,
+    TestFailure,
     begin_random,
     exception_text,
     load_random,
+    raised_failure,
     short_repr,
 )
 
@@ -90,23 +92,23 @@ class RefereeStep:
             self.code = compile(source, "tests.py", mode, dont_inherit=True)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
-    def run(self, known: dict[str, Any], candidate: Any, referee: RefereePeer) -> str:
+    def run(self, known: dict[str, Any], candidate: Any, referee: RefereePeer) -> TestFailure:
         """What is wrong, or nothing."""
         if self.sides:
             left = eval(self.sides[0], known)
             is_equal, right = compared(referee, left, lambda: eval(self.sides[1], known))
-            return "" if is_equal else f"got {short_repr(left)}, expected {short_repr(right)}"
+            return TestFailure() if is_equal else difference(left, right)
         if "pair" in self.spec:
             given, wanted = self.spec["pair"]
             # an answer may change what it is given, but not what the next one is given
             got = candidate(*copy.deepcopy(given))
-            return "" if is_same_value(got, wanted) else f"got {short_repr(got)}, expected {short_repr(wanted)}"
+            return TestFailure() if is_same_value(got, wanted) else difference(got, wanted)
         if "want" in self.spec:
             return self._example(known)
         exec(self.code, known)  # type: ignore[arg-type]
-        return ""
+        return TestFailure()
 
-    def _example(self, known: dict[str, Any]) -> str:
+    def _example(self, known: dict[str, Any]) -> TestFailure:
         """One example of a doctest."""
         import doctest  # heavy, and rarely needed
 
@@ -118,18 +120,22 @@ class RefereeStep:
                 exec(self.code, known)  # type: ignore[arg-type]
         except Exception as error:
             if raises is None:
-                return exception_text(error)
+                return raised_failure(error)
             got = exception_text(error) + "\n"
             # whoever wrote the example may have had the answer in a module of another name
             prefix, colon, rest = raises.partition(":")
             raises = prefix.rpartition(".")[2] + colon + rest
             if flags & doctest.IGNORE_EXCEPTION_DETAIL:
-                return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
-            return "" if checker.check_output(raises, got, flags) else f"raised {got}"
+                is_expected = got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2]
+            else:
+                is_expected = checker.check_output(raises, got, flags)
+            return TestFailure() if is_expected else TestFailure(f"raised {got}", "exception")
         if raises is not None:
-            return f"raised nothing, expected {raises}"
+            return TestFailure(f"raised nothing, expected {raises}", "comparison")
         got = printed.getvalue()
-        return "" if checker.check_output(wanted, got, flags) else f"got {got[:200]!r}, expected {wanted[:200]!r}"
+        if checker.check_output(wanted, got, flags):
+            return TestFailure()
+        return TestFailure(f"got {got[:200]!r}, expected {wanted[:200]!r}", "comparison")
 
 
 class WatchedComparisons(ast.NodeTransformer):
@@ -185,6 +191,11 @@ def rewound(referee: RefereePeer) -> Iterator[None]:
     finally:
         for container, content in now:
             refill(container, content)
+
+
+def difference(got: Any, wanted: Any) -> TestFailure:
+    """What is wrong where a value is not the expected one."""
+    return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
 
 
 def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:
@@ -265,12 +276,12 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
         trace = StepTrace(crossed, referee.own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
-            result |= {"gone": wrong, "crossed": trace.crossed}
+            result |= {"gone": wrong.text, "crossed": trace.crossed}
             break
         if step.is_test:
-            result["tests"].append([number, wrong[:MAX_EXCEPTION_CHARS], seconds, *trace])
-        elif wrong:
-            result |= {"raised": wrong, "crossed": trace.crossed}
+            result["tests"].append([number, wrong.text[:MAX_EXCEPTION_CHARS], wrong.cause, seconds, *trace])
+        elif wrong.text:
+            result |= {"raised": wrong.text, "crossed": trace.crossed}
             break
         else:
             prepared = trace
@@ -346,7 +357,9 @@ def load_candidate(referee: RefereePeer, code: str, names: list[str], result: di
     return found
 
 
-def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], candidate: Any) -> tuple[str, float]:
+def run_step(
+    referee: RefereePeer, step: RefereeStep, known: dict[str, Any], candidate: Any
+) -> tuple[TestFailure, float]:
     """What was wrong when a step was run, if anything was, and how long it took."""
     if referee.stdout.tell():
         referee.stdout.seek(0)
@@ -355,17 +368,17 @@ def run_step(referee: RefereePeer, step: RefereeStep, known: dict[str, Any], can
     began = time.perf_counter()
     try:
         wrong = step.run(known, candidate, referee)
-        if referee.stopped and not speaks_of_stopping(step, known):
+        if referee.stopped and not wrong.text and not speaks_of_stopping(step, known):
             # `all(map(answer, ...))` took it for the end of what there is to test
-            wrong = wrong or "StopIteration: raised by the answer"
+            wrong = TestFailure("StopIteration: raised by the answer", "computation")
     except ImportError as error:
         if (
             "said" not in error.__dict__ and error.name not in ANSWER_MODULE_NAMES
         ):  # no answer has anything to do with it
             raise UnusableTestsError(f"the tests need {error.name or error}, which is not installed here") from None
-        wrong = exception_text(error)
+        wrong = raised_failure(error)
     except BaseException as error:
-        wrong = exception_text(error) if not isinstance(error, PeerGone) else str(error)
+        wrong = raised_failure(error) if not isinstance(error, PeerGone) else TestFailure(str(error), "death")
     return wrong, time.perf_counter() - began
 
 

@@ -16,12 +16,14 @@ import unittest.mock  # loaded before the answer is, so that its classes are kno
 from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import TESTS_FILE, ComparisonJudge, fair_code
-from steelyard.verifiers.python.guest.wire import exception_text, short_repr
+from steelyard.verifiers.python.guest.wire import TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    from steelyard.records import TestFailureCause
 
 try:
     import pytest
@@ -54,6 +56,7 @@ class TestResultLine(NamedTuple):
     while it ran, decided that it has nothing to say."""
     message: str
     seconds: float
+    cause: TestFailureCause = ""
     undefined: str = ""
     """A name that the tests use and nobody has defined."""
 
@@ -84,6 +87,8 @@ class StyleRunner:
         self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
         self._clock = time.perf_counter
         self._undefined = ""
+        self._cause: TestFailureCause = ""
+        """What failed the test that runs."""
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and tell how it went."""
@@ -99,21 +104,24 @@ class StyleRunner:
                 self._exit(0)
         _, status, used = self._wait(child, 0)
         if status:
-            self._tell(TestResultLine(name, "failed", death_description(status, used), 0.0))
+            end = death(status, used)
+            self._tell(TestResultLine(name, "failed", end.text, 0.0, end.cause))
 
     def is_answers(self, error: BaseException) -> bool:
         """Whether an exception came out of the answer."""
         return self.judge.has_answers_code(error.__traceback__)
 
     def note_error(self, error: BaseException) -> None:
-        """Remember a name that the tests themselves use and nobody has defined."""
+        """Remember what failed a test, and a name that the tests themselves use and nobody has defined."""
         self._undefined = self._undefined or undefined_name(error)
+        self._cause = self._cause or failure_cause(error, is_answers=self.is_answers(error))
 
     def finish(self) -> None:
         """Let pytest clean up."""
 
     def _run_here(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         began = self._clock()
+        self._cause = ""
         try:
             outcome, message = test()
         except BaseException as error:
@@ -122,8 +130,8 @@ class StyleRunner:
         self.judge.stay()
         hidden = self.judge.hidden_failure()
         if outcome == "passed" and hidden:
-            outcome, message = "failed", hidden
-        self._tell(TestResultLine(name, outcome, message, self._clock() - began, self._undefined))
+            outcome, message, self._cause = "failed", hidden, "comparison"
+        self._tell(TestResultLine(name, outcome, message, self._clock() - began, self._cause, self._undefined))
 
 
 def undefined_name(error: BaseException) -> str:
@@ -136,15 +144,14 @@ def undefined_name(error: BaseException) -> str:
     return str(error.name)
 
 
-def death_description(status: int, used: Any) -> str:
+def death(status: int, used: Any) -> TestFailure:
     """How the process of a test ended."""
     code = os.waitstatus_to_exitcode(status)
     seconds = used.ru_utime + used.ru_stime
     if code == -24 or (code == -9 and seconds >= 1):  # SIGXCPU, and what follows it where it is ignored
-        return f"stopped at the cpu limit after {seconds:.1f} s"
-    return (
-        f"died before the verdict, by signal {-code}" if code < 0 else f"died before the verdict, with exit code {code}"
-    )
+        return TestFailure(f"stopped at the cpu limit after {seconds:.1f} s", "cpu")
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return TestFailure(f"died before the verdict, {how}", "death")
 
 
 def empty_tests_module(source: str) -> types.ModuleType:
@@ -195,6 +202,15 @@ class SkipNotingResult(unittest.TestResult):
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         self._runner.note_error(err[1])
         super().addError(test, err)
+
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        self._runner.note_error(err[1])
+        super().addFailure(test, err)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+        if err is not None:
+            self._runner.note_error(err[1])
+        super().addSubTest(test, subtest, err)
 
 
 def _unittest_call(test: Any, module: types.ModuleType, runner: StyleRunner) -> Callable[[], tuple[str, str]]:
@@ -379,29 +395,33 @@ class StepRunner:
             try:
                 wrong = self._run_step(step, codes, known)
             except BaseException as error:
-                wrong = exception_text(error)
+                wrong = self._raised(error)
             self._judge.stay()
-            wrong = self._judge.hidden_failure() or wrong
+            if hidden := self._judge.hidden_failure():
+                wrong = TestFailure(hidden, "comparison")
             if step["test"]:
                 seconds = time.perf_counter() - began
-                tell(number, TestResultLine("", "failed" if wrong else "passed", wrong, seconds))
-            elif wrong:
-                return wrong
+                tell(number, TestResultLine("", "failed" if wrong.text else "passed", wrong.text, seconds, wrong.cause))
+            elif wrong.text:
+                return wrong.text
         return ""
 
-    def _run_step(self, step: dict[str, Any], codes: list[Any], known: dict[str, Any]) -> str:
+    def _raised(self, error: BaseException) -> TestFailure:
+        is_answers = self._judge.has_answers_code(error.__traceback__)
+        return TestFailure(exception_text(error), failure_cause(error, is_answers=is_answers))
+
+    def _run_step(self, step: dict[str, Any], codes: list[Any], known: dict[str, Any]) -> TestFailure:
         if "left" in step:
             left, right = (eval(side, known) for side in codes)
-            is_equal = self._judge.compare("Eq", left, right)
-            return "" if is_equal else f"got {short_repr(left)}, expected {short_repr(right)}"
+            return TestFailure() if self._judge.compare("Eq", left, right) else _difference(left, right)
         if "pair" in step:
             given, wanted = step["pair"]
             got = known[self._entry_point](*copy.deepcopy(given))
-            return "" if self._is_same(got, wanted) else f"got {short_repr(got)}, expected {short_repr(wanted)}"
+            return TestFailure() if self._is_same(got, wanted) else _difference(got, wanted)
         if "want" in step:
-            return _example_problem(step, codes[0], known)
+            return self._example_problem(step, codes[0], known)
         exec(codes[0], known)
-        return ""
+        return TestFailure()
 
     def _is_same(self, got: Any, wanted: Any) -> bool:
         """Whether a value is the one in a file: files have no tuples."""
@@ -415,6 +435,39 @@ class StepRunner:
             )
         return bool(self._judge.compare("Eq", got, wanted)) and isinstance(got, bool) == isinstance(wanted, bool)
 
+    def _example_problem(self, step: dict[str, Any], code: Any, known: dict[str, Any]) -> TestFailure:
+        """What is wrong with one example of a doctest, or nothing."""
+        import doctest  # heavy, and rarely needed
+
+        printed = io.StringIO()
+        checker = doctest.OutputChecker()
+        raises, flags = step["raises"], step["flags"]
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code, known)
+        except Exception as error:
+            if raises is None:
+                return self._raised(error)
+            got = exception_text(error) + "\n"
+            if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+                is_expected = got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2]
+            else:
+                # the interpreter names the module as well
+                forms = (got, f"{type(error).__module__}.{got}")
+                is_expected = any(checker.check_output(raises, form, flags) for form in forms)
+            return TestFailure() if is_expected else TestFailure(f"raised {got}", "exception")
+        if raises is not None:
+            return TestFailure(f"raised nothing, expected {raises}", "comparison")
+        text = printed.getvalue()
+        if checker.check_output(step["want"], text, flags):
+            return TestFailure()
+        return TestFailure(f"got {text[:200]!r}, expected {step['want'][:200]!r}", "comparison")
+
+
+def _difference(got: Any, wanted: Any) -> TestFailure:
+    """What is wrong where a value is not the expected one."""
+    return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
+
 
 def looked_up_names(code: types.CodeType) -> Iterator[str]:
     """Every name that may be looked up when this is run."""
@@ -422,32 +475,3 @@ def looked_up_names(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from looked_up_names(constant)
-
-
-def _example_problem(step: dict[str, Any], code: Any, known: dict[str, Any]) -> str:
-    """What is wrong with one example of a doctest, or nothing."""
-    import doctest  # heavy, and rarely needed
-
-    printed = io.StringIO()
-    checker = doctest.OutputChecker()
-    raises, flags = step["raises"], step["flags"]
-    try:
-        with contextlib.redirect_stdout(printed):
-            exec(code, known)
-    except Exception as error:
-        if raises is None:
-            return exception_text(error)
-        got = exception_text(error) + "\n"
-        if flags & doctest.IGNORE_EXCEPTION_DETAIL:
-            return "" if got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2] else f"raised {got}"
-        # the interpreter names the module as well
-        forms = (got, f"{type(error).__module__}.{got}")
-        return "" if any(checker.check_output(raises, form, flags) for form in forms) else f"raised {got}"
-    if raises is not None:
-        return f"raised nothing, expected {raises}"
-    text = printed.getvalue()
-    return (
-        ""
-        if checker.check_output(step["want"], text, flags)
-        else f"got {text[:200]!r}, expected {step['want'][:200]!r}"
-    )

@@ -14,11 +14,14 @@ import sys
 from _thread import _local, allocate_lock, get_ident
 from abc import ABC, abstractmethod
 from collections import deque
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
     from typing import Any
+
+    from steelyard.records import TestFailureCause
 
 MAX_WIRE_MESSAGE_BYTES = 16 << 20
 """Bytes of one message."""
@@ -252,6 +255,41 @@ def exception_text(error: BaseException) -> str:
     name = type(error).__name__[:100]
     # half characters, which neither a file nor another program could take, are left out
     return (f"{name}: {text}" if text else name).encode("utf-8", "replace").decode("utf-8")
+
+
+class TestFailure(NamedTuple):
+    """What is wrong with a test, in words and as a cause; both are empty where nothing is."""
+
+    text: str = ""
+    cause: TestFailureCause = ""
+
+
+COMPUTATION_ERRORS = frozenset(
+    {
+        *(AttributeError, IndexError, KeyError, NameError, OverflowError, StopIteration, TypeError, UnboundLocalError),
+        *(ValueError, ZeroDivisionError),
+    }
+)
+"""What code raises because of what it computes. A missing module, file, thread or byte of memory raises something else."""
+
+
+def failure_cause(error: BaseException, *, is_answers: bool) -> TestFailureCause:
+    """How an exception fails a test: only one of the tests' own is a comparison that did not hold."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    if not is_answers and (isinstance(error, AssertionError) or is_pytest_outcome(error)):
+        return "comparison"
+    return "computation" if type(error) in COMPUTATION_ERRORS else "exception"
+
+
+def is_pytest_outcome(error: BaseException) -> bool:
+    """Whether an exception is how pytest ends a test; it says of its classes that they are everyone's."""
+    return any(above.__module__ == "_pytest.outcomes" for above in type(error).__mro__)
+
+
+def raised_failure(error: BaseException) -> TestFailure:
+    """What is wrong with a test that raised, where no line of the answer runs in this process."""
+    return TestFailure(exception_text(error), failure_cause(error, is_answers="said" in error.__dict__))
 
 
 def short_repr(value: object) -> str:
