@@ -9,7 +9,7 @@ SteelyardError
       Unavailable       ... this time: worth asking again
         ProviderTimeout ... before its deadline, though it may have been asked for in full
       Rejected          ... and asking again would not help
-        RecordedFailure ... because whoever recorded answers got none either
+        RecordedFailure ... because there was none when it was recorded
     VerifierError       the answer could not be verified
       MissingToolError  ... because this machine lacks a toolchain, a package or a crate
 """

@@ -36,7 +36,7 @@ class Settings(Record, frozen=True, kw_only=True):
     price_table: str = ""
     """A table of ours that is looked into after your own prices: `worked-examples`, the example prices of a document."""
     suites: SuiteSettings = SuiteSettings()
-    """What failures of suites cost, what suites weigh, and how quick replies are to be."""
+    """What failures of suites cost, what suites weigh, and how quick replies must be."""
     default_provider: str = ""
     default_model: str = ""
     default_temperature: float | None = None

@@ -48,7 +48,7 @@ _COMBINING_MARKS_PATTERN = re.compile(
 SCANNED_CHARACTERS_PER_SHOWN = 20
 """How many characters of a text a character on a line may stand for."""
 MAX_REASON_LINE_CHARACTERS = 2_000
-"""Characters of a reason on one line, where nobody wants fewer."""
+"""Characters of a reason on one line, where the caller does not ask for fewer."""
 
 _ANSI_COLOUR_PATTERN = re.compile("\x1b\\[[0-9;:]*m")
 

@@ -284,7 +284,7 @@ def test_a_shard_that_was_killed_is_merged_and_what_it_owes_is_asked_for_by_the_
     assert len(stored) < CASES * SAMPLES
     (place / "asks").unlink()
     code, out, said = steelyard(place, "merge", "1", "2", "--output", "all")
-    assert "shard 2 of 2 (2) had not come to the end; go on with: steelyard resume all" in said
+    assert "shard 2 of 2 (2) is unfinished; continue with: steelyard resume all" in said
     assert "steelyard resume all" in out
     assert code in (0, 3)
     code, _, said = steelyard(place, "resume", "all")

@@ -252,7 +252,7 @@ def test_an_interrupted_shard_is_merged_and_the_merged_run_asks_for_what_is_owed
     done = merge([first.folder, second.folder], output=tmp_path / "all", means=MEANS)
     assert done.info.ended_at is None
     assert done.notes == (
-        f"shard 2 of 2 ({second.folder}) had not come to the end; go on with: steelyard resume {tmp_path / 'all'}",
+        f"shard 2 of 2 ({second.folder}) is unfinished; continue with: steelyard resume {tmp_path / 'all'}",
     )
     asked_before = len(server.requests)
     again = steelyard.resume(done.folder, means=MEANS)
@@ -383,7 +383,7 @@ def test_other_models_and_another_number_of_shards_are_another_plan(place: Path,
     refused(place, r"shards/2: not the same plan as .*: models .*other.jsonl.* instead of ")
     shutil.rmtree(place / "shards" / "2")
     run(model, place / "shards" / "2", (2, 4))
-    refused(place, "shards/2: not the same plan as .*: dealt into 4 shards instead of 3")
+    refused(place, "shards/2: not the same plan as .*: split into 4 shards instead of 3")
 
 
 def test_of_many_odd_ones_the_first_are_told_and_the_others_counted(place: Path, model: str) -> None:
@@ -470,7 +470,7 @@ def test_cases_that_are_not_those_that_were_dealt_are_refused(place: Path, meddl
         "more": [*lines, (place / "shards" / "1" / "cases.jsonl").read_bytes().splitlines(keepends=True)[0]],
     }
     path.write_bytes(b"".join(other[meddle]))
-    refused(place, r"shards/2/cases.jsonl: not the cases of shard 2 of 3, or not with the tests they were dealt with")
+    refused(place, r"shards/2/cases.jsonl: not the cases of shard 2 of 3, or not with the tests that they had")
 
 
 @pytest.mark.parametrize("moment", ["../../../tmp/x", "2026-01-01/00:00:00", "", "yesterday", "9" * 400])
@@ -505,13 +505,13 @@ def test_links_and_what_is_no_plain_file_are_not_followed(place: Path, tmp_path:
     two = place / "shards" / "2"
     (tmp_path / "secret").write_text("secret")
     (two / "attempts-x.jsonl").symlink_to(tmp_path / "secret")
-    refused(place, r"shards/2/attempts-x.jsonl: a link, or else no plain file")
+    refused(place, r"shards/2/attempts-x.jsonl: a link or a special file")
     (two / "attempts-x.jsonl").unlink()
     (two / "attempts-x.jsonl").mkdir()
-    refused(place, r"shards/2/attempts-x.jsonl: a link, or else no plain file")
+    refused(place, r"shards/2/attempts-x.jsonl: a link or a special file")
     (two / "attempts-x.jsonl").rmdir()
     os.mkfifo(two / "attempts-x.jsonl")
-    refused(place, r"shards/2/attempts-x.jsonl: a link, or else no plain file")
+    refused(place, r"shards/2/attempts-x.jsonl: a link or a special file")
     (two / "attempts-x.jsonl").unlink()
     for name in ("run.json", "cases.jsonl"):
         (two / name).rename(tmp_path / name)
@@ -566,9 +566,9 @@ def test_a_fact_about_a_case_of_another_shard_is_refused_with_its_line(place: Pa
     before = (two / "attempts.jsonl").read_bytes()
     (two / "attempts.jsonl").write_bytes(before + line)
     count = before.count(b"\n") + 1
-    refused(place, rf'2/attempts.jsonl:{count}: tells of case "case-..", which is one of shard 1 of 3')
+    refused(place, rf'2/attempts.jsonl:{count}: is about case "case-..", which belongs to shard 1 of 3')
     (two / "attempts.jsonl").write_bytes(before + line.replace(b"case-0", b"cas\\u0001-"))
-    refused(place, rf'2/attempts.jsonl:{count}: tells of case "cas.u0001-.", which no shard was dealt')
+    refused(place, rf'2/attempts.jsonl:{count}: is about case "cas.u0001-.", which belongs to no shard')
 
 
 def test_the_same_ask_key_in_two_shards_is_refused(place: Path) -> None:

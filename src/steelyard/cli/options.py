@@ -281,7 +281,7 @@ def port_number(text: str) -> int:
 
 
 def positive_integers(text: str) -> tuple[int, ...]:
-    """Numbers parted by commas, in order and each once."""
+    """Numbers separated by commas, in ascending order and each once."""
     return tuple(sorted({positive_integer(piece) for piece in text.replace(" ", ",").split(",") if piece}))
 
 

@@ -46,7 +46,7 @@ class RequiredAttempts(Record, frozen=True, kw_only=True):
     baseline: int = 0
     """Those that each case of the baseline must have then; 0 where it may stay as it is."""
     attempts: int
-    """All that are to be asked for, of both sides together."""
+    """All attempts to ask for, of both sides together."""
     cost_usd: float | None = None
 
 
@@ -93,9 +93,9 @@ class ComparisonPlan(Record, frozen=True, kw_only=True):
 
     baseline: str
     detect: float
-    """The mean drop that is to be seen, and to be ruled out."""
+    """The mean drop to detect, or to rule out."""
     power: float
-    """How likely it is to be."""
+    """The chance to detect it."""
     alpha: float
     """How likely a false alarm may be, over all looks at the run."""
     look_alpha: float

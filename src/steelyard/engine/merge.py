@@ -128,12 +128,12 @@ def _shard_run(folder: Path) -> ShardRun:
     except OSError as error:
         raise InputError(f"{folder}: cannot be read: {error.strerror}") from None
     if links:
-        raise InputError(f"{folder}/{links[0]}: a link, or else no plain file; put the journal itself there")
+        raise InputError(f"{folder}/{links[0]}: a link or a special file; put the journal itself there")
     cases = stored.cases
     if not plan.are_shard_cases_unchanged(shard, cases):
         raise InputError(
             f"{folder}/cases.jsonl: not the cases of {_shard_numbers_text(shard.numbers)} of {shard.of}, or not with the tests "
-            "they were dealt with; put the file back, or run the shard again"
+            "that they had; put the file back, or run the shard again"
         )
     return ShardRun(folder, stored, info, written, shard, cases)
 
@@ -182,7 +182,7 @@ def _differences(part: ShardRun, reference: ShardRun) -> Iterator[str]:
         if here != there:
             yield f"{PLAN_FIELD_LABELS.get(name, name)} {_plan_value_text(here)} instead of {_plan_value_text(there)}"
     if part.shard.of != reference.shard.of:
-        yield f"dealt into {part.shard.of} shards instead of {reference.shard.of}"
+        yield f"split into {part.shard.of} shards instead of {reference.shard.of}"
     if part.shard.cases != reference.shard.cases:
         yield f"{part.shard.cases:,} cases instead of {reference.shard.cases:,}"
     elif part.shard.of == reference.shard.of:
@@ -266,7 +266,7 @@ def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def _cases_in_order(parts: Sequence[ShardRun]) -> list[Case]:
-    """The cases of all parts as they stood before they were dealt out."""
+    """The cases of all parts as they stood before they were split into shards."""
     placed = [
         (place // len(part.shard.numbers), part.shard.numbers[place % len(part.shard.numbers)], case)
         for part in parts
@@ -315,9 +315,9 @@ def _fact_checker(
     def check(fact: JournalFact, path: Path, line: int) -> None:
         owner = owners.get(fact.case)
         if owner is not part:
-            whose = f"is one of {owner.name}" if owner else "no shard was dealt"
+            whose = f"belongs to {owner.name}" if owner else "belongs to no shard"
             raise InputError(
-                f"{path}:{line}: tells of case {short_quote(fact.case)}, which {whose}; take the line out, or run {part.name} again"
+                f"{path}:{line}: is about case {short_quote(fact.case)}, which {whose}; take the line out, or run {part.name} again"
             )
         if isinstance(fact, Reply):
             # Python seeds this hash at random: no text can be written to collide with another
@@ -355,7 +355,7 @@ def _notes(parts: Sequence[ShardRun], missing: Sequence[int], folder: Path) -> I
             if len(unfinished) > MAX_LISTED_MERGE_PROBLEMS
             else ""
         )
-        yield f"{names}{more} had not come to the end; go on with: steelyard resume {folder}"
+        yield f"{names}{more} {_is_or_are(unfinished)} unfinished; continue with: steelyard resume {folder}"
     for name in ("steelyard", "python"):
         versions = dict.fromkeys(part.info.versions.get(name, "unknown") for part in parts)
         if len(versions) > 1:
@@ -381,5 +381,5 @@ def _shard_numbers_text(numbers: Sequence[int]) -> str:
     return f"shard{'s' if len(numbers) > 1 else ''} {', '.join(ranges)}"
 
 
-def _is_or_are(numbers: Sequence[int]) -> str:
+def _is_or_are(numbers: Sequence[object]) -> str:
     return "is" if len(numbers) == 1 else "are"

@@ -148,7 +148,7 @@ class ConcurrencyLimiter:
 
 
 class CircuitBreaker:
-    """Gives a model up when asking it is plainly in vain, and tells its silence from that of a server that is gone."""
+    """Gives up on a model that does not answer, and distinguishes its silence from that of a server that is gone."""
 
     def __init__(self) -> None:
         self._in_a_row = 0

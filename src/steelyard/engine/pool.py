@@ -77,7 +77,7 @@ class RepliesByCase:
 
 
 class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
-    """The queue of replies to be verified; None tells a verifier that it can go home."""
+    """The queue of replies to be verified; None tells a worker to stop."""
 
     def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
         self._queue = RepliesByCase()

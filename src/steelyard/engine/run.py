@@ -285,7 +285,7 @@ def carry_out(
 @asynccontextmanager
 async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> AsyncIterator[Pool]:
     """Who verifies the replies to these cases."""
-    # where nothing is to be verified, no cluster is asked
+    # without anything to verify, no cluster is needed
     backend = "local" if all(case.by_judges for case in cases) else means.backend
     make_pool = load_plugin("pools", backend)
     with explain_plugin_errors("pools", backend):

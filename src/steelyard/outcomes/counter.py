@@ -35,7 +35,7 @@ class OutcomeRows(NamedTuple):
     """NaN where there is no score."""
 
     def chosen(self, keep: npt.NDArray[Any]) -> OutcomeRows:
-        """Those of the attempts that are to be kept."""
+        """The attempts to keep."""
         import numpy as np
 
         return OutcomeRows(self.file, *(None if column is None else np.asarray(column)[keep] for column in self[1:]))  # type: ignore[arg-type]  # the same columns in the same order

@@ -41,7 +41,7 @@ MAX_UNUSED_COLUMNS_SHOWN = 20
 EMPTY_CELL_WORDS = frozenset({"nan", "na", "n/a", "none", "null"})
 """What programs write where there is no number and no outcome."""
 MAX_EXACT_INTEGER = 1 << 53
-"""Up to here a float tells every whole number from its neighbours."""
+"""Up to here a float represents every whole number exactly."""
 
 RUN_IDENTITY_COLUMNS = ("experiment", "agent_model", "tier", "subtest", "run_number")
 JUDGE_COLUMNS = ("judge_model", "judge_number")

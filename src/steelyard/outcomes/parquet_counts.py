@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 COUNTING_MEMORY_LIMIT = "1200MB"
-"""What the database may take before it goes on on disk; Python and the counts come on top of it.
+"""What the database may take before it spills to disk; Python and the counts come on top of it.
 
 A million cases fit in there; where they do not, counting on disk costs three times as much.
 """
@@ -102,7 +102,7 @@ class ModelCaseCounts(NamedTuple):
     unclear: npt.NDArray[Any]
     """Rows whose outcome cannot be read."""
     repeated: npt.NDArray[Any]
-    """Rows that tell again of an attempt; they are in no other number."""
+    """Rows that repeat an attempt; they are in no other number."""
     contradictory: npt.NDArray[Any]
     """Attempts that rows contradict each other about."""
 

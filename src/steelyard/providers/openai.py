@@ -30,7 +30,7 @@ class _ChatChoice(msgspec.Struct):
 
 
 class OpenAIUsage(msgspec.Struct):
-    """What an answer took, as far as the server tells."""
+    """The tokens of an answer, as far as the server reports them."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

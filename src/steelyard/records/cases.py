@@ -97,7 +97,7 @@ class Pair(Record, frozen=True, kw_only=True):
 
 
 class Target(Record, frozen=True, kw_only=True):
-    """A diagnostic that a repair is to make away with."""
+    """A diagnostic that a repair must remove."""
 
     summary: str
     """What it says, in the words of the validator."""
@@ -134,7 +134,7 @@ class Verify(Record, frozen=True, kw_only=True):
     lines: tuple[int, int] | None = None
     """For `terraform`: the first and the last line of the file to be repaired that the answer replaces; all when left out."""
     target: Target | None = None
-    """For `terraform`: the diagnostic that the answer is to make away with."""
+    """For `terraform`: the diagnostic that the answer must remove."""
     syntax_only: bool = False
     """For `terraform`: look at the syntax alone, by a library; that is less than validating."""
     build: str = ""

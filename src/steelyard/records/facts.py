@@ -62,7 +62,7 @@ class Answer(Record, frozen=True, kw_only=True):
     error: str = ""
     """What went wrong instead of an answer, where that counts as an outcome; what an answer lacks."""
     reasoning: str = ""
-    """What a reasoning model thought aloud, where the provider tells."""
+    """The reasoning of the model, where the provider sends it."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None

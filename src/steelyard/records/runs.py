@@ -100,7 +100,7 @@ class Tier(Record, frozen=True, kw_only=True):
     title: str = ""
     """What it is, in a few words."""
     model: str = ""
-    """Provider and model; for an agent the name of the model it uses, if it is to be told."""
+    """Provider and model; for an agent the name of the model that it uses, where reports should show one."""
     system: str = ""
     prompt: str = ""
     """A template around the case's own prompt, `{{prompt}}`; the prompt alone when left out."""
@@ -148,7 +148,7 @@ class Experiment(Record, frozen=True, kw_only=True):
 
 
 class Shard(Record, frozen=True, kw_only=True):
-    """Which part of a plan a run is: whole cases, dealt out in turn."""
+    """Which part of a plan a run is: whole cases, handed out in turn."""
 
     numbers: tuple[int, ...]
     """From 1, in order; several where shards were merged and others are missing."""

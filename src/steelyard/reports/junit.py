@@ -22,7 +22,7 @@ from steelyard.reports.figures import (
 from steelyard.text import counted, line, plain
 
 MAX_JUNIT_REASONS = 5
-"""Different reasons that a failure tells of, and failed tests under each."""
+"""Different reasons that a failure lists, and failed tests under each."""
 
 MAX_JUNIT_HEADLINE_CHARACTERS = 200
 """Characters of a failure's headline, which CI systems show on one line."""

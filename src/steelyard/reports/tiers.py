@@ -72,7 +72,7 @@ def markdown(analysis: ExperimentAnalysis) -> str:
 
 
 def table_csv(analysis: ExperimentAnalysis) -> str:
-    """A row per tier with every figure as a number; what is not known or infinite is empty, and a column tells which."""
+    """A row per tier with every figure as a number; what is not known or infinite is empty, and a column says which."""
     head = ["model", "tier", "cases", "runs", "interval_unit", "unjudged", "unrated", "unpriced"]
     head += [f"{name}{end}" for name in TIER_ESTIMATES for end in ("", "_low", "_high")]
     head += ["cost_of_pass_infinite", "grade", "could_be", "total_cost_usd", "on_pareto_front"]

@@ -120,7 +120,7 @@ def mean_interval(
     1965, "Survey Sampling". And an end is let out until the binomial tail beyond it is at most one and a
     half times what the level leaves out, since Wilson's own reaches three times that (Brown, Cai and DasGupta 2001,
     "Interval estimation for a binomial proportion", Statistical Science 16, 101-133, mend it at the same place).
-    docs/intervals.md tells how often it covers, docs/design/intervals.md why it is so.
+    docs/intervals.md says how often it covers, docs/design/intervals.md why it is built this way.
 
     >>> low, high = mean_interval([0.94, 0.24], counts=[40, 10], attempts=500)
     >>> f"{low:.12f} {high:.12f}"

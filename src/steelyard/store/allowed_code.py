@@ -12,7 +12,7 @@ from steelyard.text import printable
 _ALLOWED_LINE_PATTERN = re.compile(rb"^([0-9a-f]{64})(?: |$)", re.MULTILINE)
 
 _allowed_here: set[str] = set()
-"""What this process was told: it holds although the file could not be written."""
+"""What the user allowed in this process: it holds although the file could not be written."""
 
 
 def allowed_code_file(environment: Mapping[str, str] = os.environ) -> Path | None:

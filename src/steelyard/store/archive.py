@@ -34,7 +34,7 @@ DatabaseCallResult = TypeVar("DatabaseCallResult")
 
 
 class SqlResult(NamedTuple):
-    """What a question came to."""
+    """The result of a query."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]

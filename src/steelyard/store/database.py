@@ -1,4 +1,4 @@
-"""A database in memory that goes on on disk, reaches no network, and says in one sentence what is wrong."""
+"""A database in memory that spills to disk, reaches no network, and reports errors in one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def open_database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
-    """An empty database without network that takes this much memory and then goes on in a folder."""
+    """An empty database without network that uses this much memory and then spills to a folder."""
     import duckdb
 
     database = duckdb.connect(
@@ -28,13 +28,13 @@ def open_database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPy
             "autoload_known_extensions": False,
         }
     )
-    # it would be drawn into what is printed
+    # a progress bar would end up in the output
     database.execute("SET enable_progress_bar = false")
     return database
 
 
 def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:
-    """What a call to the database gives; a user who will not wait for it ends it."""
+    """What a call to the database returns; Ctrl-C interrupts the query."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as thread:

@@ -114,7 +114,7 @@ def _segment(name: str | None, alike: set[str]) -> str:
 
 
 class FactScore(NamedTuple):
-    """What is to be made of one fact of a run."""
+    """What one fact of a run becomes."""
 
     counts: bool | None = None
     """Whether it is the one of its attempt and kind that counts; None when the run has no such case."""

@@ -50,7 +50,7 @@ class JudgeRating(Record, frozen=True, kw_only=True):
     judge: str
     repeat: int = 1
     valid: bool = True
-    """False where no usable judgment came; whatever else stands here then says nothing."""
+    """False where no usable judgment came; the other fields then mean nothing."""
     score: float | None = None
     """None where nothing in the rubric applies."""
     passed: bool | None = None

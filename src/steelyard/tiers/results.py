@@ -11,7 +11,7 @@ from steelyard.tiers.agreement import PanelAgreement
 
 
 class RunIdentity(NamedTuple):
-    """What tells one run from every other: dropping any part of it mixes up runs."""
+    """What identifies a run: without any part of it, runs are mixed up."""
 
     experiment: str
     model: str
@@ -34,7 +34,7 @@ class JudgeIdentity(NamedTuple):
 
 
 class TierRun(Record, frozen=True, kw_only=True):
-    """What one run of one case under one tier came to; None where it is not known."""
+    """The result of one run of one case under one tier; None where it is not known."""
 
     experiment: str = ""
     model: str

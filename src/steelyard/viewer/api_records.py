@@ -71,7 +71,7 @@ class RunEntry(ApiRecord, frozen=True, kw_only=True):
     run_id: str
     """The name of its folder."""
     model_id: str
-    """Its models, parted by commas."""
+    """Its models, separated by commas."""
     timestamp_utc: str
     """When it was started; empty where that is not known."""
     state: str

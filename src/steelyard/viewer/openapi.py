@@ -89,7 +89,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _cursor_parameter(ATTEMPT_CURSOR_SCHEMA_PATTERN),
             CASE_ID_PARAMETER,
             MODEL_ID_PARAMETER,
-            _parameter("outcome", "Only attempts that came out so.", enum=["", "correct", "wrong", "missing"]),
+            _parameter("outcome", "Only attempts with this outcome.", enum=["", "correct", "wrong", "missing"]),
         ],
         api_records.AttemptsPage,
     ),

@@ -242,7 +242,7 @@ def eval_sets(listed: ListedRun) -> tuple[str, ...]:
 
 
 def run_histories(runs: Sequence[ListedRun]) -> dict[tuple[tuple[str, ...], str], list[EarlierRun]]:
-    """By eval set and model all runs that came to their end, the oldest first; `runs` come newest first.
+    """By eval set and model all finished runs, the oldest first; `runs` come newest first.
 
     What a run has so far is of other cases than all of it: held against others it would say nothing.
     """

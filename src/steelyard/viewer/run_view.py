@@ -254,7 +254,7 @@ class IncrementalRunReader:
 
     def goes_on(self, info: RunInfo, snapshot: RunFolderSnapshot) -> bool:
         """Whether all that happened to the run since is that its last journal has grown."""
-        # these say how much is to be done and whether it is, and nothing about what there is
+        # these say how much is planned and whether it is done, and nothing about what there is
         same = msgspec.structs.replace(self._info, ended_at=info.ended_at, samples=info.samples, more=info.more)
         if info != same or snapshot.file("cases.jsonl") != self._snapshot.file("cases.jsonl"):
             return False

@@ -217,7 +217,7 @@ def test_what_can_never_be_decided_is_refused_before_anything_is_asked(problem: 
 
 def test_a_run_of_another_kind_is_not_decided() -> None:
     done = run(CASES, models=model("plain", 1.0), samples=1, output="run", means=means())
-    with pytest.raises(InputError, match="was not asked to stop when decided"):
+    with pytest.raises(InputError, match="was not run with --until-decided"):
         continue_until_decided(done, means=means(), tell=print)
 
 

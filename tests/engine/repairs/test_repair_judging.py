@@ -484,7 +484,7 @@ def test_what_was_judged_can_be_looked_at_without_terraform_or_clones(
     scene.judge()
     assert contents(scene.out) == before
     scene.propose(RIGHT, MAIN + "# still wrong\n")
-    assert any("no such folder, but repairs of the clones in it are to be judged" in line for line in scene.refused())
+    assert any("no such folder, but repairs of the clones in it must be judged" in line for line in scene.refused())
     assert contents(scene.out) == before
 
 
@@ -744,7 +744,7 @@ def test_without_terraform_it_is_said_how_to_get_it_and_nothing_is_written(
         before = contents(scene.folder)
         assert cli.main(["repairs", "--config", str(scene.config)]) == ExitCode.BAD_INPUT
         told = capsys.readouterr().err
-        assert told.startswith("steelyard: repairs are to be judged, but no Terraform here; install OpenTofu (https://")
+        assert told.startswith("steelyard: repairs must be judged, but no Terraform here; install OpenTofu (https://")
         assert contents(scene.folder) == before
         assert not scene.out.exists()
 

@@ -85,7 +85,7 @@ def stopping_rule(
     alpha: float = 0.05,
     margin: float = 0.05,
 ) -> StoppingRule | None:
-    """When to stop asking; None where no gate is to say so."""
+    """When to stop asking; None where no gate decides that."""
     if not until_decided:
         for name, given in (("--baseline", baseline), ("--max-samples", max_samples)):
             if given is not None:
@@ -135,7 +135,7 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
     """Ask on from where a run stands, until the gate can decide."""
     until = done.info.until
     if until is None:
-        raise InputError(f"{done.folder}: was not asked to stop when decided")
+        raise InputError(f"{done.folder}: was not run with --until-decided")
     root = Path(means.settings.output_dir)
     baseline = side(until.baseline, root=root)
     found = None

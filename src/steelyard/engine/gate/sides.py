@@ -71,7 +71,7 @@ class ReportedAttempt(NamedTuple):
 
 
 class ReportedRun(NamedTuple):
-    """What a report tells of its attempts."""
+    """What a report says about its attempts."""
 
     rule: str
     """The rule of its scores; empty where it has none."""
@@ -299,7 +299,7 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
 
 
 class _SuiteResult(msgspec.Struct):
-    """What a report of ours tells of an attempt at a case of a suite."""
+    """What a report of ours says about an attempt at a case of a suite."""
 
     case_id: str
     model: str
@@ -318,7 +318,7 @@ class _SuiteFailureClasses(NamedTuple):
 
 
 def _suites(path: Path) -> dict[tuple[str, str], _SuiteFailureClasses]:
-    """By model and case the suite and the classes of the attempts, where a report tells of them."""
+    """By model and case the suite and the classes of the attempts, where a report has them."""
     try:
         results = msgspec.json.decode(path.read_bytes(), type=_SuiteResults).results
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -51,9 +51,7 @@ def connect(
             # a model keeps the name it had where the run was started
             full = known if reached.type == "replay" else f"{name}/{rest if known == located else known}"
             if full in providers:
-                raise InputError(
-                    f'model "{full}" was named twice; more attempts of one model are asked for with --samples'
-                )
+                raise InputError(f'model "{full}" is named twice; --samples N asks one model for more attempts')
             providers[full] = guarded_plugin("providers", reached.type, provider, Provider, unguarded=("ask",))
     if not providers:
         raise InputError("no model to ask; name one with --models, such as --models openai/gpt-5-mini")
@@ -61,7 +59,7 @@ def connect(
 
 
 def split_model_names(given: Iterable[str]) -> list[str]:
-    """The models that some texts name, several in one text parted by commas.
+    """The models that some texts name, several in one text separated by commas.
 
     >>> split_model_names(["openai/a, vllm/b", "command:ask --x 1,2"])
     ['openai/a', 'vllm/b', 'command:ask --x 1,2']
@@ -106,7 +104,7 @@ def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> 
         raise InputError("no cases to ask")
     twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
     if twice:
-        raise InputError(f'case "{twice[0]}" was given twice; more attempts at one case are asked for with --samples')
+        raise InputError(f'case "{twice[0]}" is given twice; --samples N asks for more attempts at one case')
 
 
 def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str]:

@@ -304,7 +304,7 @@ def _advice(used: str) -> Iterator[str]:
         yield from _namespace_advice()
     outside = [folder for folder in base_python_folders() if Path(folder).is_relative_to(Path.home())]
     if outside:
-        yield f"answers can read {outside[0]}, because the Python we run on is there; let nothing else be there"
+        yield f"answers can read {outside[0]}, because the Python we run on is there; keep nothing else there"
 
 
 def _namespace_advice() -> Iterator[str]:

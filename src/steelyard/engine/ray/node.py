@@ -212,7 +212,7 @@ def _compare(ours: Sequence[str], theirs: Sequence[str]) -> None:
     if lacking:
         raise VerifierError(f"it lacks what the driver has: {_listed(lacking)}")
     if more:
-        raise VerifierError(f"it has what the driver has not: {_listed(more)}")
+        raise VerifierError(f"it has what the driver lacks: {_listed(more)}")
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -137,7 +137,7 @@ class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     unable: str = ""
     """Why this node cannot verify it."""
     witnesses: tuple[WitnessResult, ...] = ()
-    """What came of witnesses that no earlier result told."""
+    """Results of witnesses that no earlier result carried."""
 
 
 class Join(Record, frozen=True, kw_only=True, tag=True):
@@ -192,7 +192,7 @@ class Settled(Record, frozen=True, kw_only=True, tag=True):
 
 
 class Witnessed(Record, frozen=True, kw_only=True, tag=True):
-    """What came of witnesses on a node."""
+    """Results of witnesses on a node."""
 
     node: str
     results: tuple[WitnessResult, ...]

@@ -102,7 +102,7 @@ def read_config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
 
 
 def _evaluation_table(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The config under the names of evaluation_config.json, and the keys that nobody knows."""
+    """The config under the names of evaluation_config.json, and the unknown keys."""
     if "fixes_dir" in table or not {"responses", "input_dir"} & table.keys():
         return table, []
     responses = table.get("responses", {})

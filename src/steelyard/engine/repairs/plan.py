@@ -1,4 +1,4 @@
-"""Which outcomes of fixes are known, and which repairs are to be judged."""
+"""Which outcomes of fixes are known, and which repairs must be judged."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class EvaluationFolders(NamedTuple):
 
 
 class EvaluationPlan(NamedTuple):
-    """What is to be done about files of fixes."""
+    """What to do about files of fixes."""
 
     ready: Mapping[Path, Path]
     """The outcomes of the files that need no judging."""
@@ -64,7 +64,7 @@ class EvaluationPlan(NamedTuple):
 def plan(
     chosen: Sequence[Path], places: EvaluationFolders, problems: Path | None, mode: RepairMode = "auto"
 ) -> EvaluationPlan:
-    """What is known about files of fixes, and what is to be found out; raises an InputError with all that is wrong."""
+    """What is known about files of fixes, and what must be found out; raises an InputError with all that is wrong."""
     complaints = OutcomeProblemCollector()
     listed = read_problems(problems, complaints)
     reader = RepairReader(places.clones, listed, complaints, mode)
@@ -108,7 +108,7 @@ def plan(
     except InputError as error:
         errors += error.problems
     if not places.clones.is_dir() and any(not job.earlier(repair) for job in jobs for repair in job.repairs):
-        what = "no such folder, but repairs of the clones in it are to be judged; name it as clones_dir"
+        what = "no such folder, but repairs of the clones in it must be judged; name it as clones_dir"
         errors.append(Problem(printable(str(places.clones)), 0, what))
     if errors:
         raise InputError(dict.fromkeys(errors))

@@ -50,7 +50,7 @@ class FixRow(NamedTuple):
     line: int
     oid: str
     specific: str
-    """What tells problems with one oid apart; empty where nothing does."""
+    """What distinguishes problems with the same oid; empty where nothing does."""
     iteration: str
     cells: Mapping[str, str]
     """All cells, by column."""

@@ -86,7 +86,7 @@ def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
         # what was judged where Terraform was installed can be looked at where it is not
         if all(job.earlier(repair) for job in jobs for repair in job.repairs):
             return None
-        raise InputError(f"repairs are to be judged, but {error}") from None
+        raise InputError(f"repairs must be judged, but {error}") from None
 
 
 def judge(
@@ -281,7 +281,9 @@ class _Judging:
             verdict = verdicts.get(reply.key)
             module = case.verify.workspace_digest
             cells = None if verdict is None else verdict_cells(verdict, repair.filename, repair.fix, module)
-            self._settle(job, repair, cells, failures.get(reply.key, "the run was stopped before it came to this"))
+            self._settle(
+                job, repair, cells, failures.get(reply.key, "the run was stopped before this repair was judged")
+            )
 
     def outcomes(self) -> RepairOutcomes:
         """All that is known, in the order of the files."""

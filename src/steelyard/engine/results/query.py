@@ -35,7 +35,7 @@ MAX_SHOWN_QUERY_ROWS = 1000
 
 
 class QueryResult(NamedTuple):
-    """What a question came to; rows are read once, as they are wanted."""
+    """The result of a query; its rows are read once, on demand."""
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]

@@ -112,7 +112,7 @@ def _charted_run(summary: Summary, cases: Sequence[Case], attempts: AttemptTable
 
 
 def short_name(model: ModelSummary, models: Sequence[ModelSummary]) -> str:
-    """What tells a model from the others: its tier, where they are all the same model."""
+    """What distinguishes a model from the others: its tier, where they are all the same model."""
     if model.tier and len({each.model for each in models}) == 1:
         return model.tier
     return model_label(model.model, model.tier)

@@ -1,4 +1,4 @@
-"""Checks of a response that is to be a table in CSV (RFC 4180)."""
+"""Checks of a response that must be a table in CSV (RFC 4180)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a response that is to be JSON, to the letter of RFC 8259."""
+"""Checks of a response that must be JSON, to the letter of RFC 8259."""
 
 from __future__ import annotations
 

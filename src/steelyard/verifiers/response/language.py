@@ -138,7 +138,7 @@ class LanguageCheck:
         language = language_of(text)
         if language in self.codes:
             return check_result(PASS, Evidence(rule=self.rule, what=f"the reply is in {language}"))
-        what = f"the reply is in {language}" if language else "the language of the reply cannot be told"
+        what = f"the reply is in {language}" if language else "the language of the reply cannot be recognised"
         return check_result(FAIL, Evidence(rule=self.rule, what=f"{what}, not in {' or '.join(self.codes)}"))
 
 

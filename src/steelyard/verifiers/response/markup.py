@@ -1,4 +1,4 @@
-"""Checks of a response that is to be HTML or XML with certain tags."""
+"""Checks of a response that must be HTML or XML with certain tags."""
 
 from __future__ import annotations
 

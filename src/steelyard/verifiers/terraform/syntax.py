@@ -1,4 +1,4 @@
-"""The syntax of a Terraform file, checked by a library where no Terraform is at hand.
+"""The syntax of a Terraform file, checked by a library where Terraform is not installed.
 
 This is far less than validating: a file that refers to nothing that exists has a fine syntax. The library is also more
 lenient than Terraform, and reads no file in JSON.

@@ -153,7 +153,7 @@ def _answer_file(case: Case) -> str:
 
 
 def _original(case: Case) -> str | None:
-    """The file that is to be repaired; None where an answer is written from nothing."""
+    """The file to repair; None where an answer is written from scratch."""
     return case.verify.files.get(_answer_file(case))
 
 

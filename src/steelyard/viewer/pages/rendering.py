@@ -192,7 +192,7 @@ def change_direction(change: Estimate) -> str:
 
 
 def _readable_timestamp(text: str) -> str:
-    """A moment as people read it; whatever else stands there is left as it is."""
+    """A timestamp as people read it; any other text stays as it is."""
     return line(text, 40).replace("T", " ")[:16] if len(text) >= 16 and text[10] == "T" else line(text)
 
 
