@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from steelyard.comparison.sides import PairedCounts
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import (
@@ -56,14 +57,6 @@ class PairedCase(Record, frozen=True, kw_only=True):
     further_passes: int = 0
 
 
-class PairedCounts(NamedTuple):
-    """Many cases that both sides tried, as columns: a million of them take no more room than their names."""
-
-    cases: Sequence[str]
-    counts: NDArray[np.int64]
-    """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
-
-
 class CriticalCase(Record, frozen=True, kw_only=True):
     """A case that must not break, whatever the others do.
 
@@ -101,7 +94,7 @@ class CaseKind(NamedTuple):
 
     @property
     def with_further(self) -> PairedCaseCounts:
-        """What all attempts came to, those that only some cases got included."""
+        """The figures over all attempts, including those that only some cases got."""
         before, passes_before, after, passes_after = self.counts
         return PairedCaseCounts(
             before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes

@@ -16,13 +16,13 @@ from steelyard.comparison.exact_tests import (
     ComparedMeasure,
     CriticalCase,
     PairedCase,
-    PairedCounts,
     PairedModelCases,
     TestedModel,
     is_at_most,
     summed_counts,
     tested_model,
 )
+from steelyard.comparison.sides import PairedCounts
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval, fisher_worse
@@ -284,7 +284,7 @@ def _compared_data(cases: PairedModelCases) -> Counter[PairedCaseCounts | Paired
 
 
 def _changes(model: TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ...], tuple[CaseDrop, ...]]:
-    """The cases that got worse, and those that only look so."""
+    """The cases that got worse, and those that only seem to."""
     import numpy as np
 
     confirmed: dict[int, CaseDrop] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.case_attempts import attempts_by_case
@@ -138,15 +138,15 @@ class PairedModel(NamedTuple):
 class Pairing(NamedTuple):
     """What two sides have in common, and what not."""
 
-    models: list[PairedModel]
-    new_cases: tuple[str, ...]
-    removed_cases: tuple[str, ...]
-    tests_changed: tuple[str, ...]
-    """Cases that are judged by other tests now."""
-    rules_changed: tuple[str, ...]
-    """Cases that our verifiers judge by other rules now, so that a difference may be theirs and not the model's."""
     new_models: tuple[str, ...]
     removed_models: tuple[str, ...]
+    new_cases: tuple[str, ...]
+    removed_cases: tuple[str, ...]
+    models: Sequence[PairedModel] = ()
+    tests_changed: tuple[str, ...] = ()
+    """Cases that are judged by other tests now."""
+    rules_changed: tuple[str, ...] = ()
+    """Cases that our verifiers judge by other rules now, so that a difference may be theirs and not the model's."""
 
     def label(self, case: str, model: str) -> str:
         """What a list calls a case: with its model, where there are several."""
@@ -155,9 +155,7 @@ class Pairing(NamedTuple):
 
 def pair_sides(baseline: Side, current: Side) -> Pairing:
     """Cases pair by id and tests, models by name, or as they are where each side has one."""
-    names = _paired_models(baseline.models.keys(), current.models.keys())
-    if not names:
-        raise _no_shared_model_error(baseline.name, baseline.models, current.name, current.models)
+    names = _paired_models(baseline, current)
     new: list[str] = []
     removed: list[str] = []
     changed: list[str] = []
@@ -176,15 +174,8 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
             else:
                 cases.append((old, fresh))
         models.append(PairedModel(name, cases))
-    return Pairing(
-        models=models,
-        new_cases=tuple(new),
-        removed_cases=tuple(removed),
-        tests_changed=tuple(changed),
-        rules_changed=tuple(rejudged),
-        new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
-        removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
-    )
+    unpaired = _unpaired_models(baseline, current, names)
+    return Pairing(*unpaired, tuple(new), tuple(removed), models, tuple(changed), tuple(rejudged))
 
 
 class TallySide(NamedTuple):
@@ -195,24 +186,20 @@ class TallySide(NamedTuple):
     models: Mapping[str, Tally]
 
 
-class PairedModelCounts(NamedTuple):
-    """The cases of a model that both sides have, as columns."""
+class PairedCounts(NamedTuple):
+    """Many cases that both sides tried, as columns: a million of them take no more room than their names."""
 
-    name: str
-    cases: list[str]
-    """Sorted."""
+    cases: Sequence[str]
     counts: NDArray[np.int64]
     """A row per case: attempts and passes of the baseline, attempts and passes of the current side."""
 
 
-def pair_tallies(baseline: TallySide, current: TallySide) -> tuple[list[PairedModelCounts], Pairing]:
-    """The same for sides that are counts only: cases pair by id; the pairing says what the sides do not share."""
+def pair_tallies(baseline: TallySide, current: TallySide) -> tuple[dict[str, PairedCounts], Pairing]:
+    """The same for sides that are counts only: by model the cases of both sides, paired by id; the pairing says what they do not share."""
     import numpy as np
 
-    names = _paired_models(baseline.models.keys(), current.models.keys())
-    if not names:
-        raise _no_shared_model_error(baseline.name, baseline.models, current.name, current.models)
-    models = []
+    names = _paired_models(baseline, current)
+    models = {}
     new: list[str] = []
     removed: list[str] = []
     for name, before, after in names:
@@ -228,16 +215,8 @@ def pair_tallies(baseline: TallySide, current: TallySide) -> tuple[list[PairedMo
             np.asarray(column)[chosen]
             for column, chosen in ((old.tried, own), (old.passed, own), (fresh.tried, theirs), (fresh.passed, theirs))
         ]
-        models.append(PairedModelCounts(name, cases, np.stack(columns, axis=1).astype(np.int64)))
-    return models, Pairing(
-        models=[],
-        new_cases=tuple(new),
-        removed_cases=tuple(removed),
-        tests_changed=(),
-        rules_changed=(),
-        new_models=tuple(sorted(current.models.keys() - {after for _, _, after in names})),
-        removed_models=tuple(sorted(baseline.models.keys() - {before for _, before, _ in names})),
-    )
+        models[name] = PairedCounts(cases, np.stack(columns, axis=1).astype(np.int64))
+    return models, Pairing(*_unpaired_models(baseline, current, names), tuple(new), tuple(removed))
 
 
 def _have_rules_changed(old: Trials, fresh: Trials, *, is_baseline: bool) -> bool:
@@ -266,19 +245,26 @@ def rules_changed_sentence(baseline: str, cases: Sequence[str]) -> str:
     )
 
 
-def _no_shared_model_error(baseline: str, before: Collection[str], current: str, after: Collection[str]) -> InputError:
-    return InputError(
-        f"{baseline} and {current} share no model: {', '.join(sorted(before))} against {', '.join(sorted(after))}; "
-        f"name one of each, such as {baseline}@MODEL"
-    )
-
-
-def _paired_models(baseline: Collection[str], current: Collection[str]) -> list[tuple[str, str, str]]:
+def _paired_models(baseline: Side | TallySide, current: Side | TallySide) -> list[tuple[str, str, str]]:
     """For each model what it is called here, in the baseline and now."""
-    if len(baseline) == len(current) == 1:
-        (old,), (new,) = baseline, current
+    if len(baseline.models) == len(current.models) == 1:
+        (old,), (new,) = baseline.models, current.models
         return [(new if old == new else f"{old} -> {new}", old, new)]
-    return [(name, name, name) for name in sorted(set(baseline) & set(current))]
+    shared = sorted(baseline.models.keys() & current.models.keys())
+    if not shared:
+        raise InputError(
+            f"{baseline.name} and {current.name} share no model: {', '.join(sorted(baseline.models))} against "
+            f"{', '.join(sorted(current.models))}; name one of each, such as {baseline.name}@MODEL"
+        )
+    return [(name, name, name) for name in shared]
+
+
+def _unpaired_models(
+    baseline: Side | TallySide, current: Side | TallySide, paired: Iterable[tuple[str, str, str]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models that only the current side has, and those that only the baseline has."""
+    _, before, after = zip(*paired, strict=True)
+    return tuple(sorted(current.models.keys() - set(after))), tuple(sorted(baseline.models.keys() - set(before)))
 
 
 def _paired_cases(

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.analysis.counts import Tally
-from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase, PairedCounts
+from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase
 from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
 from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
 from steelyard.comparison.sides import (
+    PairedCounts,
     PairedModel,
     Pairing,
     Side,
@@ -140,16 +142,14 @@ def gate_tallies(
     """The same decision about sides that are counts only, a million cases as soon as ten; its pairing holds no cases."""
     models, pairing = pair_tallies(baseline, current)
     cases, sizes = {}, Counter[tuple[int, int]]()
-    for model in models:
-        counts = model.counts[(model.counts[:, 0] > 0) & (model.counts[:, 2] > 0)]
-        both = zip(model.cases, model.counts[:, 0].tolist(), model.counts[:, 2].tolist(), strict=True)
-        names = [case for case, before, after in both if before and after]
-        cases[model.name] = PairedCounts(names, counts)
-        sizes.update(zip(counts[:, 0].tolist(), counts[:, 2].tolist(), strict=True))
+    for name, model in models.items():
+        tried = (model.counts[:, 0] > 0) & (model.counts[:, 2] > 0)
+        cases[name] = PairedCounts(list(compress(model.cases, tried)), model.counts[tried])
+        sizes.update(zip(*cases[name].counts[:, [0, 2]].T.tolist(), strict=True))
     compared = _GateInputs(
         pairing=pairing,
         cases=cases,
-        shared={model.name: len(model.cases) for model in models},
+        shared={name: len(model.cases) for name, model in models.items()},
         sizes=sizes,
         attempt_cost={},
         thing=(_tally_contents(baseline), _tally_contents(current)) if folder else ((), ()),
