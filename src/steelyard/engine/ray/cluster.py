@@ -75,6 +75,15 @@ def _answers(place: str) -> bool:
         return False
 
 
+def last_printed_line(printed: IO[bytes]) -> str:
+    """What a process that talks to Ray printed last; where Ray refused its token, what to do about that."""
+    size = os.fstat(printed.fileno()).st_size
+    text = os.pread(printed.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace")
+    if "InvalidAuthToken" in text:
+        return AUTH_HINT
+    return short_line(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
+
+
 class GatewayProcess:
     """The run's end of its connection to the process that talks to Ray."""
 
@@ -161,9 +170,5 @@ class GatewayProcess:
 
     def _hint(self, *, is_ended: bool) -> str:
         """What the gateway printed, where that helps."""
-        size = os.fstat(self._printed.fileno()).st_size
-        printed = os.pread(self._printed.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace")
-        if "InvalidAuthToken" in printed:
-            return f"; {AUTH_HINT}"
-        last = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
-        return f": {short_line(last)}" if is_ended and last else ""
+        last = last_printed_line(self._printed)
+        return f"; {last}" if last == AUTH_HINT else f": {last}" if is_ended and last else ""

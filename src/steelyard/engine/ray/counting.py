@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -17,13 +16,14 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from steelyard.engine.ray.cluster import address as cluster_address
-from steelyard.engine.ray.gateway import connect_to_ray, leave_working_directory
-from steelyard.engine.ray.wire import AUTH_HINT, LOCAL, code_version, short_line
+from steelyard.engine.ray.cluster import last_printed_line
+from steelyard.engine.ray.gateway import connect_to_ray, exception_line, leave_working_directory
+from steelyard.engine.ray.wire import LOCAL, code_version, short_line
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.parquet_counts import (
     AttemptColumns,
@@ -80,7 +80,7 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
     place = cluster_address(address, os.environ)
     with tempfile.TemporaryDirectory() as scratch:
         folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL else ""
-        target, complaint, printed = (Path(scratch, name) for name in ("counts.parquet", "complaint.json", "printed"))
+        target, complaint = Path(scratch, "counts.parquet"), Path(scratch, "complaint.json")
         task = CountingTask(
             sources=tuple(sources),
             columns=columns,
@@ -91,30 +91,30 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
         )
         task_file = Path(scratch, "task.json")
         task_file.write_bytes(msgspec.json.encode(task))
-        try:
-            code = _exit_code(task_file, printed)
-        finally:
-            if folder:
-                shutil.rmtree(folder, ignore_errors=True)
-        if complaint.exists():
-            raise InputError(msgspec.json.decode(complaint.read_bytes(), type=list[Problem]))
-        if code or not target.exists():
-            raise InputError(f"Ray at {place}: {_last_line(printed) or f'its process ended with {code}'}")
+        with tempfile.TemporaryFile() as printed:
+            try:
+                code = _exit_code(task_file, printed)
+            finally:
+                if folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+            if complaint.exists():
+                raise InputError(msgspec.json.decode(complaint.read_bytes(), type=list[Problem]))
+            if code or not target.exists():
+                raise InputError(f"Ray at {place}: {last_printed_line(printed) or f'its process ended with {code}'}")
         return read_counts(target)
 
 
-def _exit_code(task_file: Path, printed: Path) -> int:
+def _exit_code(task_file: Path, printed: IO[bytes]) -> int:
     """The exit code of the process; it ends with this one, and when the user interrupts it."""
-    with printed.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "steelyard.engine.ray.counting", str(task_file)],
-            # the system closes it when this process ends, however it ends
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            # Ctrl-C is for us alone
-            start_new_session=True,
-        )
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "steelyard.engine.ray.counting", str(task_file)],
+        # the system closes it when this process ends, however it ends
+        stdin=subprocess.PIPE,
+        stdout=printed,
+        stderr=printed,
+        # Ctrl-C is for us alone
+        start_new_session=True,
+    )
     try:
         return process.wait()
     finally:
@@ -125,16 +125,6 @@ def _exit_code(task_file: Path, printed: Path) -> int:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _last_line(printed: Path) -> str:
-    """What the process printed last."""
-    with printed.open("rb") as file:
-        file.seek(max(0, printed.stat().st_size - 4000))
-        text = file.read().decode("utf-8", "replace")
-    if "InvalidAuthToken" in text:
-        return AUTH_HINT
-    return short_line(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
 
 
 def grouped(sources: Sequence[ParquetSource], tasks: int) -> list[ParquetSource]:
@@ -168,7 +158,7 @@ def _write(task: CountingTask) -> None:
                     raise InputError(msgspec.json.decode(complaint, type=list[Problem]))
                 adding.add(part.drop_columns("complaint"))
         except ray.exceptions.RayError as error:
-            raise InputError(f"a task of the cluster failed: {_reason(str(error))}") from None
+            raise InputError(f"a task of the cluster failed: {short_line(exception_line(error))}") from None
         adding.write(Path(task.target))
 
 
@@ -187,14 +177,6 @@ def _counted(batch: Any, *, columns: tuple[Any, ...], code: str) -> Any:
         text = msgspec.json.encode(error.problems).decode()
         return pyarrow.table({"complaint": [text]})
     return found.append_column("complaint", pyarrow.nulls(found.num_rows, pyarrow.string()))
-
-
-def _reason(text: str) -> str:
-    """The line of a trace that says what went wrong."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return short_line(
-        next((line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)), lines[-1])
-    )
 
 
 def _watch() -> None:
