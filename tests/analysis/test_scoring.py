@@ -92,14 +92,14 @@ def test_no_linter_counts_as_clean_where_none_applies() -> None:
 def test_a_missing_fact_makes_the_score_unknown_and_not_zero() -> None:
     unlinted = code(warnings=None)
     assert scoring.score(code_case(), unlinted, CODE) is None
-    assert scoring.unknown_facts(code_case(), unlinted, CODE) == ("lint",)
+    assert scoring.finding_measures(code_case(), unlinted).unknown(CODE) == ("lint",)
     assert scoring.score(code_case(), unlinted, Rule(name="tests", tests=1)) == 1.0
     asked = Case(id="sum", prompt="Add.", language="c", verify=Verify(kind="command", lint="lint a.c", tests="t"))
     assert scoring.score(asked, unlinted, CODE) is None
     shaped = code_case(expected_functions=("add",))
     assert scoring.score(shaped, code(), STRUCTURED) is None
-    assert scoring.unknown_facts(shaped, code(), STRUCTURED) == ("structure",)
-    assert scoring.unknown_facts(shaped, code(missing=()), STRUCTURED) == ()
+    assert scoring.finding_measures(shaped, code()).unknown(STRUCTURED) == ("structure",)
+    assert scoring.finding_measures(shaped, code(missing=())).unknown(STRUCTURED) == ()
     assert scoring.score(shaped, code(), CODE) == 1.0
 
 

@@ -21,10 +21,8 @@ from steelyard.tiers.agreement import (
     PanelAgreement,
     PanelRuling,
     consensus,
-    judge_rating,
     panel_agreement,
 )
-from steelyard.tiers.rubrics import CategoryScore, ClaimedScore, Rubric, RubricCategory, rubric_score
 
 NOMINAL = [[1, 1, 0, None, 0], [1, 0, 0, 1, None], [None, 1, 0, 1, 0]]
 INTERVAL = [[0.9, 0.7, 0.8, 0.4, 0.6], [0.85, 0.75, 0.8, 0.5, 0.55], [0.95, 0.6, 0.7, 0.45, 0.6]]
@@ -399,23 +397,6 @@ def test_claims_that_are_off_are_counted_for_the_judge_and_the_panel() -> None:
     found = panel_agreement(ratings, seed=1)
     assert found.claims_off == 5
     assert [report.claims_off for report in found.judges] == [0, 5, 0]
-
-
-def test_a_judgment_becomes_a_rating_and_none_an_invalid_one() -> None:
-    rubric = Rubric(id="r", categories=(RubricCategory(name="a", weight=3), RubricCategory(name="b", weight=1)))
-    found = rubric_score(
-        rubric, {"a": CategoryScore(score=1.0), "b": CategoryScore(score=None)}, claim=ClaimedScore(score=0.5)
-    )
-    assert judge_rating(thing(1), "j", 2, found) == JudgeRating(
-        thing=thing(1),
-        judge="j",
-        repeat=2,
-        score=1.0,
-        passed=True,
-        categories={"a": 1.0, "b": None},
-        claim_off=True,
-    )
-    assert judge_rating(thing(1), "j", 1, None) == JudgeRating(thing=thing(1), judge="j", valid=False)
 
 
 def test_a_category_that_does_not_apply_is_no_rating_of_it() -> None:

@@ -130,11 +130,6 @@ def score(case: Case, finding: Finding, rule: Rule) -> float | None:
     return finding_measures(case, finding).score(rule)
 
 
-def unknown_facts(case: Case, finding: Finding, rule: Rule) -> tuple[str, ...]:
-    """The facts that stand between an attempt and its score under a rule."""
-    return finding_measures(case, finding).unknown(rule)
-
-
 def is_without_code(finding: Finding) -> bool:
     """Whether the reply held nothing to judge: an attempt that failed."""
     return finding.code is None and finding.compiled is None and not finding.tests and not _has_own_opinion(finding)

@@ -20,7 +20,7 @@ from steelyard.records import Record
 from steelyard.stats.agreement import MeasurementLevel, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.intervals import standard_error, student_quantile, upper_tail
-from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE, RubricScore
+from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE
 
 OUTLIER_SPREAD_FACTOR = 3
 """A score is an outlier when it is this many times the panel's spread away from the others."""
@@ -150,21 +150,6 @@ class PanelAgreement(Record, frozen=True, kw_only=True):
     claims_off: int
     reasons: dict[str, str] = {}
     """Why a figure is None, by its name."""
-
-
-def judge_rating(thing: AttemptIdentity, judge: str, repeat: int, judgment: RubricScore | None) -> JudgeRating:
-    """A judgment as a rating; None where no usable one came."""
-    if judgment is None:
-        return JudgeRating(thing=thing, judge=judge, repeat=repeat, valid=False)
-    return JudgeRating(
-        thing=thing,
-        judge=judge,
-        repeat=repeat,
-        score=judgment.score,
-        passed=judgment.passed,
-        categories={name: marks.score for name, marks in judgment.categories.items()},
-        claim_off=judgment.claim_off,
-    )
 
 
 def consensus(scores: Iterable[float | None], passes: Iterable[bool | None] = ()) -> Consensus:

@@ -1,6 +1,6 @@
 """What every tier of an experiment achieves, at what price, and what it adds to the tiers before it.
 
-The figures are those of ProjectScylla, "Metrics Formulas Documentation" (`tiers.py` has the formulas). A tier's figures
+The figures are those of ProjectScylla, "Metrics Formulas Documentation" (`formulas.py` has them). A tier's figures
 pool all its runs; their intervals take the case as the sampling unit, so they speak of cases like these. A tier that ran
 a single case has intervals too: they take its runs as the units, and speak of that case asked again.
 """
