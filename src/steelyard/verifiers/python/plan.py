@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.verifiers.code.pairs import check_pairs
+from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,6 +92,8 @@ class PythonTestPlan(NamedTuple):
     """What the referee of a whole file of tests must know of it; empty where the file can only be run beside the answer."""
     source: str = ""
     """The file of tests, with the imports that it leaves to whoever runs it."""
+    calls: tuple[PlainCall, ...] = ()
+    """The tests as calls with plain data, where all of them are: no referee is needed for these."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
 
@@ -104,7 +107,8 @@ def python_test_plan(case: Case) -> PythonTestPlan:
         return PythonTestPlan(style, ())
     made = _io(case) if style == "io" else _doctest(case) if style == "doctest" else _source(style, case)
     if style not in FILE_STYLES and style != "io":
-        made = made._replace(steps=tuple(_with_shared(made.steps)))
+        steps = tuple(_with_shared(made.steps, case.verify.entry_point))
+        made = made._replace(steps=steps, calls=plain_calls(steps, case.verify.entry_point))
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made
@@ -376,7 +380,7 @@ def _asserts_identity(node: ast.AST) -> bool:
     return node.func.attr in ("assertIs", "assertIsNot") and not any(map(_is_singleton, node.args[:2]))
 
 
-def _with_shared(steps: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+def _with_shared(steps: tuple[dict[str, Any], ...], entry_point: str) -> Iterator[dict[str, Any]]:
     """The steps with what their file looks at that an answer in another process has for itself: files, patches."""
     parts = [step[key] for step in steps for key in ("source", "left", "right") if key in step]
     try:
@@ -388,11 +392,23 @@ def _with_shared(steps: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     names |= {alias.name.partition(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    handed = sorted({node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called})
+    only_called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    # what hands the function over to check() is our own, and check() does with it what its text says
+    for statement in (statement for tree in trees for statement in tree.body):
+        if is_renaming(statement, entry_point) or ast.unparse(statement) == f"check({entry_point})":
+            only_called |= {id(node) for node in ast.walk(statement)}
+    handed = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in only_called}
+    checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    if any(
+        parameter.arg in handed
+        for check in checks
+        for parameter in ast.walk(check.args)
+        if isinstance(parameter, ast.arg)
+    ):
+        handed.add(entry_point)
     shares = bool(names & SHARED_PROCESS_NAMES) or any(map(_is_identity_comparison, nodes))
     for step in steps:
-        yield {**step, "shares_process": shares, "handed": handed}
+        yield {**step, "shares_process": shares, "handed": sorted(handed)}
 
 
 def _parsed(source: str) -> ast.Module | None:

@@ -39,6 +39,7 @@ from steelyard.verifiers.python.in_process import (
     accounted_tests,
     judged_test,
 )
+from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan, python_test_plan
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
@@ -67,7 +68,7 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    version = f"python 4, CPython {platform.python_version()}"
+    version = f"python 5, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -127,7 +128,9 @@ class PythonVerifier:
 
     async def _isolated_first(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """The referee's verdict, or that of tests beside the answer where a failed test saw what cannot cross to the referee."""
-        refereed = await self._refereed(case, tests, code)
+        refereed = await self._called(case, tests, code) if tests.calls else None
+        if refereed is None:
+            refereed = await self._refereed(case, tests, code)
         failed = {test.name for test in refereed.finding.tests if test.outcome == "failed"}
         # a test that failed by a value that crossed whole would fail beside the answer too
         if not failed or failed - set(refereed.uncrossed) or refereed.finding.label in LIMIT_LABELS:
@@ -139,6 +142,13 @@ class PythonVerifier:
     async def close(self) -> None:
         while self._referees:
             await self._referees.pop().end()
+
+    async def _called(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding | None:
+        """Let the answer do all calls of its tests; None where something came of one that only a referee can judge."""
+        async with self._sandbox.host(python_guest("candidate", case.verify.python_env, tests.style)) as candidate:
+            answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
+        report = plain_report(tests.calls, case.verify.entry_point, answered, received)
+        return None if report is None else _refereed_finding(report, tests, answered)
 
     async def _refereed(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding:
         """Let a referee call the answer, each in a sandbox of its own."""

@@ -32,6 +32,8 @@ def rehearse() -> None:
         candidate.load(*candidate.receive()[1:3])
         asking.send(["ask", 0, "call", [{"h": number}, [1, 2]], []])
         candidate.answer(candidate.next_message(0))
+        candidate.do_calls(["double"], [[0, [[1, 2]], []]])
+        asking.receive()
     for name in ANSWER_MODULE_NAMES:
         del sys.modules[name]
     os.close(tests)
@@ -46,8 +48,12 @@ def main(fds: list[int]) -> None:
     candidate.begin(fds[0])
     try:
         job = candidate.receive()
-        if candidate.load(job[1], job[2]) is not None:
-            candidate.work(threads=job[3])
+        _, code, names, threads, *calls = job
+        if candidate.load(code, names) is not None:
+            if calls:
+                candidate.do_calls(names, calls[0])
+            else:
+                candidate.work(threads=threads)
     except PeerGone:
         pass
     os._exit(0)

@@ -1,0 +1,340 @@
+"""Tests that call a function with plain data and compare what it returns with plain data: most tests of most sets.
+
+They need no process of their own: all calls are sent to the answer at once, and what it returned is compared here when it
+has ended. Nothing of the tests is run, and nothing that the answer sends is more than data. As soon as something else than
+plain data is returned, the referee judges the answer instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import builtins
+import contextlib
+import operator
+import socket
+import struct
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from steelyard.verifiers.python.guest.remote import FUNCTION_KINDS, MAX_REFEREE_OUTPUT_CHARS
+from steelyard.verifiers.python.guest.values import MODULES_WITH_EFFECTS, ValueDecoder, ValueEncoder, is_plain
+from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from steelyard.protocols import GuestHost, ProcessResult, ResourceLimits
+
+MAX_PLAIN_REPLY_BYTES = 1 << 20
+"""Bytes of everything that an answer sends; who sends more is judged by the referee."""
+MAX_CONSTANT = 1 << 64
+FIRST_READ_SECONDS = 0.05
+"""Seconds after which we read while the answer still runs: most have ended by then, and left little to read."""
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+class PlainCall(NamedTuple):
+    """One test: a function, what it is given, and what must hold for what it returns."""
+
+    place: int
+    """Which of the plan's steps it is."""
+    function: str
+    positional: list[Any]
+    """As JSON carries it."""
+    named: list[Any]
+    what_is_wrong: Callable[[Any], str]
+    """Says what is wrong with a value; empty for a right one."""
+
+
+def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
+    """The tests of a plan as calls with plain data; empty where one of them is something else."""
+    functions: dict[str, str] = {}
+    bound: set[str] = set()
+    found = []
+    try:
+        for place, step in enumerate(steps):
+            if step["shares_process"] or step.get("compares_identity") or "want" in step or "pair" in step:
+                return ()
+            if not step["test"]:
+                for statement in ast.parse(step["source"]).body:
+                    if is_renaming(statement, entry_point):
+                        functions[statement.targets[0].id] = entry_point  # type: ignore[attr-defined]
+                    else:
+                        bound |= set(_prepared_names(statement))
+                continue
+            call, what_is_wrong = _claim(step)
+            found.append(_plain_call(place, call, functions, what_is_wrong))
+    except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
+        return ()
+    called = {call.function for call in found}
+    is_free = all(name == entry_point or not hasattr(builtins, name) for name in called)
+    return tuple(found) if is_free and bound.isdisjoint(called | set(functions)) else ()
+
+
+class _NotPlainError(Exception):
+    """A test that is more than a call with plain data."""
+
+
+def is_renaming(statement: ast.stmt, entry_point: str) -> bool:
+    """Whether a statement gives the function that is tested another name."""
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and isinstance(statement.targets[0], ast.Name)
+        and isinstance(statement.value, ast.Name)
+        and statement.value.id == entry_point
+    )
+
+
+def _prepared_names(statement: ast.stmt) -> Iterator[str]:
+    """What a statement gives names to that does nothing else; raises where it may do more."""
+    if isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
+        parameters = statement.args
+        for default in (*parameters.defaults, *filter(None, parameters.kw_defaults)):
+            _constant(default)
+        annotated = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+        if any(one.annotation for one in annotated) or statement.returns:
+            raise _NotPlainError  # an annotation is looked up when the function is defined
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from _imported_names(statement)
+    elif isinstance(statement, ast.Try):
+        # what a stub imports, if it is there
+        for part in statement.body:
+            yield from _prepared_names(part)
+    elif isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
+        _constant(statement.value)
+        yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
+    elif not (
+        isinstance(statement, ast.Pass)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        or (isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and statement.test.value)
+    ):
+        raise _NotPlainError
+
+
+def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    modules = (
+        [statement.module or ""] if isinstance(statement, ast.ImportFrom) else [one.name for one in statement.names]
+    )
+    for module in modules:
+        first = module.partition(".")[0]
+        if first not in sys.stdlib_module_names or first in MODULES_WITH_EFFECTS:
+            raise _NotPlainError
+    for one in statement.names:
+        if one.name == "*":
+            raise _NotPlainError
+        yield (one.asname or one.name).partition(".")[0]
+
+
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], str]]:
+    """The call in a test, and what must hold for its result."""
+    if "left" in step:
+        expected = _constant(ast.parse(step["right"], mode="eval").body)
+        return ast.parse(step["left"], mode="eval").body, lambda got: _difference(got, expected)
+    (statement,) = ast.parse(step["source"]).body
+    if not isinstance(statement, ast.Assert):
+        raise _NotPlainError
+    words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
+    failure = f"AssertionError: {words}" if words else "AssertionError"
+    call, holds = _condition(statement.test)
+    return call, lambda got: "" if holds(got) else failure
+
+
+def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool]]:
+    """The call in an asserted expression, and whether it holds for a value."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        call, holds = _condition(test.operand)
+        return call, lambda got: not holds(got)
+    if not isinstance(test, ast.Compare):
+        return test, bool
+    if len(test.ops) != 1:
+        raise _NotPlainError
+    left, (operation,), (right,) = test.left, test.ops, test.comparators
+    if isinstance(operation, ast.Is | ast.IsNot):
+        single = _constant(right)
+        if single is not None and not isinstance(single, bool):
+            raise _NotPlainError
+        return left, (lambda got: got is single) if isinstance(operation, ast.Is) else (lambda got: got is not single)
+    if isinstance(operation, ast.Lt) and isinstance(left, ast.Call) and len(left.args) == 1:
+        distance = left.args[0]
+        is_distance = isinstance(distance, ast.BinOp) and isinstance(distance.op, ast.Sub)
+        if isinstance(left.func, ast.Name) and left.func.id == "abs" and not left.keywords and is_distance:
+            expected, most = _number(distance.right), _number(right)  # type: ignore[attr-defined]
+            return distance.left, lambda got: abs(_number_of(got) - expected) < most  # type: ignore[attr-defined]
+    raise _NotPlainError
+
+
+def _number(node: ast.expr) -> Any:
+    return _number_of(_constant(node))
+
+
+def _number_of(value: Any) -> Any:
+    if type(value) not in (int, float) or (type(value) is int and abs(value) > MAX_CONSTANT):
+        raise _NotPlainError
+    return value
+
+
+def _constant(node: ast.expr) -> Any:
+    """The value of an expression of plain data: a literal, or short arithmetic."""
+    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+        left, right = _constant(node.left), _constant(node.right)
+        if not (type(left) is str and type(right) is str and isinstance(node.op, ast.Add)):
+            left, right = _number_of(left), _number_of(right)
+        return ARITHMETIC[type(node.op)](left, right)
+    return ast.literal_eval(node)
+
+
+def _plain_call(
+    place: int, call: ast.expr, functions: dict[str, str], what_is_wrong: Callable[[Any], str]
+) -> PlainCall:
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise _NotPlainError
+    encoder = ValueEncoder(_refuse)
+    positional = [encoder.encode(_constant(argument)) for argument in call.args]
+    named = [[keyword.arg, encoder.encode(_constant(keyword.value))] for keyword in call.keywords]
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise _NotPlainError
+    return PlainCall(place, functions.get(call.func.id, call.func.id), positional, named, what_is_wrong)
+
+
+def _refuse(*_: object) -> Any:
+    raise _NotPlainError
+
+
+def _difference(got: Any, expected: Any) -> str:
+    return "" if got == expected else f"got {short_repr(got)}, expected {short_repr(expected)}"
+
+
+async def answered_calls(
+    host: GuestHost, code: str, calls: Sequence[PlainCall], limits: ResourceLimits
+) -> tuple[ProcessResult, bytes]:
+    """Have an answer do these calls in a process of its own: how that ended, and everything it sent."""
+    wanted = sorted({call.function for call in calls})
+    batch = [[wanted.index(call.function), call.positional, call.named] for call in calls]
+    body = msgspec.json.encode(["load", code, wanted, False, batch])
+    message = struct.pack("I", len(body)) + body
+    received = bytearray()
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        """Take what is there; no more than a bound is kept, and no one has to wait for us."""
+        try:
+            while piece := ours.recv(1 << 16):
+                if len(received) <= MAX_PLAIN_REPLY_BYTES:
+                    received.extend(piece)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        loop.remove_reader(ours)
+
+    with ours:
+        ours.setblocking(False)
+        sent = ours.send(message)
+        sending = asyncio.ensure_future(_send_rest(ours, message[sent:])) if sent < len(message) else None
+        reading = loop.call_later(FIRST_READ_SECONDS, loop.add_reader, ours, read)
+        try:
+            outcome = await host.call([theirs], limits)
+            read()
+        finally:
+            reading.cancel()
+            loop.remove_reader(ours)
+            if sending is not None:
+                sending.cancel()
+    return outcome, bytes(received)
+
+
+async def _send_rest(channel: socket.socket, rest: bytes) -> None:
+    with contextlib.suppress(OSError):  # who has ended reads no more
+        await asyncio.get_running_loop().sock_sendall(channel, rest)
+
+
+def plain_report(
+    calls: Sequence[PlainCall], entry_point: str, outcome: ProcessResult, received: bytes
+) -> dict[str, Any] | None:
+    """What the referee would have said of an answer that sent this; None where only the referee can tell."""
+    report: dict[str, Any] = {"tests": [], "output": []}
+    try:
+        if len(received) > MAX_PLAIN_REPLY_BYTES:
+            raise _NotPlainError
+        messages = _messages(received)
+        first = next(messages, None)
+        if first is None:
+            return report | {"gone": ""}
+        report["compiled"] = first[0] == "compiled"
+        if not report["compiled"]:
+            return report | {"error": str(first[1]), "line": first[2] if type(first[2]) is int else None}
+        report["seconds"] = float(first[1])
+        loaded = next(messages, None)
+        if loaded is None:
+            return report | {"gone": ""}
+        _show(report, loaded[2])
+        if loaded[0] != "loaded":
+            return report | {"raised": str(loaded[1]) or "nothing that has words"}
+        if entry_point and entry_point not in loaded[1]:
+            return report | {"raised": f"the answer does not define {entry_point}"}
+        if any(not _is_function(loaded[1].get(call.function)) for call in calls):
+            raise _NotPlainError
+        for call in calls:
+            reply = next(messages, None)
+            if reply is None:
+                return report | {"gone": "", "crossed": True}
+            result, held, printed, narrowed, seconds = reply
+            _show(report, printed)
+            if narrowed:
+                raise _NotPlainError
+            wrong = _what_is_wrong(call, result, held)
+            report["tests"].append([call.place, wrong[:MAX_EXCEPTION_CHARS], float(seconds), True, False])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError, _NotPlainError):
+        # one that was stopped at a limit is not run again
+        return {"compiled": True, "seconds": 0.0, **report, "gone": "", "crossed": True} if outcome.limit else None
+    return report
+
+
+def _what_is_wrong(call: PlainCall, result: str, held: Any) -> str:
+    """What is wrong with what came of a call; raises where that is not plain."""
+    if result == "raised":
+        kind, _, _, text, *_ = held["x"]
+        if "X" not in kind:
+            raise _NotPlainError
+        return str(text)[:MAX_EXCEPTION_CHARS] or "an exception without words"
+    if result != "ok" or not is_plain(held):
+        raise _NotPlainError
+    return call.what_is_wrong(ValueDecoder(_refuse).decode(held))
+
+
+def _is_function(held: Any) -> bool:
+    """Whether a name of the answer's stands for a function, or for what the standard library makes of one."""
+    _, _, kind, is_standard, *_ = held["h"]
+    return kind in FUNCTION_KINDS or is_standard is True
+
+
+def _show(report: dict[str, Any], printed: Any) -> None:
+    """Keep what the answer printed, up to a bound."""
+    room = MAX_REFEREE_OUTPUT_CHARS - sum(map(len, report["output"]))
+    if printed and room > 0:
+        report["output"].append(str(printed)[:room])
+
+
+def _messages(received: bytes) -> Iterator[list[Any]]:
+    """What was sent, one by one; the last one may have been cut off by its sender's end."""
+    place = 0
+    while len(received) >= place + 4:
+        (length,) = struct.unpack_from("I", received, place)
+        body = received[place + 4 : place + 4 + length]
+        if len(body) < length:
+            return
+        yield msgspec.json.decode(body, type=list)
+        place += 4 + length

@@ -1,0 +1,202 @@
+"""Tests that are calls with plain data are decided without a referee, and no verdict tells the difference."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from steelyard.records import Answer, Case, Expectations, Finding, Verify
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
+from steelyard.verifiers.python.verifier import PythonVerifier
+
+TESTS = """
+import math
+LIMIT = 3
+assert f(1) == 2
+assert f([3, 1, 2]) == [1, 2, 3], "sorted"
+assert f("x", twice=True) == "xx"
+assert f({1: (2, None), "k": {3}}) == {1: (2, None), "k": {3}}
+assert not f(0)
+assert f(2.5)
+assert f(None) is None
+assert abs(f(0.1) - (0.1 + 1)) < 1e-6
+"""
+RIGHT = """
+def f(value, twice=False):
+    if value is None: return None
+    if isinstance(value, list): return sorted(value)
+    if isinstance(value, dict): return value
+    if isinstance(value, str): return value * 2
+    return value + 1 if value else 0
+"""
+ANSWERS = {
+    "right": RIGHT,
+    "right, and prints": "print('hello')\n"
+    + RIGHT
+    + "\n_f = f\ndef f(*a, **k):\n    print(a)\n    return _f(*a, **k)\n",
+    "right, remembered": "import functools\n" + RIGHT + "\n_f = f\nf = lambda *a, **k: _f(*a, **k)\n",
+    "right, in place": RIGHT.replace("return sorted(value)", "value.sort(); return value"),
+    "wrong": "def f(value, twice=False):\n    return value\n",
+    "nothing": "def f(value, twice=False):\n    pass\n",
+    "no text": "def f(value, twice=False):\n    raise ValueError\n",
+    "an exception": "def f(value, twice=False):\n    return 1 / 0\n",
+    "one of its own": "class Mine(Exception): pass\ndef f(value, twice=False):\n    raise Mine('x')\n",
+    "an assertion of its own": "def f(value, twice=False):\n    assert False, 'got 1, expected 2'\n",
+    "stops": "def f(value, twice=False):\n    raise StopIteration\n",
+    "leaves": "def f(value, twice=False):\n    raise SystemExit(0)\n",
+    "leaves at once": "import os\ndef f(value, twice=False):\n    os._exit(0)\n",
+    "leaves later": RIGHT.replace("return sorted(value)", "__import__('os')._exit(3)"),
+    "dies": "import os\ndef f(value, twice=False):\n    os.kill(os.getpid(), 11)\n",
+    "never ends": RIGHT.replace("return value * 2", "\n        while True: pass"),
+    "not there": "def g(value):\n    return 1\n",
+    "a constant": "f = 5\n",
+    "a class": "class f:\n    def __init__(self, *a, **k): pass\n",
+    "an object": "class C:\n    def __call__(self, value, twice=False): return 2\nf = C()\n",
+    "not Python": "def f(value:\n",
+    "raises when loaded": "raise KeyError('no')\n",
+    "equal to all": "class E:\n    def __eq__(self, other): return True\n    __hash__ = None\ndef f(value, twice=False):\n    return E()\n",
+    "own number": "class I(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\ndef f(value, twice=False):\n    return I(7)\n",
+    "a generator": "def f(value, twice=False):\n    yield 1\n",
+    "a named tuple": "import collections\nP = collections.namedtuple('P', 'a b')\ndef f(value, twice=False):\n    return P(1, 2)\n",
+    "not a number": "def f(value, twice=False):\n    return float('nan')\n",
+    "a huge number": "def f(value, twice=False):\n    return 1 << 100_000\n",
+    "the same row": "def f(value, twice=False):\n    row = [0]\n    return [row] * 3\n",
+    "a circle": "def f(value, twice=False):\n    row = []\n    row.append(row)\n    return row\n",
+    "doubled for ever": "def f(value, twice=False):\n    row = []\n    for _ in range(40): row = [row, row]\n    return row\n",
+    "deep": "def f(value, twice=False):\n    row = []\n    for _ in range(90): row = [row]\n    return row\n",
+    "many keys": "def f(value, twice=False):\n    return {number * (2**61 - 1) for number in range(3000)}\n",
+    "half a character": "def f(value, twice=False):\n    return '\\ud800'\n",
+    "bytes": "def f(value, twice=False):\n    return b'x'\n",
+    "a type": "def f(value, twice=False):\n    return int\n",
+    "closes everything": "import os\ndef f(value, twice=False):\n    os.closerange(0, 256)\n    return 2\n",
+}
+FORGES = """
+import json, os, struct
+def f(value, twice=False):
+    for reply in ({reply}, ["reply", 0, *{reply}]):
+        body = json.dumps(reply).encode()
+        for fd in range(3, 64):
+            try: os.write(fd, struct.pack("I", len(body)) + body)
+            except OSError: pass
+    return 7
+"""
+for number, reply in enumerate(
+    (
+        ["ok", {"h": [0, 1, "function", True, []]}, "", False, 0],
+        ["ok", {"=": 0}, "", False, []],
+        ["ok", {"type": "int"}, "", False, 0],
+        ["ok", {"i": "0x" + "_1" * 9}, "", False, 0],
+        ["ok", {"f": "1_0"}, "", False, 0],
+        ["ok", {"d": [[[1], 2]]}, "", False, 0],
+        ["ok", {"t": 5}, "", False, 0],
+        ["raised", {"x": [{"X": "antigravity:x"}, [], [], "", None, None, False]}, "", False, 0],
+        ["ok", 2, "", False, "soon"],
+        ["ok", 2],
+        "ok",
+    )
+):
+    ANSWERS[f"forged {number}"] = FORGES.format(reply=reply)
+
+
+def case(entry_point: str) -> Case:
+    tests = TESTS
+    if entry_point:
+        tests = "METADATA = {'author': 'x'}\n\ndef check(candidate):\n" + TESTS.replace(
+            "assert f(", "assert candidate("
+        ).replace("not f(", "not candidate(").replace("abs(f(", "abs(candidate(").replace("\n", "\n    ")
+    return Case(
+        id="f",
+        prompt="f",
+        language="python",
+        timeout_secs=1,
+        verify=Verify(entry_point=entry_point),
+        expectations=Expectations(test_file=tests),
+    )
+
+
+class WithReferee(PythonVerifier):
+    """Judges every test by a referee."""
+
+    def _plan(self, case: Case) -> PythonTestPlan:
+        return super()._plan(case)._replace(calls=())
+
+
+async def findings(case: Case) -> dict[str, tuple[Finding, Finding]]:
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    verifiers = PythonVerifier(sandbox), WithReferee(sandbox)
+    try:
+        return {
+            name: tuple([await one.verify(case, Answer(text=verbatim_reply(code, "python"))) for one in verifiers])  # type: ignore[misc]
+            for name, code in ANSWERS.items()
+            # one style tries them all, the other what the styles may treat in different ways
+            if not case.verify.entry_point or name.startswith(("right", "wrong", "not there", "an object", "equal"))
+        }
+    finally:
+        for one in verifiers:
+            await one.close()
+        await sandbox.close()
+
+
+def without_times(finding: Finding) -> Finding:
+    tests = tuple(
+        msgspec.structs.replace(test, seconds=0, message=without_seconds(test.message)) for test in finding.tests
+    )
+    return msgspec.structs.replace(
+        finding, tests=tests, reason=without_seconds(finding.reason), compile_seconds=0, test_seconds=0
+    )
+
+
+def without_seconds(text: str) -> str:
+    return text.partition(" after ")[0] if "limit after" in text else text
+
+
+@pytest.mark.parametrize("entry_point", ["", "f"])
+def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> None:
+    tested = case(entry_point)
+    assert len(python_test_plan(tested).calls) == 8
+    for name, (called, refereed) in asyncio.run(findings(tested)).items():
+        assert without_times(called) == without_times(refereed), name
+        if name.startswith("right"):
+            assert not called.label, (name, called.reason)
+        else:
+            assert called.label, name
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(1) == g(1)",
+        "assert f(open) == 1",
+        "assert f(1) == 10 ** 10 ** 10",
+        "assert f(1) == 'x' * 10 ** 12",
+        "assert f('a' * 3) == 1",
+        "assert f(*[1]) == 1",
+        "assert f(**{'a': 1}) == 1",
+        "assert f(1) is 1000",
+        "assert sum([1, 2]) == 3",
+        "assert 1 < f(1) < 3",
+        "assert f(1) in (1, 2)",
+        "assert f.__doc__ == 'x'",
+        "assert f(1)(2) == 3",
+        "def f(x): return 1\nassert f(1) == 1",
+        "from math import floor as f\nassert f(1) == 1",
+        "import numpy\nassert f(1) == 1",
+        "import this\nassert f(1) == 1",
+        "x = f(1)\nassert f(1) == 1",
+        "@f\ndef helper(): pass\nassert f(1) == 1",
+        "def helper(x=f(1)): pass\nassert f(1) == 1",
+        "def helper(x: f(1)): pass\nassert f(1) == 1",
+        "f(2)\nassert f(1) == 1",
+        "assert f(1) == 1\nassert time(1) == 1",
+        "for x in range(3):\n    assert f(x) == 1",
+        "assert f(1) == 1 / 0",
+    ],
+)
+def test_what_is_more_than_a_call_with_plain_data_is_left_to_the_referee(tests: str) -> None:
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))
+    assert python_test_plan(tested).calls == ()
