@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from steelyard.sandbox.processors import processor_count
 
+MAX_OTHERS_CROWD = 8
+"""Threads for each processor that may have to wait because of others; more are in each other's way, whatever else runs."""
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
@@ -62,10 +64,7 @@ class FairClock:
         if usage.runnable:
             # one that is ready to run now was so for a while: short-lived ones take what they waited with them;
             # but what multiplies until it is in its own way waits for nobody else
-            others = runnable_tasks() - usage.runnable
-            own_crowd = usage.runnable / processor_count()
-            # others are counted on the whole machine, of which we may have a part
-            waited = 0.0 if own_crowd > max(1, others / (os.cpu_count() or 1)) else seconds
+            waited = 0.0 if is_in_its_own_way(usage.runnable) else seconds
         self.counted += max(seconds - waited, min(seconds, ran))
 
 
@@ -99,6 +98,17 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
             # ticks count threads that have ended; nanoseconds count what many had who never had a whole tick
             cpu_seconds += max(user + system, ran) + sum(reaped)
     return TreeUsage(cpu_seconds, delays, runnable)
+
+
+def is_in_its_own_way(runnable: int) -> bool:
+    """Whether so many threads that could run wait for each other rather than for others on this machine."""
+    crowd = runnable / processor_count()
+    if crowd <= 1 or crowd > MAX_OTHERS_CROWD:
+        return crowd > 1
+    # all that our sandboxes run is no excuse: two answers that multiply would excuse each other;
+    # and others are counted on the whole machine, of which we may have a part
+    others = runnable_tasks() - tree_usage([os.getpid()]).runnable
+    return crowd > others / (os.cpu_count() or 1)
 
 
 def runnable_tasks() -> int:
