@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -214,7 +215,7 @@ class Engine:
 
     def busy(self) -> int:
         """A process that runs an answer, once there is one: it says so by its name."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             for pid in self.below():
                 try:
@@ -224,6 +225,22 @@ class Engine:
                     continue
             time.sleep(0.02)
         raise AssertionError("no answer was ever run")
+
+
+@pytest.fixture
+def start_engine(tmp_path: Path) -> Iterator[Callable[[str, list[str]], Engine]]:
+    """Starts engines that do not outlive their test."""
+    started: list[Engine] = []
+
+    def start(level: str, answers: list[str]) -> Engine:
+        started.append(Engine(tmp_path, level, answers))
+        return started[-1]
+
+    yield start
+    for engine in started:
+        engine.process.kill()
+        engine.process.wait()
+        shutil.rmtree(engine.temporary, ignore_errors=True)
 
 
 WAITS = (
@@ -242,9 +259,11 @@ def parent(pid: int) -> int:
 
 
 @pytest.mark.parametrize("level", ISOLATION_LEVEL_NAMES)
-def test_row_35_a_zygote_that_is_killed_under_an_answer_costs_no_verdict(level: str, tmp_path: Path) -> None:
+def test_row_35_a_zygote_that_is_killed_under_an_answer_costs_no_verdict(
+    level: str, tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
+) -> None:
     available(level)
-    engine = Engine(tmp_path, level, [WAITS, WRONG])
+    engine = start_engine(level, [WAITS, WRONG])
     answering = engine.busy()
     below = engine.below()
     os.kill(parent(answering), signal.SIGKILL)
@@ -253,8 +272,10 @@ def test_row_35_a_zygote_that_is_killed_under_an_answer_costs_no_verdict(level: 
     _nothing_left(engine, below)
 
 
-def test_row_35_the_engine_tries_again_when_a_zygote_is_killed(tmp_path: Path) -> None:
-    engine = Engine(tmp_path, "", [WAITS, WRONG])
+def test_row_35_the_engine_tries_again_when_a_zygote_is_killed(
+    tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
+) -> None:
+    engine = start_engine("", [WAITS, WRONG])
     os.kill(parent(engine.busy()), signal.SIGKILL)
     assert engine.process.wait(60) == 0
     found = facts(tmp_path / "run")
@@ -270,10 +291,12 @@ def own_mounts() -> list[str]:
 
 
 @pytest.mark.parametrize("level", ISOLATION_LEVEL_NAMES)
-def test_row_35_an_engine_that_is_killed_leaves_nothing(level: str, tmp_path: Path) -> None:
+def test_row_35_an_engine_that_is_killed_leaves_nothing(
+    level: str, tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
+) -> None:
     available(level)
     mounts = own_mounts()
-    engine = Engine(tmp_path, level, [SLEEPS, SLEEPS])
+    engine = start_engine(level, [SLEEPS, SLEEPS])
     engine.busy()
     below = engine.below()
     assert len(below) >= 4
@@ -284,9 +307,11 @@ def test_row_35_an_engine_that_is_killed_leaves_nothing(level: str, tmp_path: Pa
     assert not (tmp_path / "judged").exists()
 
 
-def test_row_35_an_engine_that_is_killed_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
+def test_row_35_an_engine_that_is_killed_while_it_starts_leaves_nothing(
+    tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
+) -> None:
     available("landlock")
-    engine = Engine(tmp_path, "landlock", [SLEEPS, SLEEPS])
+    engine = start_engine("landlock", [SLEEPS, SLEEPS])
     deadline = time.monotonic() + 60
     while not any(engine.temporary.iterdir()):  # the very moment: later there is somebody to clean up
         assert time.monotonic() < deadline
@@ -295,9 +320,11 @@ def test_row_35_an_engine_that_is_killed_while_it_starts_leaves_nothing(tmp_path
     _nothing_left(engine)
 
 
-def test_row_35_a_whole_family_that_is_killed_is_missing_data(tmp_path: Path) -> None:
+def test_row_35_a_whole_family_that_is_killed_is_missing_data(
+    tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
+) -> None:
     """Every worker is killed again and again: what comes of it is a verdict that is right, or none."""
-    engine = Engine(tmp_path, "", [WAITS, WAITS, WRONG])
+    engine = start_engine("", [WAITS, WAITS, WRONG])
     for _ in range(3):
         try:
             os.kill(parent(engine.busy()), signal.SIGKILL)
@@ -320,7 +347,6 @@ def _nothing_left(engine: Engine, below: list[int] | None = None) -> None:
         ]
         folders = list(engine.temporary.iterdir())
         if not left and not folders and not named:
-            engine.temporary.rmdir()
             return
         time.sleep(0.05)
     raise AssertionError(f"left behind: processes {left} {named}, folders {folders}")

@@ -21,7 +21,7 @@ import msgspec
 
 from steelyard.verifiers.python.guest.remote import FUNCTION_KINDS, MAX_REFEREE_OUTPUT_CHARS
 from steelyard.verifiers.python.guest.values import MODULES_WITH_EFFECTS, ValueDecoder, ValueEncoder, is_plain
-from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, short_repr
+from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, TestFailure, class_failure_cause, difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +52,7 @@ class PlainCall(NamedTuple):
     positional: list[Any]
     """As JSON carries it."""
     named: list[Any]
-    what_is_wrong: Callable[[Any], str]
+    what_is_wrong: Callable[[Any], TestFailure]
     """Says what is wrong with a value; empty for a right one."""
 
 
@@ -68,7 +68,7 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
             if not step["test"]:
                 for statement in ast.parse(step["source"]).body:
                     if is_renaming(statement, entry_point):
-                        functions[statement.targets[0].id] = entry_point  # type: ignore[attr-defined]
+                        functions[statement.targets[0].id] = entry_point
                     else:
                         bound |= set(_prepared_names(statement))
                 continue
@@ -137,7 +137,7 @@ def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield (one.asname or one.name).partition(".")[0]
 
 
-def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], str]]:
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure]]:
     """The call in a test, and what must hold for its result."""
     if "left" in step:
         expected = _constant(ast.parse(step["right"], mode="eval").body)
@@ -146,9 +146,9 @@ def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], str]]:
     if not isinstance(statement, ast.Assert):
         raise _NotPlainError
     words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
-    failure = f"AssertionError: {words}" if words else "AssertionError"
+    failure = TestFailure(f"AssertionError: {words}" if words else "AssertionError", "comparison")
     call, holds = _condition(statement.test)
-    return call, lambda got: "" if holds(got) else failure
+    return call, lambda got: TestFailure() if holds(got) else failure
 
 
 def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool]]:
@@ -196,7 +196,7 @@ def _constant(node: ast.expr) -> Any:
 
 
 def _plain_call(
-    place: int, call: ast.expr, functions: dict[str, str], what_is_wrong: Callable[[Any], str]
+    place: int, call: ast.expr, functions: dict[str, str], what_is_wrong: Callable[[Any], TestFailure]
 ) -> PlainCall:
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise _NotPlainError
@@ -212,8 +212,8 @@ def _refuse(*_: object) -> Any:
     raise _NotPlainError
 
 
-def _difference(got: Any, expected: Any) -> str:
-    return "" if got == expected else f"got {short_repr(got)}, expected {short_repr(expected)}"
+def _difference(got: Any, expected: Any) -> TestFailure:
+    return TestFailure() if got == expected else difference(got, expected)
 
 
 async def answered_calls(
@@ -296,20 +296,21 @@ def plain_report(
             if narrowed:
                 raise _NotPlainError
             wrong = _what_is_wrong(call, result, held)
-            report["tests"].append([call.place, wrong[:MAX_EXCEPTION_CHARS], float(seconds), True, False])
+            said = wrong.text[:MAX_EXCEPTION_CHARS]
+            report["tests"].append([call.place, said, wrong.cause, float(seconds), True, False])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError, _NotPlainError):
         # one that was stopped at a limit is not run again
         return {"compiled": True, "seconds": 0.0, **report, "gone": "", "crossed": True} if outcome.limit else None
     return report
 
 
-def _what_is_wrong(call: PlainCall, result: str, held: Any) -> str:
+def _what_is_wrong(call: PlainCall, result: str, held: Any) -> TestFailure:
     """What is wrong with what came of a call; raises where that is not plain."""
     if result == "raised":
         kind, _, _, text, *_ = held["x"]
-        if "X" not in kind:
-            raise _NotPlainError
-        return str(text)[:MAX_EXCEPTION_CHARS] or "an exception without words"
+        raised = getattr(builtins, kind["X"], Exception)
+        cause = class_failure_cause(raised)
+        return TestFailure(str(text)[:MAX_EXCEPTION_CHARS] or "an exception without words", cause)
     if result != "ok" or not is_plain(held):
         raise _NotPlainError
     return call.what_is_wrong(ValueDecoder(_refuse).decode(held))

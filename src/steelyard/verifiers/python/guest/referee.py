@@ -30,6 +30,7 @@ from steelyard.verifiers.python.guest.wire import (
     PeerGone,
     TestFailure,
     begin_random,
+    difference,
     exception_text,
     load_random,
     raised_failure,
@@ -191,11 +192,6 @@ def rewound(referee: RefereePeer) -> Iterator[None]:
     finally:
         for container, content in now:
             refill(container, content)
-
-
-def difference(got: Any, wanted: Any) -> TestFailure:
-    """What is wrong where a value is not the expected one."""
-    return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
 
 
 def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:

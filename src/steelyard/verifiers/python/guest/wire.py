@@ -275,11 +275,16 @@ COMPUTATION_ERRORS = frozenset(
 
 def failure_cause(error: BaseException, *, is_answers: bool) -> TestFailureCause:
     """How an exception fails a test: only one of the tests' own is a comparison that did not hold."""
-    if isinstance(error, MemoryError):
-        return "memory"
     if not is_answers and (isinstance(error, AssertionError) or is_pytest_outcome(error)):
         return "comparison"
-    return "computation" if type(error) in COMPUTATION_ERRORS else "exception"
+    return class_failure_cause(type(error))
+
+
+def class_failure_cause(kind: type) -> TestFailureCause:
+    """How an exception of the answer's fails a test."""
+    if issubclass(kind, MemoryError):
+        return "memory"
+    return "computation" if kind in COMPUTATION_ERRORS else "exception"
 
 
 def is_pytest_outcome(error: BaseException) -> bool:
@@ -290,6 +295,11 @@ def is_pytest_outcome(error: BaseException) -> bool:
 def raised_failure(error: BaseException) -> TestFailure:
     """What is wrong with a test that raised, where no line of the answer runs in this process."""
     return TestFailure(exception_text(error), failure_cause(error, is_answers="said" in error.__dict__))
+
+
+def difference(got: object, wanted: object) -> TestFailure:
+    """What is wrong where a value is not the expected one."""
+    return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
 
 
 def short_repr(value: object) -> str:
