@@ -1,4 +1,4 @@
-"""Writes the pages that follow from the code: the commands, the schema of eval sets, and the description of the HTTP API."""
+"""Writes what follows from the code: commands, the schema of eval sets, whose fault it is, and the HTTP API."""
 
 import argparse
 import json
@@ -7,9 +7,11 @@ from pathlib import Path
 
 from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
+from steelyard.providers.faults import fault_table
 from steelyard.viewer import openapi
 
 HERE = Path(__file__).parent
+TABLE_BEGIN, TABLE_END = "<!-- generated: whose fault -->", "<!-- end -->"
 
 
 def commands() -> str:
@@ -28,11 +30,19 @@ def _block(parser: argparse.ArgumentParser) -> str:
     return f"```text\n{parser.format_help().rstrip()}\n```"
 
 
+def providers() -> str:
+    """The page of providers with the table of whose fault it is."""
+    page = (HERE / "providers.md").read_text("utf-8")
+    before, _, rest = page.partition(TABLE_BEGIN)
+    return f"{before}{TABLE_BEGIN}\n\n{fault_table()}\n\n{TABLE_END}{rest.partition(TABLE_END)[2]}"
+
+
 def pages() -> dict[Path, str]:
     """Each generated file with what it must hold."""
     return {
         HERE / "commands.md": commands(),
         HERE / "eval-set.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
+        HERE / "providers.md": providers(),
         HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
     }
 

@@ -9,6 +9,7 @@ SteelyardError
       Unavailable       ... this time: worth asking again
         ProviderTimeout ... before its deadline, though it may have been asked for in full
       Rejected          ... and asking again would not help
+        FilteredInput   ... because a filter turned this input down
         RecordedFailure ... because there was none when it was recorded
     VerifierError       the answer could not be verified
       MissingToolError  ... because this machine lacks a toolchain, a package or a crate
@@ -157,6 +158,10 @@ class Rejected(ProviderError):
         super().__init__(message, parameters=parameters)
         self.everyone = everyone
         """The reason concerns every request to this endpoint (a wrong key), not only this one."""
+
+
+class FilteredInput(Rejected):
+    """The provider's filter turned this input down; that says nothing about other inputs."""
 
 
 class RecordedFailure(Rejected):

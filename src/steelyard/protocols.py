@@ -91,6 +91,8 @@ class Delivery:
     def __init__(self) -> None:
         self.accepted = False
         """Whether the model's side has the whole request and has not turned it down."""
+        self.body = b""
+        """The body of a response with a status of success, without keys; it is stored before anything is made of it."""
 
 
 class Provider(Protocol):

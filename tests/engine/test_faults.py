@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -9,12 +10,14 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.errors import InputError
-from steelyard.records import Price
+from steelyard.records import Price, Verify
+from steelyard.store.responses import response_bodies
 from support.asking import KEY
 from support.facts import facts
 from support.fault_server import (
@@ -192,6 +195,118 @@ def test_what_no_request_can_survive_is_asked_a_few_times_and_told_once(
     again = resume(done.folder)
     assert again.stopped == ()
     settled(server, done.folder, each(*planned))
+
+
+CHOICE = {"index": 0, "message": {"content": "half an ans"}}
+SAYS_IT_FAILED: dict[str, Behaviour] = {
+    "finish error": says("half an ans", finish="error"),
+    "finish abort": says("half an ans", finish="abort"),
+    "no resources": says("", finish="insufficient_system_resource"),
+    "an error beside": says("half an ans", error={"message": "upstream died"}),
+    "an error within": sends({"choices": [{**CHOICE, "error": {"code": 502, "message": "upstream died"}}]}),
+    "an odd end": says("", finish="vexed"),
+    "a stream": sends(b'data: {"choices": [{"delta": {"content": "half"}}]}\n\ndata: {"error": "died"}\n\n'),
+}
+
+
+def test_a_success_that_says_it_failed_is_asked_for_again_and_never_judged(server: FaultServer, tmp_path: Path) -> None:
+    planned = [name.replace(" ", "-") for name in SAYS_IT_FAILED]
+    faults = {f"prompt of {name.replace(' ', '-')}": fault for name, fault in SAYS_IT_FAILED.items()}
+    server.script = by_prompt({prompt: [fault] for prompt, fault in faults.items()})
+    done = run(server, tmp_path / "run", cases(*planned))
+    found = facts(done.folder)
+    assert found.replied() == found.judged() == each(*planned)
+    assert not any("half" in reply.answer.text for reply in found.replies)
+    assert {server.asked(prompt) for prompt in faults} == {4}
+
+    server.script = by_prompt(faults)
+    down = run(server, tmp_path / "down", cases(*planned), settings=Settings(max_retries=0))
+    assert facts(down.folder).replies == []
+    assert [(model.attempts, model.missing) for model in down.summary.models] == [(0, len(planned))] * 2
+    assert down.exit_code == 3
+
+
+def test_a_filtered_input_is_a_refusal_where_that_is_a_class_and_else_missing_and_stops_nobody(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    # more than it takes to give a model up
+    hostile = [f"hostile-{number}" for number in range(12)]
+    server.script = by_prompt({f"prompt of {name}": refuses(403, "Your input was flagged") for name in hostile})
+    done = run(server, tmp_path / "responses", cases(*hostile, "fine"))
+    found = facts(done.folder)
+    assert (found.failures, done.stopped) == ([], ())
+    assert found.replied() == found.judged() == each(*hostile, "fine")
+    refused = [verdict.found.label for verdict in found.verdicts if verdict.case != "fine"]
+    assert refused == ["refusal"] * 24
+
+    judged = [msgspec.structs.replace(case, target="", verify=Verify(kind="judge")) for case in cases(*hostile, "fine")]
+    other = run(server, tmp_path / "others", judged)
+    assert other.stopped == ()
+    assert facts(other.folder).failed() == each(*hostile)
+    assert facts(other.folder).replied() == each("fine")
+    assert {server.asked(f"prompt of {name}") for name in hostile} == {4}
+
+
+def odd_body(text: str = "answer", **usage: Any) -> bytes:
+    """A body that both wire formats read, with odd numbers."""
+    counts = {"prompt_tokens": 1, "completion_tokens": 2, "input_tokens": 1, "output_tokens": 2} | usage
+    choice = {"index": 0, "message": {"content": text}, "finish_reason": "stop"}
+    content = [{"type": "text", "text": text}]
+    return json.dumps({"choices": [choice], "content": content, "stop_reason": "end_turn", "usage": counts}).encode()
+
+
+PAID: dict[str, tuple[bytes, str]] = {
+    "half a surrogate pair": (odd_body("answer \ud83d"), "answer \ufffd"),
+    "a bad byte": (odd_body("answer @").replace(b"@", b"\xff"), "answer \ufffd"),
+    "a raw newline": (odd_body("answer @").replace(b"@", b"\n"), "answer \n"),
+    "no usage": (odd_body().replace(b'"usage": {', b'"usage": null, "x": {'), "answer"),
+    "usage that is a list": (odd_body().replace(b'"usage": {', b'"usage": [], "x": {'), "answer"),
+    "tokens 1e30": (odd_body(completion_tokens=1e30, output_tokens=1e30), "answer"),
+    "tokens in words": (odd_body(completion_tokens="abc", output_tokens="abc"), "answer"),
+    "tokens below zero": (odd_body(prompt_tokens=-5, input_tokens=-5), "answer"),
+    "tokens without end": (odd_body(prompt_tokens=0).replace(b": 0,", b": 1" + b"0" * 5000 + b","), "answer"),
+    "tokens that are true": (odd_body(completion_tokens=True, output_tokens=True), "answer"),
+    "cost NaN": (odd_body(cost=float("nan")), "answer"),
+    "cost -1": (odd_body(cost=-1), "answer"),
+    "cost 1e308": (odd_body(cost=1e308), "answer"),
+    "cost infinite": (odd_body(cost=float("inf")), "answer"),
+    "cost in words": (odd_body(cost="free"), "answer"),
+    "more cached than sent": (
+        odd_body(prompt_tokens_details={"cached_tokens": 10**6}, cache_read_input_tokens=10**6),
+        "answer",
+    ),
+    "a quoted key": (odd_body(f"answer {KEY}"), "answer ***"),
+}
+
+
+def test_a_paid_reply_is_stored_whatever_its_accounting_says(server: FaultServer, tmp_path: Path) -> None:
+    names = {name.replace(" ", "-"): name for name in PAID}
+    server.script = by_prompt({f"prompt of {name}": sends(PAID[key][0]) for name, key in names.items()})
+    prices = {model: Price(input=1, output=2, cached=0.5) for model in BOTH}
+    done = run(server, tmp_path / "run", cases(*names), settings=Settings(max_retries=2, prices=prices))
+    found = facts(done.folder)
+    assert found.failures == []
+    assert found.replied() == found.judged() == each(*names)
+    assert len(server.requests) == 2 * len(names)
+    for reply in found.replies:
+        assert reply.answer.text == PAID[names[reply.case]][1]
+        if reply.case.startswith(("tokens", "cost")) and reply.model == "openai/m":
+            assert reply.answer.note, reply.case
+        assert reply.answer.cost is None or 0 <= reply.answer.cost.usd < 1
+    assert all(model.missing == 0 for model in done.summary.models)
+    kept = {(body.model, body.case): body.content for body in response_bodies(done.folder)}
+    assert kept == {
+        (model, name): PAID[key][0].replace(KEY.encode(), b"***") for model in BOTH for name, key in names.items()
+    }
+
+
+def test_a_response_that_no_answer_can_be_made_of_is_kept_too(server: FaultServer, tmp_path: Path) -> None:
+    broken = b'{"choices": [{"message": {"content": "dear words"}, "finish_reason": "error"}]}'
+    server.script = by_prompt({"prompt of broken": [sends(broken)]})
+    done = run(server, tmp_path / "run", cases("broken"), "openai/m")
+    bodies = [body.content for body in response_bodies(done.folder)]
+    assert bodies[0] == broken
+    assert len(bodies) == 2
 
 
 ODD: dict[str, tuple[Behaviour, str, str]] = {

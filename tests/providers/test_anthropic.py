@@ -107,7 +107,7 @@ def test_what_a_server_does_not_tell_is_unknown_not_zero(server: FaultServer) ->
         ([], "refusal", "", "refusal"),
         ([{"type": "text", "text": "hi"}], "stop_sequence", "hi", "stop"),
         ([{"type": "text", "text": "hi"}], None, "hi", "stop"),
-        ([{"type": "tool_use", "id": "t", "name": "f", "input": {}}], "tool_use", "", "tool_use"),
+        ([{"type": "tool_use", "id": "t", "name": "f", "input": {}}], "tool_use", "", "tool_calls"),
     ],
 )
 def test_truncated_empty_and_refused_are_replies(

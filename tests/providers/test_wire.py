@@ -14,10 +14,11 @@ import pytest
 
 from steelyard.errors import ProviderError, Rejected, Unavailable
 from steelyard.protocols import RateLimitHeadroom
+from steelyard.providers.faults import decoded_error
 from steelyard.providers.wire import (
     HttpEndpoint,
     HttpExchange,
-    error_response_message,
+    error_message,
     headroom,
     retry_after,
     seconds_until,
@@ -285,7 +286,7 @@ def test_spans_of_time_as_servers_write_them(text: str, seconds: float | None) -
     ],
 )
 def test_what_a_server_complains_of_is_put_in_one_line(body: bytes, said: str) -> None:
-    assert error_response_message(body) == said
+    assert error_message(decoded_error(body)) == said
 
 
 def test_a_long_complaint_is_cut(server: FaultServer) -> None:

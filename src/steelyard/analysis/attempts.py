@@ -446,7 +446,7 @@ class _FactNotes:
         answer = reply.answer
         usd = answer.cost.usd if answer.cost else None
         tokens = answer.input_tokens, answer.output_tokens
-        is_empty = not answer.text or answer.text.isspace()
+        is_empty = (not answer.text or answer.text.isspace()) and not answer.tool_calls
         return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, self.place
 
     def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:

@@ -8,7 +8,14 @@ from pathlib import Path
 import msgspec
 
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.connect import check_plan, check_prices, check_verifiers, connect, started_in
+from steelyard.engine.preflight.connect import (
+    check_parameters,
+    check_plan,
+    check_prices,
+    check_verifiers,
+    connect,
+    started_in,
+)
 from steelyard.engine.preflight.named_code import experiment_code, note_own_code, settings_code, stored_tiers
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
 from steelyard.engine.steps import now
@@ -31,6 +38,7 @@ def run_experiment(
     """Put every case under every tier as often as the experiment says, verify and judge the answers."""
     header = loaded.header
     check_plan(loaded.cases, (1,), header.runs)
+    check_experiment_parameters(loaded)
     dealt = shard_cases_of(loaded.cases, shard)
     beside = Path(loaded.files[0].path).parent
     check_verifiers(dealt, means)
@@ -65,6 +73,12 @@ def run_experiment(
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
     note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
+
+
+def check_experiment_parameters(loaded: LoadedExperiment) -> None:
+    """Raise an InputError where a parameter would change how many answers a request has."""
+    tiers = (tier.parameters for tier in loaded.experiment.tiers)
+    check_parameters(loaded.header.parameters, *tiers, loaded.panel.parameters if loaded.panel else {})
 
 
 def named_tiers(experiment: Experiment, providers: Mapping[str, tuple[str, Provider]]) -> tuple[Tier, ...]:

@@ -179,7 +179,15 @@ class JudgeRunner:
         most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
         if not await self._budget.reserve(most):
             return None
-        fact = await ask(attempt, self._judges[judge], pace, self._breakers[judge], self._persistence, self._prices)
+        fact = await ask(
+            attempt,
+            self._judges[judge],
+            pace,
+            self._breakers[judge],
+            self._persistence,
+            self._prices,
+            self._journal.keep_response,
+        )
         answer = fact.answer if isinstance(fact, Reply) else None
         self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
         return fact

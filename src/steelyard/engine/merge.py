@@ -19,6 +19,7 @@ from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
 from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically, read_lock
+from steelyard.store.responses import copy_response_bodies
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
@@ -291,6 +292,7 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
             journal = folder / _journal_name(part.shard)
             append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
             record_witness_results(folder, witness_results(part.stored))
+            copy_response_bodies(part.stored.folder, folder / f"responses{journal.name.removeprefix('attempts')}")
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:

@@ -16,7 +16,7 @@ from steelyard.engine.experiment import (
     with_experiment_budget,
 )
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.connect import check_prices, check_verifiers, connect
+from steelyard.engine.preflight.connect import check_parameters, check_prices, check_verifiers, connect
 from steelyard.engine.preflight.named_code import (
     case_code,
     model_code,
@@ -93,6 +93,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
 
 def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions()) -> Run:
     """Have the stored replies of a run judged; no model but the judges is asked."""
+    check_parameters(panel.parameters)
     journal = reopened_journal(folder)
     try:
         judge_code = model_code(panel.judges, means) + settings_code(means.settings)

@@ -21,6 +21,7 @@ from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import (
+    check_parameters,
     check_plan,
     check_prices,
     check_verifiers,
@@ -150,6 +151,7 @@ def run(
     given = [models] if isinstance(models, str) else list(models)
     find_rule(rule, own)
     check_plan(sets.cases, plan.k, plan.samples)
+    check_parameters(plan.parameters or {})
     if plan.shard is not None and plan.until is not None:
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"

@@ -203,7 +203,13 @@ class Session:
                     return
             place = provider_key(attempt)
             fact = await ask(
-                attempt, providers[place], pace, self._breakers[place], self._persistence_of(attempt), self._prices
+                attempt,
+                providers[place],
+                pace,
+                self._breakers[place],
+                self._persistence_of(attempt),
+                self._prices,
+                self._journal.keep_response,
             )
             if fact is None:
                 self._budget.settle(most, 0)

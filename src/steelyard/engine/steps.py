@@ -17,6 +17,7 @@ import msgspec
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.pace import MAX_RETRY_AFTER_SECONDS, CircuitBreaker, ConcurrencyLimiter, backoff_seconds
 from steelyard.errors import (
+    FilteredInput,
     ProviderError,
     ProviderTimeout,
     RecordedFailure,
@@ -27,12 +28,16 @@ from steelyard.errors import (
     wrap_exceptions,
 )
 from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel, Provider, Verifier
+from steelyard.providers.bodies import LenientNumbers
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.sandbox.fair_clock import has_fair_clock
+from steelyard.text import storable_text
 from steelyard.verifiers.function import verify_with_function
 
 PluginOutput = TypeVar("PluginOutput")
+BodyKeeper = Callable[[Attempt, str, bytes], None]
+"""Stores the body of a response to an attempt, with its timestamp."""
 
 
 class RetryPolicy(NamedTuple):
@@ -50,11 +55,12 @@ async def ask(
     breaker: CircuitBreaker,
     persistence: RetryPolicy,
     prices: Prices,
+    keep_body: BodyKeeper | None = None,
 ) -> Reply | Failure | None:
     """The reply to one attempt, or the reason why it is missing; None when the model was given up before it was asked."""
     with breaker.asking():
         try:
-            answer = await _answer(attempt, provider, pace, breaker, persistence)
+            answer = await _answer(attempt, provider, pace, breaker, persistence, keep_body)
             if answer is None:
                 return None
             breaker.answered()
@@ -63,6 +69,11 @@ async def ask(
                 return failure(attempt, obstacle)
             seconds = persistence.deadline
             answer = Answer(text="", finish=Finish.TIMEOUT, error=f"no answer within {seconds:g} s", latency=seconds)
+        except FilteredInput as error:
+            # where refusing is an outcome, a filter's refusal is one; elsewhere it says nothing about the model
+            if attempt.case.kind != "response":
+                return failure(attempt, error)
+            answer = Answer(text="", finish=Finish.REFUSAL, error=str(error))
         except StepError as error:
             if not isinstance(error, RecordedFailure):
                 breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
@@ -90,7 +101,12 @@ async def _outage_error(attempt: Attempt, error: ProviderTimeout, breaker: Circu
 
 
 async def _answer(
-    attempt: Attempt, provider: Provider, pace: ConcurrencyLimiter, breaker: CircuitBreaker, persistence: RetryPolicy
+    attempt: Attempt,
+    provider: Provider,
+    pace: ConcurrencyLimiter,
+    breaker: CircuitBreaker,
+    persistence: RetryPolicy,
+    keep_body: BodyKeeper | None,
 ) -> Answer | None:
     error: Unavailable | None = None
     for tries in count(1):
@@ -100,9 +116,13 @@ async def _answer(
                 break
             answers_before = breaker.answers
             delivery = Delivery()
-            async with asyncio.timeout(persistence.deadline):
-                with wrap_exceptions(ProviderError):
-                    answer = _round_tripped(await ask_provider(provider, attempt, delivery), Answer)
+            try:
+                async with asyncio.timeout(persistence.deadline):
+                    with wrap_exceptions(ProviderError):
+                        answer = _sound_answer(await ask_provider(provider, attempt, delivery))
+            finally:
+                if delivery.body and keep_body is not None:
+                    keep_body(attempt, now(), delivery.body)
         except TimeoutError:
             error = ProviderTimeout(
                 f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
@@ -204,6 +224,33 @@ def _round_tripped(returned: PluginOutput, kind: type[PluginOutput]) -> PluginOu
     if not isinstance(returned, kind):
         raise TypeError(f"it returned {type(returned).__name__}, not {kind.__name__}")
     return msgspec.json.decode(msgspec.json.encode(returned), type=kind)
+
+
+def _sound_answer(returned: Any) -> Answer:
+    """What a provider returned, as it can be stored: text without half characters, numbers that can be."""
+    if not isinstance(returned, Answer):
+        raise TypeError(f"it returned {type(returned).__name__}, not Answer")
+    numbers = LenientNumbers()
+    cost = returned.cost
+    sound = msgspec.structs.replace(
+        returned,
+        text=storable_text(returned.text),
+        error=storable_text(returned.error),
+        reasoning=storable_text(returned.reasoning),
+        transcript=storable_text(returned.transcript),
+        input_tokens=numbers.tokens("input_tokens", returned.input_tokens),
+        output_tokens=numbers.tokens("output_tokens", returned.output_tokens),
+        cached_tokens=numbers.tokens("cached_tokens", returned.cached_tokens),
+        reasoning_tokens=numbers.tokens("reasoning_tokens", returned.reasoning_tokens),
+        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
+        latency=numbers.seconds("latency", returned.latency),
+    )
+    if (sound.cached_tokens or 0) > (sound.input_tokens if sound.input_tokens is not None else math.inf):
+        # they would make the rest of the input cost less than nothing
+        numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
+        sound = msgspec.structs.replace(sound, cached_tokens=None)
+    note = "; ".join(filter(None, (returned.note, numbers.note)))
+    return _round_tripped(msgspec.structs.replace(sound, note=note), Answer)
 
 
 def _with_custom_check(found: Finding, checked: Finding) -> Finding:

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from steelyard.errors import InputError
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.providers.bodies import LenientNumbers, as_dict, as_list, content_text, tool_call
+from steelyard.providers.faults import settled_finish
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
-from steelyard.records import Answer, Attempt, Finish, MessageRole
+from steelyard.records import Answer, Attempt, MessageRole
 
 ANTHROPIC_API_VERSION = "2023-06-01"
 ANTHROPIC_DEFAULT_MAX_TOKENS = 4096
 """The format demands a limit on the reply; this one is sent when the user gives none."""
-ANTHROPIC_FINISH_REASONS: dict[str, str] = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": Finish.LENGTH}
-
-
-class _AnthropicContentBlock(msgspec.Struct):
-    type: str
-    text: str = ""
-    thinking: str = ""
-
-
-class _AnthropicUsage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-
-
-class _AnthropicMessage(msgspec.Struct):
-    content: list[_AnthropicContentBlock]
-    stop_reason: str | None = None
-    usage: _AnthropicUsage = msgspec.field(default_factory=_AnthropicUsage)
-    id: str = ""
 
 
 class _AnthropicModel(msgspec.Struct):
@@ -73,21 +56,29 @@ class AnthropicProvider:
         if system:
             body["system"] = system
         exchange = await self._http.exchange("POST", "/v1/messages", body, delivery)
-        answer = self._http.decode(exchange, _AnthropicMessage)
-        usage, finish = answer.usage, answer.stop_reason or "stop"
-        cached = usage.cache_read_input_tokens or 0
+        answer = self._http.answer_object(exchange, joined_events)
+        self._http.check_errors(body, answer)
+        blocks = list(map(as_dict, as_list(answer.get("content"))))
+        text = "".join(content_text(block) for block in blocks if block.get("type") == "text")
+        calls = tuple(tool_call(block) for block in blocks if str(block.get("type")).endswith("tool_use"))
+        finish, note = settled_finish(answer.get("stop_reason"), has_content=bool(text or calls), where=self._http.url)
+        usage, numbers = as_dict(answer.get("usage")), LenientNumbers()
+        fresh, cached, created = (
+            numbers.tokens(name, usage.get(name))
+            for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        )
         return Answer(
-            text="".join(block.text for block in answer.content if block.type == "text"),
-            finish=ANTHROPIC_FINISH_REASONS.get(finish, finish),
-            reasoning="".join(block.thinking for block in answer.content),
+            text=text,
+            finish=finish,
+            reasoning="".join(content_text(block.get("thinking")) for block in blocks),
             # here cached tokens are counted beside the input, elsewhere as a part of it
-            input_tokens=None
-            if usage.input_tokens is None
-            else usage.input_tokens + cached + (usage.cache_creation_input_tokens or 0),
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cache_read_input_tokens,
+            input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
+            output_tokens=numbers.tokens("output_tokens", usage.get("output_tokens")),
+            cached_tokens=cached,
             latency=exchange.seconds,
-            request_id=exchange.headers.get("request-id") or answer.id,
+            request_id=exchange.headers.get("request-id") or str(answer.get("id") or ""),
+            tool_calls=calls,
+            note="; ".join(filter(None, (note, numbers.note))),
         )
 
     def headroom(self) -> RateLimitHeadroom | None:
@@ -102,6 +93,32 @@ class AnthropicProvider:
 
     async def close(self) -> None:
         await self._http.close()
+
+
+def joined_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The message that the events of a stream make; raises ValueError where the stream broke off."""
+    whole: dict[str, Any] = {}
+    blocks: list[dict[str, Any]] = []
+    for event in events:
+        kind, delta = event.get("type"), as_dict(event.get("delta"))
+        if kind == "message_start":
+            whole |= as_dict(event.get("message"))
+        elif kind == "content_block_start":
+            blocks.append({**as_dict(event.get("content_block"))})
+        elif kind == "content_block_delta" and blocks:
+            for name in ("text", "thinking"):
+                blocks[-1][name] = content_text(blocks[-1].get(name)) + content_text(delta.get(name))
+            if "partial_json" in delta:
+                begun = blocks[-1].get("input")
+                blocks[-1]["input"] = (begun if isinstance(begun, str) else "") + content_text(delta["partial_json"])
+        elif kind == "message_delta":
+            whole |= delta
+            whole["usage"] = {**as_dict(whole.get("usage")), **as_dict(event.get("usage"))}
+        elif kind == "error":
+            return {"error": event.get("error") or "error"}
+    if not whole.get("stop_reason"):
+        raise ValueError("the stream broke off")
+    return whole | {"content": blocks}
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:

@@ -10,28 +10,20 @@ import shutil
 import signal
 import tempfile
 import time
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
 from steelyard.errors import InputError, Rejected
 from steelyard.plugins import UserFunction, load_function
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
-from steelyard.records import Answer, Attempt, Cost
+from steelyard.providers.bodies import LenientNumbers, as_dict, json_value
+from steelyard.records import Answer, Attempt
 from steelyard.sandbox.processors import processor_count
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
 """Bytes that a program may print."""
-
-
-class _CommandReply(msgspec.Struct):
-    """What a program may print instead of plain text, to tell what its answer cost."""
-
-    text: str
-    finish: str = "stop"
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
+TOKEN_COUNT_FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
 class CommandProvider:
@@ -94,20 +86,19 @@ class CommandProvider:
     def _answer(self, output: bytes, seconds: float) -> Answer:
         if output.lstrip().startswith(b"{"):
             try:
-                decoded_reply = msgspec.json.decode(output, type=_CommandReply)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                pass  # a reply may well begin with a brace: then it is the reply
-            else:
-                cost = (
-                    None if decoded_reply.cost_usd is None else Cost(usd=decoded_reply.cost_usd, source="the program")
-                )
+                fields = as_dict(json_value(output))
+            except ValueError:
+                fields = {}  # a reply may well begin with a brace: then it is the reply
+            if isinstance(fields.get("text"), str):
+                numbers = LenientNumbers()
                 return Answer(
-                    text=decoded_reply.text,
-                    finish=decoded_reply.finish,
-                    input_tokens=decoded_reply.input_tokens,
-                    output_tokens=decoded_reply.output_tokens,
-                    cost=cost,
+                    text=fields["text"],
+                    finish=str(fields.get("finish") or "stop"),
+                    input_tokens=numbers.tokens("input_tokens", fields.get("input_tokens")),
+                    output_tokens=numbers.tokens("output_tokens", fields.get("output_tokens")),
+                    cost=numbers.cost("cost_usd", fields.get("cost_usd"), "the program"),
                     latency=seconds,
+                    note=numbers.note,
                 )
         return Answer(text=output.decode("utf-8", "replace"), latency=seconds)
 
@@ -147,7 +138,7 @@ class PythonProvider:
             return model_result
         if isinstance(model_result, str):
             return Answer(text=model_result, latency=time.monotonic() - started)
-        return msgspec.convert(model_result, Answer)
+        return _answer_of_fields(model_result)
 
     def headroom(self) -> None:
         return None
@@ -160,6 +151,16 @@ class PythonProvider:
 
     async def close(self) -> None:
         pass
+
+
+def _answer_of_fields(fields: Any) -> Answer:
+    """The answer that a function returned as a dict; a number that cannot be one does not cost its text."""
+    if not isinstance(fields, dict):
+        return msgspec.convert(fields, Answer)
+    numbers = LenientNumbers()
+    counts = {name: numbers.tokens(name, fields.get(name)) for name in TOKEN_COUNT_FIELDS}
+    rest = {name: value for name, value in fields.items() if name not in TOKEN_COUNT_FIELDS}
+    return msgspec.structs.replace(msgspec.convert(rest, Answer), **counts, note=numbers.note)
 
 
 def connect_function(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a function has no settings

@@ -6,10 +6,15 @@ from typing import Any
 
 import msgspec
 
-from steelyard.errors import InputError, Unavailable
+from steelyard.errors import FilteredInput, InputError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
+from steelyard.providers.bodies import as_dict
+from steelyard.providers.faults import FaultKind, block_reason, finish_kind, settled_finish
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt, MessageRole
+
+FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "completionReason")
+"""Where products say why the model stopped, in an object on the way to the text."""
 
 
 class HttpProvider:
@@ -46,18 +51,38 @@ class HttpProvider:
             "messages": attempt.messages,
             "model": self._model,
         }
-        exchange = await self._http.exchange("POST", "", filled_template(self._body, blanks), delivery)
-        found: Any = self._http.decode(exchange, object)
+        sent = filled_template(self._body, blanks)
+        exchange = await self._http.exchange("POST", "", sent, delivery)
+        body = self._http.answer_value(exchange)
+        self._http.check_errors(sent, body)
+        if blocked := block_reason(body):
+            raise FilteredInput(f"{self.endpoint}: the prompt was blocked: {blocked}")
+        found, passed = self._walk(body)
+        self._http.check_errors(sent, *passed)
+        text = found if isinstance(found, str) else "" if found is None else msgspec.json.encode(found).decode()
+        reasons = (table.get(name) for table in passed for name in FINISH_REASON_KEYS)
+        reason = next((reason for reason in reasons if reason), None)
+        if found is None and finish_kind(reason) is FaultKind.UNKNOWN:
+            raise Unavailable(f'{self.endpoint}: the response has no "{".".join(self._path)}"')
+        finish, note = settled_finish(reason or "stop", has_content=bool(text), where=self.endpoint)
+        return Answer(
+            text=text,
+            finish=finish,
+            latency=exchange.seconds,
+            request_id=exchange.headers.get("x-request-id", ""),
+            note=note,
+        )
+
+    def _walk(self, body: Any) -> tuple[Any, list[dict[str, Any]]]:
+        """What is at the path, None where nothing is, and the objects on the way, the nearest first."""
+        found, passed = body, [as_dict(body)]
         for step in self._path:
             try:
                 found = found[int(step)] if isinstance(found, list) else found[step]
             except (KeyError, IndexError, ValueError, TypeError):
-                raise Unavailable(f'{self.endpoint}: the response has no "{".".join(self._path)}"') from None
-        return Answer(
-            text=found if isinstance(found, str) else msgspec.json.encode(found).decode(),
-            latency=exchange.seconds,
-            request_id=exchange.headers.get("x-request-id", ""),
-        )
+                return None, passed
+            passed.insert(0, as_dict(found))
+        return found, passed
 
     def headroom(self) -> RateLimitHeadroom | None:
         return self._http.headroom

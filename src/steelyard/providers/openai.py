@@ -8,42 +8,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from steelyard.errors import InputError, Rejected, Unavailable
+from steelyard.errors import FilteredInput, InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
-from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange, named_parameters
-from steelyard.records import Answer, Attempt, Cost, Finish, Verify
+from steelyard.providers.bodies import LenientNumbers, as_dict, as_list, content_text, tool_call
+from steelyard.providers.faults import block_reason, settled_finish
+from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange, error_message
+from steelyard.records import Answer, Attempt, Finish, Verify
 from steelyard.text import verbatim_reply
-
-OPENAI_FINISH_REASONS: dict[str, str] = {"stop": "stop", "length": Finish.LENGTH, "content_filter": Finish.REFUSAL}
-
-
-class _ChatMessage(msgspec.Struct):
-    content: str | list[dict[str, Any]] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-
-
-class _ChatChoice(msgspec.Struct):
-    message: _ChatMessage
-    finish_reason: str | None = None
-
-
-class OpenAIUsage(msgspec.Struct):
-    """The tokens of an answer, as far as the server reports them."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: dict[str, Any] | None = None
-    completion_tokens_details: dict[str, Any] | None = None
-    cost: float | None = None
-
-
-class _ChatCompletion(msgspec.Struct):
-    choices: list[_ChatChoice] = []
-    id: str | None = None
-    usage: OpenAIUsage | None = None
-    error: Any = None
 
 
 class _OpenAIModel(msgspec.Struct):
@@ -82,22 +53,35 @@ class OpenAIProvider:
             parameters[self._longest] = parameters.pop("max_tokens")
         body = {"model": self._model, "messages": attempt.messages, **parameters}
         exchange = await self._http.exchange("POST", "/chat/completions", body, delivery)
-        completion = self._http.decode(exchange, _ChatCompletion)
-        if not completion.choices:
-            detail = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
-            raise Unavailable(
-                f"{self.endpoint}: sent a completion without choices{detail}",
-                parameters=named_parameters(detail, body),
-            )
-        choice, usage = completion.choices[0], completion.usage or OpenAIUsage()
-        message = choice.message
-        finish = choice.finish_reason or "stop"
-        answer = Answer(
-            text=message.refusal or _text(message.content),
-            finish=Finish.REFUSAL if message.refusal else OPENAI_FINISH_REASONS.get(finish, finish),
-            reasoning=message.reasoning_content or message.reasoning or "",
+        completion = self._http.answer_object(exchange, joined_chunks)
+        choice, others = self._choice(completion, body)
+        message = as_dict(choice.get("message"))
+        text, refusal = content_text(message.get("content")), content_text(message.get("refusal"))
+        calls = [*as_list(message.get("tool_calls")), *filter(None, [message.get("function_call")])]
+        finish, note = settled_finish(
+            choice.get("finish_reason"), has_content=bool(text or refusal or calls), where=self.endpoint
         )
-        return answer_with_usage(answer, exchange, usage, completion.id)
+        answer = Answer(
+            text=refusal or text,
+            finish=Finish.REFUSAL if refusal else finish,
+            reasoning=_reasoning(message),
+            tool_calls=tuple(map(tool_call, calls)),
+            other_choices=tuple(content_text(as_dict(other.get("message")).get("content")) for other in others),
+            note=note,
+        )
+        return answer_with_usage(answer, exchange, completion)
+
+    def _choice(self, completion: dict[str, Any], sent: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The first choice and the others; raises where the response is an error."""
+        self._http.check_errors(sent, completion)
+        choices = sorted(map(as_dict, as_list(completion.get("choices"))), key=_index)
+        if not choices:
+            if reason := block_reason(completion):
+                raise FilteredInput(f"{self.endpoint}: the prompt was blocked: {reason}")
+            detail = self._http.clean(error_message(completion))[:300]
+            raise Unavailable(f"{self.endpoint}: sent a completion without choices: {detail}")
+        self._http.check_errors(sent, choices[0], choices[0].get("message"))
+        return choices[0], choices[1:]
 
     def headroom(self) -> RateLimitHeadroom | None:
         return self._http.headroom
@@ -113,31 +97,63 @@ class OpenAIProvider:
         await self._http.close()
 
 
-def _text(content: str | list[dict[str, Any]] | None) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content)
-    return content or ""
+def _index(choice: dict[str, Any]) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
 
 
-def _count(details: dict[str, Any] | None, name: str) -> int | None:
-    count = (details or {}).get(name)
-    return count if isinstance(count, int) else None
+def _reasoning(message: dict[str, Any]) -> str:
+    """What the model thought aloud: beside its text, or in parts of it as Mistral sends them."""
+    parts = [part.get("thinking") for part in map(as_dict, as_list(message.get("content")))]
+    return content_text(message.get("reasoning_content") or message.get("reasoning") or parts)
 
 
-def answer_with_usage(
-    bare_answer: Answer, exchange: HttpExchange, usage: OpenAIUsage, identifier: str | None
-) -> Answer:
-    """The answer with what it took."""
-    return msgspec.structs.replace(
+def joined_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """The completion that the chunks of a stream make; raises ValueError where the stream broke off."""
+    whole: dict[str, Any] = {}
+    choices: dict[int, dict[str, Any]] = {}
+    for chunk in chunks:
+        whole |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
+        for part in map(as_dict, as_list(chunk.get("choices"))):
+            choice = choices.setdefault(_index(part), {"message": {}, "index": _index(part)})
+            for name in ("finish_reason", "error"):
+                choice[name] = part.get(name) or choice.get(name)
+            _add_delta(choice["message"], as_dict(part.get("delta") or part.get("message")))
+            choice["text"] = choice.get("text", "") + content_text(part.get("text"))
+    unfinished = [choice for choice in choices.values() if not (choice["finish_reason"] or choice["error"])]
+    if unfinished and not whole.get("error"):
+        raise ValueError("the stream broke off")
+    return whole | {"choices": list(choices.values())}
+
+
+def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+    for name in ("content", "refusal", "reasoning_content", "reasoning"):
+        if text := content_text(delta.get(name)):
+            message[name] = message.get(name, "") + text
+    calls = message.setdefault("tool_calls", [])
+    for part in map(as_dict, as_list(delta.get("tool_calls"))):
+        function = as_dict(part.get("function"))
+        if function.get("name") or not calls:
+            calls.append({"id": part.get("id"), "function": {"name": function.get("name"), "arguments": ""}})
+        calls[-1]["function"]["arguments"] += content_text(function.get("arguments"))
+
+
+def answer_with_usage(bare_answer: Answer, exchange: HttpExchange, completion: dict[str, Any]) -> Answer:
+    """The answer with what it took, as far as the server tells."""
+    usage, numbers = as_dict(completion.get("usage")), LenientNumbers()
+    inputs, outputs = as_dict(usage.get("prompt_tokens_details")), as_dict(usage.get("completion_tokens_details"))
+    cached = inputs.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))
+    answer = msgspec.structs.replace(
         bare_answer,
-        input_tokens=usage.prompt_tokens,
-        output_tokens=usage.completion_tokens,
-        cached_tokens=_count(usage.prompt_tokens_details, "cached_tokens"),
-        reasoning_tokens=_count(usage.completion_tokens_details, "reasoning_tokens"),
-        cost=None if usage.cost is None else Cost(usd=usage.cost, source="the provider"),
+        input_tokens=numbers.tokens("prompt_tokens", usage.get("prompt_tokens")),
+        output_tokens=numbers.tokens("completion_tokens", usage.get("completion_tokens")),
+        cached_tokens=numbers.tokens("cached_tokens", cached),
+        reasoning_tokens=numbers.tokens("reasoning_tokens", outputs.get("reasoning_tokens")),
+        cost=numbers.cost("cost", usage.get("cost"), "the provider"),
         latency=exchange.seconds,
-        request_id=exchange.headers.get("x-request-id") or identifier or "",
+        request_id=exchange.headers.get("x-request-id") or str(completion.get("id") or ""),
     )
+    return msgspec.structs.replace(answer, note="; ".join(filter(None, (answer.note, numbers.note))))
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
@@ -158,18 +174,6 @@ DEFAULT_COMPLETION_MAX_TOKENS = 512
 """Sent where nothing else is asked for: servers stop after 16 tokens by themselves."""
 
 
-class _TextCompletionChoice(msgspec.Struct):
-    text: str = ""
-    finish_reason: str | None = None
-
-
-class _TextCompletion(msgspec.Struct):
-    choices: list[_TextCompletionChoice] = []
-    id: str | None = None
-    usage: OpenAIUsage | None = None
-    error: Any = None
-
-
 class OpenAICompletionsProvider(OpenAIProvider):
     """One model behind a completions endpoint."""
 
@@ -186,20 +190,19 @@ class OpenAICompletionsProvider(OpenAIProvider):
             **attempt.parameters,
         }
         exchange = await self._http.exchange("POST", "/completions", body, delivery)
-        completion = self._http.decode(exchange, _TextCompletion)
-        if not completion.choices:
-            detail = f": {self._http.clean(str(completion.error))[:300]}" if completion.error else ""
-            raise Unavailable(f"{self.endpoint}: sent a completion without choices{detail}")
-        choice = completion.choices[0]
-        end = min((at for at in map(choice.text.find, stops) if at >= 0), default=None)
-        finish = "stop" if end is not None else choice.finish_reason or "stop"
-        text = verbatim_reply(case.verify.stub + choice.text[:end], case.language)
-        return answer_with_usage(
-            Answer(text=text, finish=OPENAI_FINISH_REASONS.get(finish, finish)),
-            exchange,
-            completion.usage or OpenAIUsage(),
-            completion.id,
+        completion = self._http.answer_object(exchange, joined_chunks)
+        choice, others = self._choice(completion, body)
+        continued = content_text(choice.get("text"))
+        end = min((at for at in map(continued.find, stops) if at >= 0), default=None)
+        reason = "stop" if end is not None else choice.get("finish_reason")
+        finish, note = settled_finish(reason, has_content=bool(continued), where=self.endpoint)
+        answer = Answer(
+            text=verbatim_reply(case.verify.stub + continued[:end], case.language),
+            finish=finish,
+            other_choices=tuple(content_text(other.get("text")) for other in others),
+            note=note,
         )
+        return answer_with_usage(answer, exchange, completion)
 
 
 def _stops(verify: Verify, language: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import math
 import re
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -18,6 +18,8 @@ import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, RateLimitHeadroom
+from steelyard.providers.bodies import as_dict, is_event_stream, json_value, stream_events
+from steelyard.providers.faults import decoded_error, error_status, is_error, provider_error
 
 MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
@@ -96,35 +98,73 @@ class HttpEndpoint:
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received), body)
-        return HttpExchange(bytes(received), response.headers, time.monotonic() - started)
+        delivery.body = self._without_secrets(bytes(received))
+        return HttpExchange(delivery.body, response.headers, time.monotonic() - started)
 
     def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
         """The body as it ought to be; a server that sends something else is out of order."""
         try:
             return msgspec.json.decode(exchange.body, type=shape, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            sent = exchange.headers.get("content-type", "nothing it would name")
-            start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
-            raise Unavailable(
-                f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
-            ) from None
+            raise self._not_expected(exchange, error) from None
+
+    def answer_value(self, exchange: HttpExchange) -> Any:
+        """The value that a response is, read leniently."""
+        try:
+            return json_value(exchange.body)
+        except ValueError as error:
+            raise self._not_expected(exchange, error) from None
+
+    def answer_object(
+        self, exchange: HttpExchange, joined: Callable[[list[dict[str, Any]]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The object that a response is, read leniently; `joined` makes one of the events of a stream."""
+        try:
+            is_stream = is_event_stream(exchange.body)
+            body = joined(stream_events(exchange.body)) if is_stream else json_value(exchange.body)
+        except ValueError as error:
+            raise self._not_expected(exchange, error) from None
+        if not isinstance(body, dict):
+            raise self._not_expected(exchange, ValueError("expected an object"))
+        return body
+
+    def check_errors(self, sent: Any, *places: Any) -> None:
+        """Raise what the first `error` in these parts of a response means; the status said success."""
+        for place in places:
+            error = as_dict(place).get("error")
+            if is_error(error):
+                text = self.clean(error_message(error))[:300]
+                raise provider_error(
+                    f"{self.url}: sent an error as a success: {text}",
+                    error_status(error) or 502,
+                    error,
+                    parameters=named_parameters(text, sent),
+                )
+
+    def _not_expected(self, exchange: HttpExchange, error: Exception) -> Unavailable:
+        sent = exchange.headers.get("content-type", "nothing it would name")
+        start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
+        return Unavailable(
+            f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
+        )
 
     def _refuse(self, response: httpx2.Response, received: bytes, sent: Any) -> None:
         status = response.status_code
-        message_text = self.clean(error_response_message(received))
-        named = named_parameters(message_text, sent)
-        reason = message_text[:300] or response.reason_phrase
-        message = f"{self.url}: {status} {reason}"
-        if status == 429 and "insufficient_quota" in reason:
-            raise Rejected(message, everyone=True)
-        if status in (408, 409, 425, 429) or status >= 500:
-            raise Unavailable(message, retry_after=retry_after(response.headers), parameters=named)
+        content = decoded_error(received)
+        message_text = self.clean(error_message(content))
+        message = f"{self.url}: {status} {message_text[:300] or response.reason_phrase}"
         if status < 400:
             target = self.clean(response.headers.get("location", "nowhere"))
-            raise Rejected(f"{message}: redirects to {target}; set that as base URL", everyone=True)
+            message += f": redirects to {target}; set that as base URL"
         if status in (401, 403) and not self._has_key:
             message += "; no key was sent, because a key goes only to its own address: set api_key beside base_url in the settings file"
-        raise Rejected(message, everyone=status in (401, 403, 404), parameters=named)
+        raise provider_error(
+            message,
+            status,
+            content,
+            retry_after=retry_after(response.headers),
+            parameters=named_parameters(message_text, sent),
+        )
 
     def clean(self, text: str) -> str:
         """The text of a server without our key; clean it before it is cut, because half a key is a secret as well."""
@@ -132,6 +172,11 @@ class HttpEndpoint:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
+
+    def _without_secrets(self, body: bytes) -> bytes:
+        for secret in self._secrets:
+            body = body.replace(secret.encode(), b"***")
+        return body
 
     async def close(self) -> None:
         if self._client is not None:
@@ -162,16 +207,12 @@ def named_parameters(message: str, body: Any) -> list[str]:
     return [name for name in body if name in message] if isinstance(body, dict) else []
 
 
-def error_response_message(body: bytes) -> str:
-    """What an error response says, in one line.
+def error_message(content: Any) -> str:
+    """What an error says, in one line.
 
-    >>> error_response_message(b'{"error": {"message": "no such model", "code": "model_not_found"}}')
+    >>> error_message({"error": {"message": "no such model", "code": "model_not_found"}})
     'no such model (model_not_found)'
     """
-    try:
-        content = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return " ".join(body.decode("utf-8", "replace").split())
     code = ""
     for name in ("error", "message", "detail"):
         if isinstance(content, dict) and name in content:

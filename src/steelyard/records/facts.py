@@ -35,6 +35,7 @@ class Finish(StrEnum):
     STOP = "stop"
     LENGTH = "length"
     REFUSAL = "refusal"
+    TOOL_CALLS = "tool_calls"
     TIMEOUT = "timeout"
     CRASH = "crash"
     ERROR = "error"
@@ -48,6 +49,15 @@ class Cost(Record, frozen=True, kw_only=True):
     """Where the price is from: a price list with its version, the provider, or the settings."""
     date: str = ""
     """The day of that price."""
+
+
+class ToolCall(Record, frozen=True, kw_only=True):
+    """A tool that a model wants to be called."""
+
+    name: str
+    arguments: str = ""
+    """As the model wrote them: JSON, if it did as it was told."""
+    id: str = ""
 
 
 class Answer(Record, frozen=True, kw_only=True):
@@ -78,6 +88,12 @@ class Answer(Record, frozen=True, kw_only=True):
     """What an agent printed: the beginning and the end of it."""
     exit_code: int | None = None
     """How an agent ended; negative: the signal that ended it."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """The tools that the model wants to be called, in its order."""
+    other_choices: tuple[str, ...] = ()
+    """The texts of further choices that a server sent unasked; they never count as attempts."""
+    note: str = ""
+    """What is odd about how it came: an unknown finish reason, a number that cannot be one."""
 
 
 class Span(Record, frozen=True, kw_only=True):

@@ -248,7 +248,11 @@ def _put_answer(page: TerminalPage, answer: Answer) -> None:
         page.section("Reasoning", answer.reasoning)
     if answer.transcript:
         page.section("Transcript", answer.transcript)
-    page.section("Reply", answer.text, nothing="(empty)")
+    page.section("Reply", answer.text, nothing="(only tool calls)" if answer.tool_calls else "(empty)")
+    if answer.tool_calls:
+        page.section("Tool calls", "\n".join(f"{call.name}({call.arguments})" for call in answer.tool_calls))
+    for number, choice in enumerate(answer.other_choices, 2):
+        page.section(f"Choice {number}, not an attempt", choice, nothing="(empty)")
 
 
 def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None:
@@ -291,6 +295,8 @@ def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
 
 def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
     facts = [("finish", answer.finish), ("cost", price(answer.cost))]
+    if answer.note:
+        facts.append(("note", answer.note))
     if answer.exit_code is not None:
         facts.append(("exit code", str(answer.exit_code)))
     tokens = (

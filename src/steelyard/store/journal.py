@@ -16,8 +16,9 @@ from typing import BinaryIO
 import msgspec
 
 from steelyard.errors import DiskFullError, InputError, Problem, StoreError, check_format
-from steelyard.records import Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
+from steelyard.records import Attempt, Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
 from steelyard.store.files import TolerantDecoder, format_number
+from steelyard.store.responses import ResponseLog, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: the usual maximum, and the hard limit."""
@@ -241,6 +242,7 @@ class Journal(StoredRun):
         super().__init__(folder)
         self._lock = _lock_folder(folder)
         self._unsynced = False
+        self._responses = ResponseLog(folder)
         path = folder / "attempts.jsonl"
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
@@ -265,11 +267,19 @@ class Journal(StoredRun):
         self._size += size
         self._unsynced = True
 
+    def keep_response(self, attempt: Attempt, at: str, body: bytes) -> None:
+        """Write the body of a response; when this returns, it survives the death of this process."""
+        try:
+            self._responses.append(response_body(attempt, at, body))
+        except OSError as error:
+            raise _write_error(self.folder, error) from None
+
     def sync(self) -> None:
         """Make what was written survive the death of the machine as well."""
         if self._unsynced:
             self._unsynced = False
             try:
+                self._responses.sync()
                 os.fsync(self._file)
             except OSError as error:
                 raise _write_error(self.folder, error) from None
@@ -301,6 +311,7 @@ class Journal(StoredRun):
         try:
             self.sync()
         finally:
+            self._responses.close()
             os.close(self._file)
             os.close(self._lock)
 

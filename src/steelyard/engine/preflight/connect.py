@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
@@ -92,6 +92,19 @@ async def close_providers(providers: Mapping[str, Provider]) -> None:
     """Let go of what providers hold."""
     for provider in providers.values():
         await provider.close()
+
+
+SINGLE_ANSWER_PARAMETERS = ("n", "best_of", "num_return_sequences", "stream", "stream_options")
+"""Parameters that would change how many answers a request has, or in which form one comes."""
+
+
+def check_parameters(*sent: Mapping[str, Any]) -> None:
+    """Raise an InputError where a parameter would change how many answers a request has."""
+    for name in SINGLE_ANSWER_PARAMETERS:
+        if any(name in parameters for parameters in sent):
+            raise InputError(
+                f'parameter "{name}" cannot be sent: each attempt is one request with one whole answer; use --samples for more'
+            )
 
 
 def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:

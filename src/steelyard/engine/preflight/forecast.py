@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.engine.experiment import named_tiers, tier_provider
+from steelyard.engine.experiment import check_experiment_parameters, named_tiers, tier_provider
 from steelyard.engine.judging import max_judging_tokens
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
-from steelyard.engine.preflight.connect import check_plan, check_verifiers, close_providers, connect
+from steelyard.engine.preflight.connect import check_parameters, check_plan, check_verifiers, close_providers, connect
 from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, RunInfo
@@ -42,6 +42,7 @@ def forecast(
 ) -> list[Forecast]:
     """What a run would ask, and the most it can cost; no model is asked."""
     check_plan(cases, k, samples)
+    check_parameters(parameters)
     check_verifiers(cases, means)
     providers = connect(models, means, base_url, asks=False)
     prices = Prices(means.settings.prices)
@@ -61,6 +62,7 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     """What an experiment would ask of each tier and of each judge, and the most that can cost; no model is asked."""
     header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
     check_plan(cases, (1,), header.runs)
+    check_experiment_parameters(loaded)
     check_verifiers(cases, means)
     beside = Path(loaded.files[0].path).parent
     tiers = named_tiers(

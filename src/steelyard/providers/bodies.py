@@ -1,0 +1,138 @@
+"""Response bodies as servers really send them: JSON with odd characters and numbers, whole or as the events of a stream."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from steelyard.records import Cost, ToolCall
+from steelyard.text import storable_text
+
+MAX_TOKEN_COUNT = 10**12
+MAX_REPLY_COST_USD = 10**6
+MAX_LATENCY_SECONDS = 10**8
+MAX_INTEGER_DIGITS = 400
+"""Digits of a number that are read at all; beyond that it is infinite to us."""
+STREAM_START_PATTERN = re.compile(rb"\s*(?:data|event|id|retry)?:")
+STREAM_END = "[DONE]"
+
+
+def json_value(body: bytes) -> Any:
+    """The value of a JSON text, read leniently: a broken character becomes U+FFFD, and NaN is a number.
+
+    Raises ValueError where it is no JSON.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        try:
+            lenient = json.loads(body.decode("utf-8-sig", "replace"), parse_int=_integer, strict=False)
+            return _storable(lenient)
+        except (ValueError, RecursionError):
+            raise ValueError(str(error)) from None
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable_text(name): _storable(item) for name, item in value.items()}
+    return value
+
+
+def is_event_stream(body: bytes) -> bool:
+    """Whether a body is a stream of server-sent events; none was asked for, but some servers know nothing else."""
+    return STREAM_START_PATTERN.match(body) is not None
+
+
+def stream_events(body: bytes) -> list[dict[str, Any]]:
+    """The objects in the events of a stream; raises ValueError where one is not whole."""
+    events = []
+    for block in re.split(rb"\r?\n\r?\n|\r\r", body):
+        lines = (line for line in re.split(rb"\r\n|\n|\r", block) if line.startswith(b"data:"))
+        data = b"\n".join(line.removeprefix(b"data:").strip() for line in lines)
+        if data and data != STREAM_END.encode():
+            events.append(as_dict(json_value(data)))
+    return events
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def content_text(content: Any) -> str:
+    """The text of a message's content: a string, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(map(content_text, content))
+    if isinstance(content, dict):
+        return content_text(content.get("text"))
+    return content if isinstance(content, str) else ""
+
+
+def tool_call(value: Any) -> ToolCall:
+    """A tool call in the formats of OpenAI, Anthropic and Ollama."""
+    call = as_dict(value)
+    function = as_dict(call.get("function")) or call
+    arguments = function.get("arguments", function.get("input"))
+    if not isinstance(arguments, str):
+        arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    return ToolCall(
+        name=str(function.get("name") or ""), arguments=arguments, id=str(call.get("id") or call.get("call_id") or "")
+    )
+
+
+class LenientNumbers:
+    """The numbers of a response; one that cannot be is None, with a note."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    @property
+    def note(self) -> str:
+        return "; ".join(self.notes)
+
+    def tokens(self, name: str, value: Any) -> int | None:
+        """A count of tokens."""
+        number = self._number(name, value, MAX_TOKEN_COUNT, "no count of tokens")
+        return None if number is None else int(number)
+
+    def cost(self, name: str, value: Any, source: str) -> Cost | None:
+        """A number of dollars."""
+        if isinstance(value, dict) and "total_cost" in value:  # Perplexity
+            value = value["total_cost"]
+        number = self._number(name, value, MAX_REPLY_COST_USD, "no cost")
+        return None if number is None else Cost(usd=number, source=source)
+
+    def seconds(self, name: str, value: Any) -> float:
+        """A span of time; 0 where it is not known."""
+        return self._number(name, value, MAX_LATENCY_SECONDS, "no time") or 0.0
+
+    def _number(self, name: str, value: Any, most: float, what: str) -> float | None:
+        if value is None:
+            return None
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if 0 <= number <= most:
+            return number
+        self.notes.append(f"{name} is {str(value)[:40]}, which is {what}")
+        return None

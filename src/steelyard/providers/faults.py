@@ -1,0 +1,270 @@
+"""Whose fault it is that an answer is none: what the finish reasons, error objects and statuses of providers mean."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from steelyard.errors import FilteredInput, ProviderError, Rejected, Unavailable
+from steelyard.records import Finish
+
+
+class FaultKind(StrEnum):
+    """What something that a provider sends is taken for."""
+
+    ANSWER = "an answer"
+    CUT_OFF = "an answer that was cut off, finish `length`"
+    TOOL_CALLS = "an answer, finish `tool_calls`"
+    REFUSAL = "an answer, finish `refusal`"
+    UNKNOWN = "with text an answer with a note, without text an outage"
+    OUTAGE = "an outage: retried, then missing"
+    FILTERED_INPUT = "class `refusal` in a response suite; elsewhere missing, not retried"
+    REJECTED = "missing, not retried"
+    REJECTED_FOR_ALL = "missing, not retried; the model is given up after 3 in a row"
+
+
+class FaultRow(NamedTuple):
+    """One row of the table in docs/providers.md."""
+
+    kind: FaultKind
+    words: tuple[str, ...]
+    who: str
+
+
+FINISH_REASONS = (
+    FaultRow(FaultKind.ANSWER, ("stop",), "OpenAI and all that speak its format, Gemini, Ollama"),
+    FaultRow(FaultKind.ANSWER, ("end_turn", "stop_sequence"), "Anthropic, Bedrock"),
+    FaultRow(FaultKind.ANSWER, ("complete", "finish", "endoftext"), "Cohere, Bedrock"),
+    FaultRow(FaultKind.ANSWER, ("eos", "eos_token", "word", "stop_token"), "Together, TGI, llama.cpp"),
+    FaultRow(FaultKind.CUT_OFF, ("length",), "OpenAI and all that speak its format, Ollama"),
+    FaultRow(FaultKind.CUT_OFF, ("max_tokens", "max_output_tokens"), "Anthropic, Bedrock, Cohere, Gemini, OpenAI"),
+    FaultRow(FaultKind.CUT_OFF, ("model_context_window_exceeded",), "Anthropic, Bedrock"),
+    FaultRow(FaultKind.CUT_OFF, ("model_length", "error_limit", "limit"), "Mistral, Cohere, llama.cpp"),
+    FaultRow(
+        FaultKind.TOOL_CALLS,
+        ("tool_calls", "tool_call", "function_call", "tool_use"),
+        "OpenAI, Cohere, Anthropic, Bedrock",
+    ),
+    FaultRow(
+        FaultKind.TOOL_CALLS, ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"), "Gemini"
+    ),
+    FaultRow(FaultKind.REFUSAL, ("content_filter",), "OpenAI, Azure, DeepSeek, Gemini in OpenAI's format"),
+    FaultRow(FaultKind.REFUSAL, ("refusal",), "Anthropic"),
+    FaultRow(FaultKind.REFUSAL, ("content_filtered", "guardrail_intervened"), "Bedrock"),
+    FaultRow(
+        FaultKind.REFUSAL,
+        (
+            *("safety", "recitation", "language", "blocklist", "prohibited_content", "spii", "model_armor"),
+            *("image_safety", "image_prohibited_content", "image_recitation"),
+        ),
+        "Gemini, Vertex",
+    ),
+    FaultRow(FaultKind.REFUSAL, ("error_toxic", "sensitive"), "Cohere, Zhipu"),
+    FaultRow(FaultKind.OUTAGE, ("error",), "OpenRouter, Mistral, Cohere, vLLM"),
+    FaultRow(FaultKind.OUTAGE, ("abort", "aborted"), "vLLM, SGLang"),
+    FaultRow(FaultKind.OUTAGE, ("insufficient_system_resource",), "DeepSeek"),
+    FaultRow(FaultKind.OUTAGE, ("load", "unload"), "Ollama"),
+    FaultRow(
+        FaultKind.OUTAGE,
+        (
+            *(
+                "cancel",
+                "cancelled",
+                "canceled",
+                "user_cancel",
+                "timeout",
+                "time_limit",
+                "network_error",
+                "interrupted",
+            ),
+            *("failed", "failure", "server_error", "internal_error", "internal_server_error", "overloaded"),
+            *("unavailable", "disconnect", "crash", "malformed_response", "pause_turn"),
+        ),
+        "Cohere, Zhipu, gateways; a paused turn of Anthropic",
+    ),
+    FaultRow(FaultKind.UNKNOWN, (), "any other word"),
+)
+"""Why generation ended; case, `-` and a prefix such as `FINISH_REASON_` make no difference."""
+
+RESPONSE_SHAPES = (
+    (FaultKind.OUTAGE, "200 with an `error` beside the choices, in a choice or in its message, also inside a stream"),
+    (FaultKind.OUTAGE, "200 without a choice, or with neither text, tool call nor finish reason"),
+    (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or no JSON"),
+    (FaultKind.OUTAGE, "status 408, 409, 425, 429 and 500 to 599, or such a code in an `error`"),
+    (
+        FaultKind.FILTERED_INPUT,
+        "status 400, 403, 422 or 451, or such a code in an `error`, about an input that was flagged or filtered; a `blockReason`",
+    ),
+    (FaultKind.REJECTED_FOR_ALL, "status 401, 403, 404, a redirect, and 429 with `insufficient_quota`"),
+    (FaultKind.REJECTED, "any other status from 400 to 499"),
+)
+"""Everything else that a response says about itself."""
+
+_KIND_OF_WORD = {word: row.kind for row in FINISH_REASONS for word in row.words}
+_STORED_FINISH = {
+    FaultKind.ANSWER: Finish.STOP,
+    FaultKind.CUT_OFF: Finish.LENGTH,
+    FaultKind.TOOL_CALLS: Finish.TOOL_CALLS,
+    FaultKind.REFUSAL: Finish.REFUSAL,
+}
+MAX_FINISH_CHARACTERS = 80
+
+FILTERED_STATUSES = (400, 403, 422, 451)
+FILTERED_CODES = frozenset(
+    (
+        *("content_filter", "content_filtered", "content_policy_violation", "content_policy", "moderation_blocked"),
+        *(
+            "responsible_aipolicy_violation",
+            "responsible_ai_policy_violation",
+            "invalid_prompt",
+            "data_inspection_failed",
+        ),
+        *(
+            "safety_check_failed",
+            "input_blocked",
+            "prompt_blocked",
+            "prompt_flagged",
+            "moderation",
+            "guardrail_intervened",
+        ),
+    )
+)
+"""Codes and types of errors that are about what the input says."""
+FILTERED_KEYS = frozenset(("content_filter_result", "content_filter_results", "flagged_input", "block_reason"))
+"""Keys that only an error about what the input says has."""
+FILTERED_MESSAGE_PATTERN = re.compile(
+    r"\bflagged\b|\bmoderat|content[ _-]?(?:filter|polic|management polic|moderation)|usage polic"
+    r"|inappropriate content|(?:input|prompt|request|content) (?:was |is |has been )?(?:blocked|filtered)",
+    re.IGNORECASE,
+)
+"""How servers without a code for it say that they turned the input down."""
+QUOTA_CODE = "insufficient_quota"
+
+
+def finish_kind(reason: Any) -> FaultKind:
+    """What a finish reason means.
+
+    >>> finish_kind("FINISH_REASON_SAFETY").name, finish_kind("max-tokens").name, finish_kind("endTurn").name
+    ('REFUSAL', 'CUT_OFF', 'ANSWER')
+    """
+    return _KIND_OF_WORD.get(_snake_case(_word(reason)), FaultKind.UNKNOWN)
+
+
+def settled_finish(reason: Any, *, has_content: bool, where: str) -> tuple[str, str]:
+    """The finish to store and a note about it; raises Unavailable where the response is no answer."""
+    word = _word(reason)
+    kind = finish_kind(reason)
+    if kind is FaultKind.OUTAGE:
+        raise Unavailable(f'{where}: the answer broke off with finish reason "{word}"')
+    if kind in _STORED_FINISH:
+        return _STORED_FINISH[kind], ""
+    if not has_content:
+        why = f'the unknown finish reason "{word}"' if word else "no finish reason"
+        raise Unavailable(f"{where}: sent neither text nor a tool call, and {why}")
+    return (word, f'the finish reason "{word}" is unknown') if word else (Finish.STOP, "")
+
+
+def _word(reason: Any) -> str:
+    if isinstance(reason, dict):  # SGLang: {"type": "abort", "message": ...}
+        reason = reason.get("type") or reason.get("reason")
+    return " ".join(str(reason).split())[:MAX_FINISH_CHARACTERS] if reason not in (None, "") else ""
+
+
+def _snake_case(word: str) -> str:
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word)
+    return (
+        re.sub(r"[^a-z0-9]+", "_", parted.lower())
+        .strip("_")
+        .removeprefix("finish_reason_")
+        .removeprefix("finishreason_")
+    )
+
+
+def is_error(value: Any) -> bool:
+    """Whether the value of a key `error` says that something went wrong.
+
+    >>> is_error({"code": None, "message": ""}), is_error({"code": 502}), is_error(False)
+    (False, True, False)
+    """
+    return any(map(is_error, value.values())) if isinstance(value, dict) else bool(value)
+
+
+def error_status(error: Any) -> int | None:
+    """The HTTP status that an error inside a body names as its code."""
+    code = error.get("code") or error.get("status") or error.get("status_code") if isinstance(error, dict) else None
+    text = str(code) if isinstance(code, int | str) else ""
+    return int(text) if re.fullmatch(r"[345]\d\d", text) else None
+
+
+def provider_error(
+    message: str, status: int, content: Any, *, retry_after: float | None = None, parameters: list[str]
+) -> ProviderError:
+    """The exception for a status and the error that came with it."""
+    if status in FILTERED_STATUSES and is_filtered_input(content):
+        return FilteredInput(message, parameters=parameters)
+    if status == 429 and QUOTA_CODE in _error_words(content)[0]:
+        return Rejected(message, everyone=True)
+    if status in (408, 409, 425, 429) or status >= 500:
+        return Unavailable(message, retry_after=retry_after, parameters=parameters)
+    return Rejected(message, everyone=status < 400 or status in (401, 403, 404), parameters=parameters)
+
+
+def is_filtered_input(content: Any) -> bool:
+    """Whether an error response is about what the input says, by its codes, its keys or its message."""
+    codes, keys, message = _error_words(content)
+    return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS or FILTERED_MESSAGE_PATTERN.search(message))
+
+
+def block_reason(body: Any) -> str:
+    """Why a provider blocked the prompt, in a response that says so and has no answer; else empty."""
+    feedback = body.get("promptFeedback") or body.get("prompt_feedback") if isinstance(body, dict) else None
+    found = feedback.get("blockReason") or feedback.get("block_reason") if isinstance(feedback, dict) else None
+    return _word(found)
+
+
+def _error_words(content: Any) -> tuple[set[str], set[str], str]:
+    """The codes, the keys and the messages of an error response, however deep they are."""
+    codes: set[str] = set()
+    keys: set[str] = set()
+    messages = [content] if isinstance(content, str) else []
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                keys.add(_snake_case(str(name)))
+                if name in ("code", "type", "status", "reason") and isinstance(item, str):
+                    codes.add(_snake_case(item))
+                elif isinstance(item, str) and name in ("message", "error", "detail", "msg", "raw"):
+                    messages.append(item)
+                else:
+                    waiting.append(item)
+    return codes, keys, " ".join(messages)[:10_000]
+
+
+def fault_table() -> str:
+    """The table of docs/providers.md."""
+    lines = ["| finish reason | sent by | taken for |", "|---|---|---|"]
+    for row in FINISH_REASONS:
+        words = ", ".join(f"`{word}`" for word in row.words)
+        lines.append(f"| {words or row.who} | {row.who if words else ''} | {row.kind} |")
+    lines += [
+        "",
+        "| response | taken for |",
+        "|---|---|",
+        *(f"| {shape} | {kind} |" for kind, shape in RESPONSE_SHAPES),
+    ]
+    return "\n".join(lines)
+
+
+def decoded_error(body: bytes) -> Any:
+    """An error response as JSON, or as text where it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return body.decode("utf-8", "replace")

@@ -1,0 +1,103 @@
+"""The bodies of responses as they came: what was paid for is stored before anything is made of it."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.records import Attempt, Record
+
+RESPONSES_FILE = "responses.jsonl"
+
+
+class ResponseBody(Record, frozen=True, kw_only=True):
+    """The body of one response; no header and no key is in it."""
+
+    key: str
+    """The ask key of the attempt."""
+    at: str
+    case: str
+    model: str
+    number: int
+    body: str = ""
+    base64: str = ""
+    """The body where it is no UTF-8."""
+
+    @property
+    def content(self) -> bytes:
+        return base64.b64decode(self.base64) if self.base64 else self.body.encode()
+
+
+def response_body(attempt: Attempt, at: str, content: bytes) -> ResponseBody:
+    """A body as it is stored."""
+    try:
+        text, packed = content.decode(), ""
+    except UnicodeDecodeError:
+        text, packed = "", base64.b64encode(content).decode()
+    return ResponseBody(
+        key=attempt.key,
+        at=at,
+        case=attempt.case.id,
+        model=attempt.model,
+        number=attempt.number,
+        body=text,
+        base64=packed,
+    )
+
+
+class ResponseLog:
+    """The file of response bodies of a run that is written; there is none until the first body."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / RESPONSES_FILE
+        self._file: int | None = None
+        self._unsynced = False
+
+    def append(self, response: ResponseBody) -> None:
+        """Write one body; raises OSError, after which no half line stands before the next."""
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            size = os.fstat(self._file).st_size
+            if size and os.pread(self._file, 1, size - 1) != b"\n":
+                os.write(self._file, b"\n")
+        line = memoryview(msgspec.json.encode(response) + b"\n")
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError:
+            self.close()
+            raise
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """Make what was written survive the death of the machine; raises OSError."""
+        if self._unsynced and self._file is not None:
+            self._unsynced = False
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def copy_response_bodies(source: Path, target: Path) -> None:
+    """Add the bodies of one run folder to a file of another."""
+    for path in sorted(source.glob("responses*.jsonl")):
+        with path.open("rb") as read, target.open("ab") as written:
+            written.writelines(line for line in read if line.endswith(b"\n"))
+
+
+def response_bodies(folder: Path) -> Iterator[ResponseBody]:
+    """The bodies that a run folder holds, in the order they came; a line that is not whole is left out."""
+    for path in sorted(folder.glob("responses*.jsonl")):
+        with path.open("rb") as file:
+            for line in file:
+                try:
+                    yield msgspec.json.decode(line, type=ResponseBody)
+                except (msgspec.MsgspecError, UnicodeDecodeError):
+                    continue
