@@ -77,6 +77,37 @@ def test_a_wrong_answer_says_what_came_instead() -> None:
     assert not is_correct(case(), finding)
 
 
+LIBRARY_EQUALITY = """
+from collections.abc import Mapping, Set
+class Always:
+    __eq__ = staticmethod(lambda other: True)
+    __hash__ = lambda self: hash("a")
+class M(Mapping):
+    def __init__(self, data): self.data = data
+    def __getitem__(self, key): return self.data[key]
+    def __iter__(self): return iter(self.data)
+    def __len__(self): return len(self.data)
+class S(Set):
+    def __init__(self, data): self.data = data
+    def __contains__(self, item): return True
+    def __iter__(self): return iter(self.data)
+    def __len__(self): return 1
+"""
+
+
+def test_equality_that_a_class_inherits_from_the_library_is_judged_by_what_the_object_holds() -> None:
+    of = case("import types\nassert isinstance(f, types.FunctionType)\nassert f() == {'a': 1}\nassert g() == {'a'}\n")
+    right = judge(LIBRARY_EQUALITY + "def f(): return M({'a': 1})\ndef g(): return S(['a'])\n", of)
+    assert outcomes(right) == ["passed"] * 3, right.reason
+    for more in (
+        "def f(): return M({'a': 2})\ndef g(): return S(['b'])\n",
+        "def f(): return M({'a': Always()})\ndef g(): return S([Always()])\n",
+        "M.__eq__ = S.__le__ = lambda self, other: True\ndef f(): return M({})\ndef g(): return S([])\n",
+        "Mapping.__eq__ = Set.__eq__ = lambda self, other: True\ndef f(): return M({})\ndef g(): return S([])\n",
+    ):
+        assert outcomes(judge(LIBRARY_EQUALITY + more, of)) == ["passed", "failed", "failed"], more
+
+
 IMITATIONS = {
     "raise ValueError('got 1, expected 2')": "exception",
     "raise type('got ', (Exception,), {})('1, expected 2')": "exception",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import ast
 import collections
+import collections.abc
 import datetime
 import decimal
 import enum
@@ -178,6 +179,8 @@ class ComparisonJudge:
         """The result of a comparison; AssertionError where the answer's own word made it."""
         self.stay()
         compared = COMPARISON_OPERATORS[how]
+        if how in ("Eq", "NotEq"):
+            left, right = self._as_data(left), self._as_data(right)
         if how in ("Is", "IsNot") or (type(left) in PLAIN_SCALAR_TYPES and type(right) in PLAIN_SCALAR_TYPES):
             return compared(left, right)
         ran: list[Any] = []
@@ -197,6 +200,25 @@ class ComparisonJudge:
             if not self._is_allowed:
                 self.fail(OWN_WORD_MESSAGE)
         return result
+
+    def _as_data(self, value: Any, depth: int = 0) -> Any:
+        """Mappings and sets of the answer's whose equality is the library's, and times in its time zones, as plain data.
+
+        They are read before they are compared, so no method of the answer's sees what is expected.
+        """
+        kind = type(value)
+        if kind in PLAIN_SCALAR_TYPES or depth > MAX_PLAIN_DEPTH:
+            return value
+        if kind in (list, tuple) and len(value) <= MAX_PLAIN_ITEMS:
+            return kind([self._as_data(item, depth + 1) for item in value])
+        if kind is dict and len(value) <= MAX_PLAIN_ITEMS:
+            return {key: self._as_data(item, depth + 1) for key, item in value.items()}
+        if kind is datetime.datetime and value.tzinfo is not None and not self._is_known(type(value.tzinfo)):
+            return value.astimezone(datetime.UTC)
+        owner = equality_owner(kind)
+        if owner is collections.abc.Mapping:
+            return dict(value.items())
+        return set(value) if owner is collections.abc.Set else value
 
     @staticmethod
     def _claims_equality(how: str, result: Any) -> bool:
@@ -221,7 +243,7 @@ class ComparisonJudge:
             return any(self._decides(item, depth + 1) for pair in _some(value.items()) for item in pair)
         if kind in PLAIN_CONTAINER_TYPES:
             return any(self._decides(item, depth + 1) for item in _some(value))
-        owner = next((above for above in type.mro(kind) if "__eq__" in vars(above)), object)
+        owner = equality_owner(kind)
         return owner is not object and not self._is_known(owner)
 
     def _is_known(self, kind: type) -> bool:
@@ -281,6 +303,11 @@ class ComparisonJudge:
         elif not (self.is_plain(left) and self.is_plain(right)):
             self.compare("Eq", left, right)
         return left, right
+
+
+def equality_owner(kind: type) -> type:
+    """The class that an object's `__eq__` comes from."""
+    return next((above for above in type.mro(kind) if "__eq__" in vars(above)), object)
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
