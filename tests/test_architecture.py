@@ -39,6 +39,7 @@ KNOWS_REPORTS = {"engine", "fronts"}
 SHARED = {
     "steelyard.store.database": "readers of outcomes and the store open DuckDB with the same limits",
     "steelyard.sandbox.processors": "every part does as much at once as this process has processors for",
+    "steelyard.providers.agent.containment": "the sandbox makes the place that the provider of an agent asks for",
     "steelyard.providers.agent.workspaces": "an agent changes a workspace, and verifiers and eval sets read it",
 }
 """Modules of an edge that import only words and that other edges may import, each with its reason."""

@@ -19,7 +19,7 @@ from steelyard import plugins
 from steelyard.cli import main as cli
 from steelyard.cli.main import command_parser
 from steelyard.protocols import ProviderSettings
-from steelyard.records import Case, Expectations, Price, Verify
+from steelyard.records import AgentSettings, Case, Expectations, Price, Verify
 from steelyard.reports import REPORT_FORMAT_BY_SUFFIX
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES
 from steelyard.settings import Settings
@@ -196,6 +196,7 @@ def test_generated_pages_are_up_to_date() -> None:
     [
         ("eval-sets.md", [*Case.__struct_fields__, *Expectations.__struct_fields__, *Verify.__struct_fields__]),
         ("providers.md", [*Settings.__struct_fields__, *ProviderSettings.__struct_fields__, *Price.__struct_fields__]),
+        ("agents.md", AgentSettings.__struct_fields__),
         ("providers.md", [f"`{name}`" for name in plugins.plugin_names("providers")]),
         ("eval-sets.md", [f"`{name}`" for name in plugins.plugin_names("verifiers")]),
         ("reports.md", [f"`{suffix}`" for suffix in REPORT_FORMAT_BY_SUFFIX]),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
+from steelyard.evalsets.starter import starter_settings
 from steelyard.records import SuiteRule
-from steelyard.settings import Settings, SuiteSettings, load, read_env_file, resolve_provider, starter_settings
+from steelyard.settings import Settings, SuiteSettings, load, read_env_file, resolve_provider
 
 
 def written(tmp_path: Path, text: str) -> Path:

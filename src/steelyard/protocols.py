@@ -6,7 +6,6 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from steelyard.records import (
@@ -48,25 +47,6 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     def settings_as(self, kind: StructType[AnyStruct]) -> AnyStruct:
         """The settings as a provider's own struct."""
         return settings_as(kind, self, self.settings)
-
-
-class AgentSettings(Record, frozen=True, kw_only=True):
-    """A program that works in a folder, and all that it needs to reach: an `[agents.NAME]` table of the settings file."""
-
-    command: str
-    """Its command line."""
-    folders: tuple[str, ...] = ()
-    """Folders and files that it can read besides the system's."""
-    writable_folders: tuple[str, ...] = ()
-    """Folders that it can read and change."""
-    hosts: tuple[str, ...] = ()
-    """Hosts that it can reach, such as `api.example.com`, `*.example.com` or `127.0.0.1:8080`."""
-    keys: tuple[str, ...] = ()
-    """The environment variables that it gets; of the rest of the environment it gets nothing."""
-    environment: dict[str, str] = {}
-    """What it finds in its environment besides."""
-    time_limit_secs: float = 540
-    """How long one attempt may take."""
 
 
 class OfferedModel(NamedTuple):
@@ -234,58 +214,6 @@ class GuestModules(NamedTuple):
     """Folders outside that it can write to; only where it has a root of its own."""
     agent: bool = False
     """Whether an agent runs there: it may use the loopback of its own network, and reserve more addresses than memory."""
-
-
-class AgentAccess(NamedTuple):
-    """What a contained agent can reach outside, all paths absolute."""
-
-    readable: tuple[str, ...] = ()
-    writable: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-
-
-class AgentEnd(NamedTuple):
-    """How an agent ended."""
-
-    exit_code: int
-    limit: ProcessLimit
-    """The limit that ended it; empty when it ended by itself."""
-    seconds: float
-
-
-class AgentBox(Protocol):
-    """The sandbox of one agent: an empty home in memory, and a network in which there is only our proxy."""
-
-    folder: Path
-    """The home as it is seen from outside."""
-
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        stdin: bytes,
-        environment: Mapping[str, str],
-        time_limit: float,
-        hear: Callable[[bytes, bool], None],
-    ) -> AgentEnd:
-        """Run a program in the folder `workspace` of the home; `hear` is told what it prints, and whether on standard output."""
-        ...
-
-    @property
-    def refusals(self) -> Sequence[str]:
-        """What it wanted from the network and did not get, in sentences."""
-        ...
-
-
-class AgentSandbox(Protocol):
-    """Where agents run that declare what they need."""
-
-    level: str
-    """The isolation level."""
-
-    def box(self, access: AgentAccess) -> AbstractAsyncContextManager[AgentBox]:
-        """A sandbox that lives as long as the context, and everything in it with it."""
-        ...
 
 
 class GuestHost(Protocol):

@@ -12,7 +12,7 @@ import msgspec
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.plugins import foreign_plugins, is_plugin, plugin_names, settings_type
 from steelyard.protocols import ProviderSettings
-from steelyard.records import Price, Record
+from steelyard.records import AgentSettings, Price, Record
 
 PROVIDER_KEYS = tuple(key for key in ProviderSettings.__struct_fields__ if key != "settings")
 DEFAULT_SETTINGS_PATH = Path("steelyard.toml")
@@ -31,6 +31,8 @@ class Settings(Record, frozen=True, kw_only=True):
     """The settings file; what is left out keeps these values."""
 
     providers: dict[str, ProviderSettings] = {}
+    agents: dict[str, AgentSettings] = {}
+    """Programs that work in a folder, and what they need to reach; asked as `agent:NAME`."""
     prices: dict[str, Price] = {}
     """Your own prices per million tokens, by `provider/model`."""
     price_table: str = ""
@@ -242,53 +244,3 @@ def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
         if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
             value = value[1:-1]
         environment.setdefault(name.strip(), value)
-
-
-def starter_settings() -> str:
-    """A commented settings file to begin with."""
-    return STARTER_SETTINGS
-
-
-STARTER_SETTINGS = """\
-# steelyard's settings. Every key is optional; so is the file.
-# Any option of the command line can stand here by its name, such as:
-# samples = 10
-# pass_k = "1,5"
-
-# The models a bare `steelyard run EVALSET` asks:
-# models = "openai/gpt-5-mini,anthropic/claude-sonnet-4-5"
-
-max_retries = 3         # how often a request is repeated when the server did not answer
-retry_delay_ms = 1000   # the first pause; it doubles, with some chance in it
-deadline_secs = 600     # how long one request may take
-# parallelism = 16      # never more requests at once than this; by itself the pace adapts
-
-# Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...) and go only to the address that they belong to.
-# A server of your own; no key is sent to it but the one that you name beside its address:
-# [providers.local]
-# type = "openai"
-# base_url = "http://127.0.0.1:8080/v1"
-# api_key = "${LOCAL_API_KEY}"    # leave this out where the server needs no key
-# ... then ask it as local/NAME-OF-THE-MODEL
-
-# Any product behind a URL:
-# [providers.product]
-# type = "http"
-# base_url = "https://example.com/answer"
-# headers = { x-team = "evals" }
-# api_key = "${PRODUCT_KEY}"
-# body = '{"question": "{{prompt}}"}'
-# answer = "result.text"
-
-# How suites of responses are scored beside the plain rule:
-# [suites]
-# penalties = { refusal = 0.25 }    # what a failure costs, from 0 to 1; others cost 1
-# weights = { injection = 2 }       # others weigh 1
-# latency_target = 2                # seconds within which a reply loses nothing
-# latency_limit = 30                # seconds after which it is worth nothing
-
-# Prices per million tokens, where the built-in list has none or another:
-# [prices."local/NAME-OF-THE-MODEL"]
-# input = 0.10
-# output = 0.40
-"""

@@ -295,6 +295,7 @@ def run_warnings(
         what = "1 case is" if alone == 1 else f"{alone} cases are"
         yield f"{what} for judges alone to decide, and in no figure here: steelyard tiers has what they say"
     yield from _skipped(info)
+    yield from uncontained_warnings(info)
     if info.shard is not None:
         shard = info.shard
         what = f"shard {shard.numbers[0]}" if len(shard.numbers) == 1 else f"{len(shard.numbers)} shards"
@@ -317,6 +318,12 @@ def run_warnings(
             _unknown_prices(model, asked.values()) if some_priced else (),
         ):
             yield f"{column.label}: {text}"
+
+
+def uncontained_warnings(info: RunInfo) -> Iterator[str]:
+    """The agents that ran with the rights of their user."""
+    for agent, reason in info.uncontained.items():
+        yield f"{agent}: agent not contained: {reason}"
 
 
 def _skipped(info: RunInfo) -> Iterator[str]:

@@ -46,6 +46,7 @@ def settings_and_run_options(
         backend=getattr(options, "backend", None) or "local",
         ray_address=getattr(options, "ray_address", ""),
         allow_code=getattr(options, "allow_code", False),
+        agent_sandbox=getattr(options, "agent_sandbox", "auto"),
     )
 
 

@@ -107,7 +107,7 @@ def add_copies_option(sub: Any) -> None:
     )
 
 
-def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False) -> None:
+def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False, asks: bool = True) -> None:
     """How attempts are asked and verified."""
     how = sub.add_argument_group("how to run")
     how.add_argument(
@@ -126,6 +126,14 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
     )
     how.add_argument("--env-file", metavar="FILE", help="read API keys from a file of NAME=value lines")
     add_sandbox_options(how)
+    if asks:
+        how.add_argument(
+            "--agent-sandbox",
+            choices=("auto", "on", "off"),
+            default="auto",
+            help="whether agents are contained: auto, those that declare what they need, where this machine can; on, refuse all "
+            "others; off, none (default: auto)",
+        )
     if backend:
         add_backend_options(how, "verify")
     add_settings_option(how)

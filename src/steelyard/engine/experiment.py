@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.agents import agent_arguments, uncontained_agents
 from steelyard.engine.preflight.connect import (
     check_parameters,
     check_plan,
@@ -65,6 +66,7 @@ def run_experiment(
         rules=loaded.rules,
         versions=tool_versions(),
         prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
+        uncontained=uncontained_agents(judges, means, loaded.experiment.tiers),
     )
     info = with_shard(info, loaded.cases, shard)
     means = with_experiment_budget(info, means)
@@ -114,12 +116,15 @@ def tier_provider(
 ) -> tuple[str, Provider]:
     """Whom a tier puts its cases to, and the name that facts carry."""
     if tier.agent:
+        declared, containment = agent_arguments(tier.agent, means, asks=asks)
         agent = AgentProvider(
-            tier.agent,
-            environment=tier.environment,
+            tier.agent if declared is None else declared.command,
+            environment={**({} if declared is None else declared.environment), **tier.environment},
             files=tier.files,
             time_limit=tier.timeout_secs,
-            beside=beside,
+            beside=beside if declared is None else None,
+            name=tier.agent,
+            containment=containment,
         )
         return tier.model or f"agent:{tier.agent}", agent
     found = connect([tier.model], means, asks=asks, folder=folder)

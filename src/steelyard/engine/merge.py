@@ -239,6 +239,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         unrecorded=dict(unrecorded),
         witnesses=_witness_counts(infos),
         skipped={case: reason for info in infos for case, reason in info.skipped.items()},
+        uncontained={agent: reason for info in infos for agent, reason in info.uncontained.items()},
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
             MergedRun(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from steelyard.engine.progress import ProgressCallback
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings
+
+AgentSandboxMode = Literal["auto", "on", "off"]
 
 
 class RunOptions(NamedTuple):
@@ -37,5 +39,7 @@ class RunOptions(NamedTuple):
     """Asks the user to agree to code that a file names; where nobody can be asked it is refused."""
     say: Callable[[str], None] | None = None
     """Tells the user, once, which code a run finds in the files that the user named."""
+    agent_sandbox: AgentSandboxMode = "auto"
+    """Whether agents are contained: where they can be, `auto`; always, so that others are refused, `on`; or never, `off`."""
     sandbox: ZygoteSandbox | None = None
     """Where code runs on this machine; the strongest that holds here when left out."""

@@ -176,6 +176,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         prices={},
         unrecorded={},
         skipped={},
+        uncontained={},
         witnesses=None,
         shard=None,
         merged=(),

@@ -16,6 +16,7 @@ from steelyard.engine.experiment import (
     with_experiment_budget,
 )
 from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import check_parameters, check_prices, check_verifiers, connect
 from steelyard.engine.preflight.named_code import (
     case_code,
@@ -24,6 +25,7 @@ from steelyard.engine.preflight.named_code import (
     require_allowed_code,
     run_code,
     settings_code,
+    stored_tiers,
 )
 from steelyard.engine.run import Run, carry_out
 from steelyard.errors import InputError
@@ -55,6 +57,7 @@ def resume(
         providers, judges = providers_and_judges(info, means)
         check_prices(priced_providers(info, providers, judges), means)
         check_verifiers(journal.cases, means)
+        info = _with_uncontained_agents(journal, means)
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
             more_info = msgspec.structs.replace(
@@ -65,6 +68,22 @@ def resume(
         journal.close()
         raise
     return carry_out(journal, journal.cases, providers, means, judges)
+
+
+def _with_uncontained_agents(journal: Journal, means: RunOptions) -> RunInfo:
+    """The description of a run with the agents that are not contained from now on, besides those that never were."""
+    info = journal.info
+    judges = info.panel.judges if info.panel else ()
+    found = (
+        uncontained_agents((*info.models, *judges), means)
+        if info.experiment is None
+        else uncontained_agents(judges, means, stored_tiers(info))
+    )
+    if found.items() <= info.uncontained.items():
+        return info
+    info = msgspec.structs.replace(info, uncontained={**info.uncontained, **found})
+    journal.describe(info)
+    return info
 
 
 def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), means: RunOptions = RunOptions()) -> Run:

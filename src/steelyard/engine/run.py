@@ -20,6 +20,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
+from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import (
     check_parameters,
     check_plan,
@@ -189,6 +190,7 @@ def run(
         unrecorded=_unrecorded(dealt, providers),
         require_trust=plan.require_trust,
         skipped=skipped,
+        uncontained=uncontained_agents(given, means),
     )
     check_prices(providers, means)
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id

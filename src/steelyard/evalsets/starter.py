@@ -1,4 +1,4 @@
-"""An eval set to start from."""
+"""An eval set and settings to start from."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from __future__ import annotations
 def starter() -> str:
     """A commented TOML eval set with two cases; it loads as it is."""
     return STARTER_EVAL_SET
+
+
+def starter_settings() -> str:
+    """A commented settings file to begin with."""
+    return STARTER_SETTINGS
 
 
 STARTER_EVAL_SET = '''\
@@ -90,3 +95,55 @@ expected_functions = ["running_total"]
 # vars = { name = "Ada" }
 # verify = { python = "checks.py:score" }
 '''
+
+STARTER_SETTINGS = """\
+# steelyard's settings. Every key is optional; so is the file.
+# Any option of the command line can stand here by its name, such as:
+# samples = 10
+# pass_k = "1,5"
+
+# The models a bare `steelyard run EVALSET` asks:
+# models = "openai/gpt-5-mini,anthropic/claude-sonnet-4-5"
+
+max_retries = 3         # how often a request is repeated when the server did not answer
+retry_delay_ms = 1000   # the first pause; it doubles, with some chance in it
+deadline_secs = 600     # how long one request may take
+# parallelism = 16      # never more requests at once than this; by itself the pace adapts
+
+# Keys come from the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...) and go only to the address that they belong to.
+# A server of your own; no key is sent to it but the one that you name beside its address:
+# [providers.local]
+# type = "openai"
+# base_url = "http://127.0.0.1:8080/v1"
+# api_key = "${LOCAL_API_KEY}"    # leave this out where the server needs no key
+# ... then ask it as local/NAME-OF-THE-MODEL
+
+# Any product behind a URL:
+# [providers.product]
+# type = "http"
+# base_url = "https://example.com/answer"
+# headers = { x-team = "evals" }
+# api_key = "${PRODUCT_KEY}"
+# body = '{"question": "{{prompt}}"}'
+# answer = "result.text"
+
+# A program that works in a folder, contained; ask it as agent:fixer:
+# [agents.fixer]
+# command = "python3 fixer.py --model gpt-5-mini"
+# hosts = ["api.openai.com"]        # all of the network that it reaches
+# keys = ["OPENAI_API_KEY"]         # all of your environment that it gets
+# folders = ["~/fixer"]             # what it reads besides the system and its own script
+# writable_folders = ["~/.cache/fixer"]
+
+# How suites of responses are scored beside the plain rule:
+# [suites]
+# penalties = { refusal = 0.25 }    # what a failure costs, from 0 to 1; others cost 1
+# weights = { injection = 2 }       # others weigh 1
+# latency_target = 2                # seconds within which a reply loses nothing
+# latency_limit = 30                # seconds after which it is worth nothing
+
+# Prices per million tokens, where the built-in list has none or another:
+# [prices."local/NAME-OF-THE-MODEL"]
+# input = 0.10
+# output = 0.40
+"""

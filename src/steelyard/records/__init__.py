@@ -4,6 +4,7 @@ Comes in: nothing of ours; only msgspec. Goes out: frozen records that every roo
 A hash of their content is their identity, so a field that has its default is not written.
 """
 
+from steelyard.records.agents import AgentSettings
 from steelyard.records.cases import (
     JUDGE_ONLY_KIND,
     MIN_SECRET_CHARACTERS,
@@ -68,6 +69,7 @@ __all__ = [
     "JUDGE_ONLY_KIND",
     "MIN_SECRET_CHARACTERS",
     "SECRET_NAME_PATTERN",
+    "AgentSettings",
     "Answer",
     "AnyStruct",
     "Attempt",

@@ -223,6 +223,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """How far apart from an answer its tests must have run for a pass to count; empty where any will do."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
+    uncontained: dict[str, str] = {}
+    """The agents that ran with the rights of their user, by the names that facts carry, with the reason."""
     witnesses: WitnessCounts | None = None
     """Of the cases that needed a witness, if any did; `witnesses.jsonl` has the results."""
     shard: Shard | None = None

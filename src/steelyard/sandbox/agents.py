@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from steelyard.protocols import ENDLESS_SECONDS, AgentAccess, AgentEnd, GuestModules, ResourceLimits
+from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ResourceLimits
+from steelyard.providers.agent.containment import AgentAccess, AgentEnd
 from steelyard.sandbox.allowed_hosts import AllowedHosts
 from steelyard.sandbox.proxy import AgentProxy
 from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel, SandboxWorker, new_file, sandbox_environment

@@ -124,7 +124,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--models",
         action="append",
         metavar="P/M,...",
-        help="provider/model, replay:FILE, command:PROGRAM, python:FILE:FUNCTION",
+        help="provider/model, replay:FILE, command:PROGRAM, agent:NAME or agent:PROGRAM, python:FILE:FUNCTION",
     )
     ask.add_argument(
         "-n",
@@ -242,7 +242,7 @@ def _verify_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="use the tests of this eval set")
     add_allow_code_option(sub)
-    add_execution_options(sub, backend=True)
+    add_execution_options(sub, backend=True, asks=False)
     add_result_options(sub)
 
 

@@ -97,14 +97,13 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """Write a commented eval set and a settings file to start with."""
-    from steelyard import settings
     from steelyard.errors import InputError
     from steelyard.evalsets import starter
 
     folder = Path(options.folder)
     files = {
         folder / "evals" / "starter.toml": starter.starter(),
-        folder / "steelyard.toml": settings.starter_settings(),
+        folder / "steelyard.toml": starter.starter_settings(),
     }
     standing = [str(path) for path in files if path.exists()]
     if standing:

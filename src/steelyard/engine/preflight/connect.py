@@ -13,6 +13,7 @@ from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
+from steelyard.engine.preflight.agents import agent_arguments
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import (
     ExitCode,
@@ -46,7 +47,8 @@ def connect(
         connect_models = load_plugin("providers", reached.type)
         with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
             located = located_path(reached.type, rest, folder)
-            connected = dict(connect_models(located, reached))
+            agent = agent_arguments(rest, means, asks=asks) if reached.type == "agent" else ()
+            connected = dict(connect_models(located, reached, *agent))
         for known, provider in connected.items():
             # a model keeps the name it had where the run was started
             full = known if reached.type == "replay" else f"{name}/{rest if known == located else known}"

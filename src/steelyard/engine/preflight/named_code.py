@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ def model_code(models: Iterable[str], means: RunOptions, folder: str = "") -> li
         provider_type = given.type if given else built_in.type if built_in else name
         if provider_type == "python":
             code.append(_function_code(located_path("python", rest, folder)))
+        elif provider_type == "agent" and rest in means.settings.agents:
+            code.append(_agent_code(rest, means.settings))
         elif provider_type in ("command", "agent"):
             environment = given.environment if given else {}
             code.append(_program_code(provider_type, rest, Path(), environment))
@@ -86,7 +88,9 @@ def tier_code(tiers: Iterable[Tier], folder: Path, means: RunOptions, started_in
     """What the tiers of an experiment run; the programs of agents lie beside it."""
     code: list[NamedCode] = []
     for tier in tiers:
-        if tier.agent:
+        if tier.agent in means.settings.agents:
+            code.append(_agent_code(tier.agent, means.settings, tier.environment))
+        elif tier.agent:
             code.append(_program_code("agent", tier.agent, folder, tier.environment))
         else:
             code += model_code([tier.model], means, started_in)
@@ -142,7 +146,10 @@ def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
         settings = load_settings(path, means.environment)[0]
         given = [settings.options.get(key, "") for key in ("models", "judges")] + [settings.default_model]
         texts = [str(text) for value in given for text in (value if isinstance(value, list) else [value])]
-        return settings_code(settings) + model_code(split_model_names(texts), means._replace(settings=settings))
+        agents = [_agent_code(name, settings) for name in settings.agents]
+        return (
+            settings_code(settings) + agents + model_code(split_model_names(texts), means._replace(settings=settings))
+        )
     if experiments.is_experiment(path):
         return experiment_code(experiments.load(path), path.parent, means)
     return case_code(evalsets.load([path]).cases, means)
@@ -222,6 +229,16 @@ def _program_code(kind: str, line: str, folder: Path, environment: dict[str, str
     return NamedCode(
         _digest("program", kind, line, str(folder.resolve()), content, environment),
         f"the program {kind}:{printable(line)}",
+    )
+
+
+def _agent_code(name: str, settings: Settings, environment: Mapping[str, str] = {}) -> NamedCode:
+    """An agent that a settings file declares: its program, and all that it may reach."""
+    declared = settings.agents[name]
+    program = _program_code("agent", declared.command, Path(), {**declared.environment, **environment})
+    return NamedCode(
+        _digest("agent", name, msgspec.to_builtins(declared), program.digest),
+        f"the agent {printable(name)} ({printable(declared.command)})",
     )
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.analysis.attempts import AttemptText, attempt_texts
+from steelyard.analysis.summary import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
@@ -158,7 +159,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
         judges_usd=math.fsum(cost.usd for cost in costs if cost) if costs and None not in costs else None,
-        notes=notes,
+        notes=(*notes, *uncontained_warnings(info)),
         conclusive=conclusive,
     )
 

@@ -149,13 +149,8 @@ class AgentCancelled(Exception):
 
 def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
     """Let the agent work on a copy of its workspace; what it printed and changed."""
-    before = workspaces.workspace_files(order["workspace"])
-    if order["digest"] and workspaces.workspace_digest(before) != order["digest"]:
-        raise InputError(f"{order['workspace']} changed since the eval set was loaded; start a new run")
     copy = home / "workspace"
-    copy.mkdir()
-    extra = {path: base64.b64decode(content) for path, content in order["files"].items()}
-    workspaces.write_files(workspaces.with_added_files(before, extra), copy)
+    before = fill_workspace(order, copy)
     everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
     with tempfile.TemporaryFile(dir=home) as prompt:
         prompt.write(order["prompt"].encode("utf-8", "replace"))
@@ -172,19 +167,35 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
             kill_descendants()
     # not made before, because an agent may remove whatever it finds
     home.mkdir(exist_ok=True)
-    changed = workspaces.workspace_change(before, copy, Path(tempfile.mkdtemp(dir=home)), ignoring=order["files"])
     return {
-        # of what it did not add, the original is ours to begin with
-        "patch": "\n".join(
-            _redacted(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n")
-        ),
-        "left_out": changed.left_out,
+        **workspace_result(order, before, copy, Path(tempfile.mkdtemp(dir=home))),
         "transcript": everything.text(order["secrets"]),
         "output": _text(output.whole),
         "exit_code": agent.returncode,
         "seconds": seconds,
         "in_time": in_time,
     }
+
+
+def fill_workspace(order: dict[str, Any], copy: Path) -> dict[str, workspaces.GitFile]:
+    """Put the files that an order names into a new folder; returns those of its workspace."""
+    before = workspaces.workspace_files(order["workspace"])
+    if order["digest"] and workspaces.workspace_digest(before) != order["digest"]:
+        raise InputError(f"{order['workspace']} changed since the eval set was loaded; start a new run")
+    copy.mkdir()
+    extra = {path: base64.b64decode(content) for path, content in order["files"].items()}
+    workspaces.write_files(workspaces.with_added_files(before, extra), copy)
+    return before
+
+
+def workspace_result(
+    order: dict[str, Any], before: dict[str, workspaces.GitFile], copy: Path, scratch: Path
+) -> dict[str, Any]:
+    """What became of the workspace in a folder, without our keys."""
+    changed = workspaces.workspace_change(before, copy, scratch, ignoring=order["files"])
+    # of what it did not add, the original is ours to begin with
+    lines = (_redacted(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n"))
+    return {"patch": "\n".join(lines), "left_out": changed.left_out}
 
 
 def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:

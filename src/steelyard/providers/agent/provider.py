@@ -1,7 +1,7 @@
 """A program that works in a folder: the task on its standard input, its answer what it changed there.
 
-The agent runs with the rights of our user: it needs the user's network and keys. Only what it leaves in its copy of
-the workspace is kept, as a patch, and that is judged in the sandbox.
+An agent that declares what it needs is contained where that is possible; any other runs with the rights of our user.
+Only what it leaves in its copy of the workspace is kept, as a patch, and that is judged in the sandbox.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 import steelyard
-from steelyard.errors import InputError, ProviderError, Rejected
+from steelyard.errors import InputError, ProviderError, Rejected, VerifierError
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.contained import run_contained
+from steelyard.providers.agent.containment import AgentContainment
 from steelyard.providers.agent.keeper import remove_folder
-from steelyard.records import Answer, Attempt, Cost, Finish, is_secret
+from steelyard.records import AgentSettings, Answer, Attempt, Cost, Finish, is_secret
 from steelyard.sandbox.processors import processor_count
 
 KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
@@ -65,13 +67,17 @@ class AgentProvider:
         files: Mapping[str, str | bytes] = {},
         time_limit: float = ProviderSettings(type="agent").time_limit_secs,
         beside: Path | None = None,
+        name: str = "",
+        containment: AgentContainment | None = None,
     ) -> None:
         """A command line or its words, what to add to our environment and to the workspace, and seconds for one attempt.
 
-        A program or script with a relative path is looked for in the folder `beside`, else in the current one.
+        A program or script with a relative path is looked for in the folder `beside`, else in the current one. An agent
+        that is contained gets nothing of our environment but its keys.
         """
         line = command if isinstance(command, str) else shlex.join(command)
-        self._name = f"agent:{line}"
+        self._name = f"agent:{name or line}"
+        self._containment = containment
         try:
             words = shlex.split(command) if isinstance(command, str) else list(command)
         except ValueError as error:
@@ -97,18 +103,21 @@ class AgentProvider:
         if not name or program is None or shutil.which(program) is None:
             raise InputError(f"{self._name}: no such program; give a name on PATH or a path, such as agent:./agent.sh")
         found = [os.path.abspath(program), *words[1:]]  # noqa: PTH100  a link may be known by its own name alone
+        self._programs = found[:1]
         place = next((number for number, word in enumerate(found) if number and not word.startswith("-")), 0)
         is_script = INTERPRETER_NAME.fullmatch(Path(name).name) and place and found[place - 1] not in ("-c", "-e", "-m")
         if is_script and os.path.isfile(folder / found[place]):  # noqa: PTH113  Path's own raises for a name that is too long
             found[place] = os.path.abspath(folder / found[place])  # noqa: PTH100
+            self._programs.append(found[place])
         return found
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  an agent has its own time limit
         case = attempt.case
         home = Path(tempfile.gettempdir(), f"steelyard-agent-{secrets.token_hex(8)}")
+        contained = self._containment
         inherited = {name: value for name, value in os.environ.items() if name not in GIT_REPOSITORY_VARIABLES}
         environment = {
-            **inherited,
+            **(inherited if contained is None else contained.keys),
             "STEELYARD_CASE": case.id,
             "STEELYARD_NUMBER": str(attempt.number),
             "STEELYARD_TIER": attempt.tier,
@@ -120,22 +129,31 @@ class AgentProvider:
             "digest": case.verify.workspace_digest,
             "files": self._files,
             "argv": self._argv,
+            "programs": self._programs,
             "environment": environment,
-            "secrets": _secrets(environment),
+            "secrets": _secrets(environment, () if contained is None else contained.keys),
             "prompt": "\n\n".join(message.content for message in attempt.messages),
             "time_limit": self._time_limit,
         }
+        if contained is not None:
+            try:
+                return self._answer(await run_contained(order, contained))
+            except VerifierError as error:
+                raise ProviderError(f"{self._name}: {error}") from None
         # files instead of pipes: nothing to drain while we wait for the keeper's end
         with tempfile.TemporaryFile() as keeper_output, tempfile.TemporaryFile() as complaints:
             await _run_keeper(json.dumps(order).encode(), home, keeper_output, complaints)
-            return self._answer(_content(keeper_output), _content(complaints))
+            return self._answer(self._keeper_result(_content(keeper_output), _content(complaints)))
 
-    def _answer(self, keeper_output: bytes, complaints: bytes) -> Answer:
+    def _keeper_result(self, keeper_output: bytes, complaints: bytes) -> dict[str, Any]:
         keeper_output = keeper_output[keeper_output.find(b"{") :] if b"{" in keeper_output else b""
         if not keeper_output:
             last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
             raise ProviderError(f"{self._name}: the process that kept the agent was killed {last}".rstrip())
-        result = json.loads(keeper_output)
+        result: dict[str, Any] = json.loads(keeper_output)
+        return result
+
+    def _answer(self, result: dict[str, Any]) -> Answer:
         if "error" in result:
             raise Rejected(f"{self._name}: {result['error']}")
         if "broken" in result:
@@ -165,9 +183,9 @@ class AgentProvider:
         pass
 
 
-def _secrets(environment: Mapping[str, str]) -> list[str]:
+def _secrets(environment: Mapping[str, str], keys: Container[str]) -> list[str]:
     """The keys that an agent finds in its environment, the longest first: one may be a part of another."""
-    found = {value for name, value in environment.items() if is_secret(name, value)}
+    found = {value for name, value in environment.items() if is_secret("KEY" if name in keys else name, value)}
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
@@ -299,6 +317,20 @@ def _cost(printed: dict[str, Any]) -> Cost | None:
     return None
 
 
-def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:
-    """A program that works in a copy of each case's workspace."""
-    return {model: AgentProvider(model, environment=settings.environment, time_limit=settings.time_limit_secs)}
+def connect(
+    model: str,
+    settings: ProviderSettings,
+    declared: AgentSettings | None = None,
+    containment: AgentContainment | None = None,
+) -> dict[str, Provider]:
+    """A program that works in a copy of each case's workspace, by its command line or by the name under which it is declared."""
+    if declared is None:
+        return {model: AgentProvider(model, environment=settings.environment, time_limit=settings.time_limit_secs)}
+    agent = AgentProvider(
+        declared.command,
+        environment={**settings.environment, **declared.environment},
+        time_limit=declared.time_limit_secs,
+        name=model,
+        containment=containment,
+    )
+    return {model: agent}

@@ -352,7 +352,7 @@ def workspace_change(
     git("init", "--quiet", "--bare", "--template=", str(repository), within=scratch)
     is_there = folder.is_dir() and not folder.is_symlink()
     if is_there:
-        _unlock(folder)
+        unlock(folder)
     new, unseen = _new_files(folder, repository) if is_there else (set(), "")
     old_files, new_files, left_out, room = {}, {}, [unseen] if unseen else [], MAX_CHANGED_BYTES
     for path in sorted({*before, *new} - set(ignoring)):
@@ -382,7 +382,7 @@ def workspace_change(
     return WorkspaceChange(patch, tuple(left_out))
 
 
-def _unlock(folder: Path) -> None:
+def unlock(folder: Path) -> None:
     """Let us look into every folder, whatever its rights are by now."""
     waiting = [folder]
     while waiting:

@@ -1,0 +1,117 @@
+"""An agent that is contained: its workspace lies in its sandbox, and what it changed is copied out of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import InputError
+from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.containment import AgentContainment, AgentEnd
+from steelyard.providers.agent.keeper import (
+    AGENT_STDOUT_HALF_BYTES,
+    AGENT_TRANSCRIPT_HALF_BYTES,
+    HeadTailBuffer,
+    fill_workspace,
+    remove_folder,
+    workspace_result,
+)
+
+
+async def run_contained(order: dict[str, Any], containment: AgentContainment) -> dict[str, Any]:
+    """Carry out an order as a keeper does, in a sandbox."""
+    everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
+
+    def hear(piece: bytes, is_stdout: bool) -> None:
+        everything.add(piece)
+        if is_stdout:
+            output.add(piece)
+
+    access = containment.access
+    access = access._replace(readable=(*access.readable, *_program_paths(order["programs"])))
+    home = Path(order["home"])
+    try:
+        async with containment.sandbox.box(access) as box:
+            copy = box.folder / "workspace"
+            before = await asyncio.to_thread(fill_workspace, order, copy)
+            ended = await box.run(
+                order["argv"],
+                stdin=order["prompt"].encode("utf-8", "replace"),
+                environment=order["environment"],
+                time_limit=order["time_limit"],
+                hear=hear,
+            )
+            home.mkdir(0o700)
+            await asyncio.to_thread(_copy_out, copy, home / "workspace")
+            refusals = box.refusals
+        (home / "scratch").mkdir()
+        result = await asyncio.to_thread(workspace_result, order, before, home / "workspace", home / "scratch")
+    except InputError as error:
+        return {"error": str(error)}
+    except OSError as error:
+        return {"broken": str(error)}
+    finally:
+        await asyncio.to_thread(remove_folder, home)
+    transcript = everything.text(order["secrets"])
+    if notes := [*refusals, *_limit_notes(ended)]:
+        newline = "\n" if transcript and not transcript.endswith("\n") else ""
+        transcript += newline + "".join(f"[steelyard: {note}]\n" for note in notes)
+    return {
+        **result,
+        "transcript": transcript,
+        "output": output.whole.decode("utf-8", "replace"),
+        "exit_code": ended.exit_code,
+        "seconds": ended.seconds,
+        "in_time": ended.limit != "time limit",
+    }
+
+
+def _limit_notes(ended: AgentEnd) -> list[str]:
+    return [f"ended at its {ended.limit}"] if ended.limit not in ("", "time limit") else []
+
+
+def _program_paths(programs: list[str]) -> list[str]:
+    """The files of a program and of its script, and the virtual environment whose Python it is."""
+    found = list(programs)
+    environment = Path(programs[0]).parent.parent
+    if (environment / "pyvenv.cfg").is_file():
+        found.append(str(environment))
+    return found
+
+
+def _copy_out(source: Path, target: Path) -> None:
+    """Copy what an agent left in its workspace to a folder on this machine; what is too large is there by its size alone."""
+    if source.is_symlink() or not source.is_dir():
+        return
+    workspaces.unlock(source)
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        (target / here).mkdir()
+        for entry in os.scandir(source / here):
+            path = f"{here}/{entry.name}" if here else entry.name
+            try:
+                mode = entry.stat(follow_symlinks=False).st_mode
+                if stat.S_ISDIR(mode):
+                    waiting.append(path)
+                elif stat.S_ISLNK(mode):
+                    (target / path).symlink_to((source / path).readlink())
+                elif stat.S_ISREG(mode):
+                    _copy_file(source / path, target / path, mode)
+            except OSError:
+                continue  # its name is too long for any program of the user's as well
+
+
+def _copy_file(source: Path, target: Path, mode: int) -> None:
+    if not mode & stat.S_IRUSR:
+        source.chmod(mode | stat.S_IRUSR)
+    with source.open("rb") as given, target.open("wb") as made:
+        size = os.fstat(given.fileno()).st_size
+        if size > workspaces.MAX_WORKSPACE_BYTES:
+            made.truncate(size)
+        else:
+            made.write(given.read(size))
+        os.fchmod(made.fileno(), 0o755 if mode & stat.S_IXUSR else 0o644)
