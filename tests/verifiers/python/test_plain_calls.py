@@ -202,3 +202,9 @@ def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> N
 def test_what_is_more_than_a_call_with_plain_data_is_left_to_the_referee(tests: str) -> None:
     tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))
     assert python_test_plan(tested).calls == ()
+
+
+def test_another_function_of_the_answers_is_its_word_beside_an_entry_point() -> None:
+    tests = "def check(candidate):\n    assert candidate(1) == 2\n    assert helper(1) == 2\n"
+    tested = msgspec.structs.replace(case("f"), expectations=Expectations(test_file=tests))
+    assert python_test_plan(tested).calls == ()

@@ -77,8 +77,9 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         return ()
     called = {call.function for call in found}
-    is_free = all(name == entry_point or not hasattr(builtins, name) for name in called)
-    return tuple(found) if is_free and bound.isdisjoint(called | set(functions)) else ()
+    # beside an entry point, other functions of the answer's have a word in the verdict
+    is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
+    return tuple(found) if is_tested and bound.isdisjoint(called | set(functions)) else ()
 
 
 class _NotPlainError(Exception):
