@@ -158,9 +158,9 @@ PASSED, FAILED = records.Test(name="one", outcome="passed"), records.Test(name="
 IN_PROCESS = Finding(code="x", compiled=True, isolation="full", trust="in-process")
 
 
-def raised(message: str, seconds: float) -> Finding:
+def raised(message: str, cause: records.TestFailureCause) -> Finding:
     """What is found out about an answer that raised while it was called from outside."""
-    failed = records.Test(name="two", outcome="failed", message=message, seconds=seconds)
+    failed = records.Test(name="two", outcome="failed", message=message, cause=cause)
     return replace(IN_PROCESS, tests=(failed,), label=FailureLabel.EXCEPTION, trust="isolated")
 
 
@@ -175,12 +175,12 @@ def raised(message: str, seconds: float) -> Finding:
         (replace(IN_PROCESS, tests=(FAILED,), label=FailureLabel.WRONG_ANSWER), True),
         (replace(IN_PROCESS, tests=(FAILED,), label=FailureLabel.WRONG_ANSWER, trust="isolated"), False),
         (replace(IN_PROCESS, tests=(FAILED,), label=FailureLabel.EXCEPTION, trust="isolated"), True),
-        (raised("IndexError: list index out of range", 0.01), False),
-        (replace(raised("IndexError: list index out of range", 0.01), trust="in-process"), True),
-        (raised("IndexError: raised before any test", 0), True),
-        (raised("ModuleNotFoundError: No module named 'numpy'", 0.01), True),
-        (raised("RuntimeError: can't start new thread", 0.01), True),
-        (raised("BlockingIOError: [Errno 11] Resource temporarily unavailable", 0.01), True),
+        (raised("IndexError: list index out of range", "computation"), False),
+        (replace(raised("IndexError: list index out of range", "computation"), trust="in-process"), True),
+        (raised("IndexError: raised before any test", ""), True),
+        (raised("ModuleNotFoundError: No module named 'numpy'", "exception"), True),
+        (raised("RuntimeError: can't start new thread", "exception"), True),
+        (raised("BlockingIOError: [Errno 11] Resource temporarily unavailable", "exception"), True),
         (replace(IN_PROCESS, label=FailureLabel.NO_TESTS), True),
         (replace(IN_PROCESS, compiled=False, label=FailureLabel.NOT_ALLOWED), False),
         (Finding(label=FailureLabel.NO_CODE), False),
