@@ -10,7 +10,7 @@ SteelyardError
         ProviderTimeout ... before its deadline, though it may have been asked for in full
       Rejected          ... and asking again would not help
         FilteredInput   ... because a filter turned this input down
-        RecordedFailure ... because there was none when it was recorded
+        RecordedFailure ... because a recording has none for this prompt
     VerifierError       the answer could not be verified
       MissingToolError  ... because this machine lacks a toolchain, a package or a crate
 """
@@ -165,7 +165,7 @@ class FilteredInput(Rejected):
 
 
 class RecordedFailure(Rejected):
-    """A recording of something that went wrong instead of an answer; it says nothing about the lines beside it."""
+    """A line of a recording without an answer to the prompt; it says nothing about the lines beside it."""
 
 
 class VerifierError(StepError):

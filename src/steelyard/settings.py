@@ -47,6 +47,8 @@ class Settings(Record, frozen=True, kw_only=True):
     parallelism: int | None = None
     deadline_secs: float = 600
     """How long one request may take before it counts as unanswered."""
+    max_wait_secs: float = 600
+    """How long a model may keep a run waiting without any answer; then it is left for later, and the run can be resumed."""
     ray_wait_secs: float = 120
     """With `--backend ray`: how long a run waits when no node of the cluster is left; then it stops, and can be resumed."""
     output_dir: str = "steelyard-runs"

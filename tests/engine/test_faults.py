@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ import pytest
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.errors import InputError
-from steelyard.records import Price, Verify
+from steelyard.records import Answer, Attempt, Price, Reply, Verify
 from steelyard.store.responses import response_bodies
 from support.asking import KEY
 from support.facts import facts
@@ -186,8 +187,8 @@ def test_what_no_request_can_survive_is_asked_a_few_times_and_told_once(
     assert [reason.partition(" was given up: ")[0] for reason in done.stopped] == BOTH
     assert all(server.url in reason for reason in done.stopped)
     assert not done.complete
-    # those in flight when the first was refused, and none of them twice
-    assert len(server.requests) <= 8
+    # three in a row, and those that were in flight by then, and none of them twice
+    assert len(server.requests) <= 14
     assert set(Counter((request.path, request.prompt) for request in server.requests).values()) == {1}
     assert facts(done.folder).replies == []
 
@@ -397,11 +398,12 @@ def test_no_key_is_in_the_folder_of_a_run_whatever_the_server_says(server: Fault
         "prompt of b": refuses(500, f"{'x' * 280} {KEY}"),
         "prompt of c": sends({"error": {"message": f"key {KEY}"}}),
         "prompt of d": sends(f"{KEY} {KEY}".encode()),
-        "prompt of e": refuses(401, f"Incorrect API key provided: {KEY}"),
+        **{f"prompt of e{number}": refuses(401, f"Incorrect API key provided: {KEY}") for number in range(3)},
     }
     server.script = by_prompt(leaks)
-    done = run(server, tmp_path / "run", cases("a", "b", "c", "d", "e", "f"), parallelism=1)
-    assert facts(done.folder).failed() == each("a", "b", "c", "d", "e")
+    refused = ("a", "b", "c", "d", "e0", "e1", "e2")
+    done = run(server, tmp_path / "run", cases(*refused, "f"), parallelism=1)
+    assert facts(done.folder).failed() == each(*refused)
     assert len(done.stopped) == 2
     assert KEY[:8] not in " ".join(done.stopped)
     for path in done.folder.rglob("*.*"):
@@ -415,6 +417,45 @@ def test_a_wait_of_hours_is_not_waited_for(server: FaultServer, tmp_path: Path) 
     assert found.failed() == each("later")
     assert found.replied() == each("fine")
     assert server.asked("prompt of later") == 2
+    assert [" was left for later: it asks for 7,200 s" in reason for reason in done.stopped] == [True, True]
+    assert all(re.search(r"; resume after 20\d\d-\d\d-\d\dT[\d:]+Z$", reason) for reason in done.stopped)
+    assert done.exit_code == 3
+
+
+def test_a_used_up_rate_limit_that_names_a_far_moment_leaves_a_model_for_later(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    for place, reset in enumerate(("1999999999", "1999999999000", "24h", "86400")):
+        headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset}
+        server.script = lambda request, headers=headers: says(headers=headers)  # type: ignore[misc]
+        planned = [f"case-{number}" for number in range(20)]
+        done = run(server, tmp_path / f"run-{place}", cases(*planned), "openai/m")
+        assert "openai/m was left for later: it asks for" in done.stopped[0]
+        assert "the rate limit is used up" in done.stopped[0]
+        assert done.exit_code == 3
+        # every answer that came is kept
+        assert 1 <= len(facts(done.folder).replies) < 20
+
+
+def test_short_waits_without_an_answer_add_up_to_the_bound(server: FaultServer, tmp_path: Path) -> None:
+    server.script = lambda request: refuses(429, "slow down", headers={"retry-after": "0.2"})
+    settings = Settings(max_retries=1000, max_wait_secs=1)
+    done = run(server, tmp_path / "run", cases("a", "b"), "openai/m", settings=settings)
+    assert "openai/m was left for later" in done.stopped[0]
+    assert "slow down" in done.stopped[0]
+    server.script = healthy
+    resume(done.folder, settings=settings)
+    settled(server, done.folder, each("a", "b", models=["openai/m"]))
+
+
+def test_one_refusal_between_answers_concerns_its_attempt_alone(server: FaultServer, tmp_path: Path) -> None:
+    refusals = {"x401": refuses(401, "stray"), "x403": refuses(403), "x404": refuses(404, "no allowed providers")}
+    server.script = by_prompt({f"prompt of {name}": refusal for name, refusal in refusals.items()})
+    order = ["a", "x401", "b", "x403", "x404", "c", "x401-fine", "d"]
+    done = run(server, tmp_path / "run", cases(*order), parallelism=1)
+    assert done.stopped == ()
+    assert facts(done.folder).failed() == each(*refusals)
+    assert facts(done.folder).replied() == each(*(name for name in order if name not in refusals))
 
 
 def test_parallelism_is_a_cap_on_requests_in_flight(server: FaultServer, tmp_path: Path) -> None:
@@ -422,6 +463,35 @@ def test_parallelism_is_a_cap_on_requests_in_flight(server: FaultServer, tmp_pat
     planned = cases(*(f"case-{number}" for number in range(12)))
     run(server, tmp_path / "run", planned, "openai/m", parallelism=2)
     assert server.most_at_once == 2
+
+
+def recording(path: Path, lines: Iterable[tuple[str, bool]]) -> Path:
+    """Our own replies to cases, fresh or to another prompt."""
+    with path.open("wb") as file:
+        for case, fresh in lines:
+            asked = Attempt(case=cases(case)[0], model="openai/m").asked if fresh else "0" * 32
+            reply = Reply(
+                key=case, at="", case=case, model="openai/m", number=1, asked=asked, answer=Answer(text="answer")
+            )
+            file.write(msgspec.json.encode(reply) + b"\n")
+    return path
+
+
+def test_a_recording_is_never_given_up_and_what_it_lacks_is_counted(tmp_path: Path) -> None:
+    planned = [f"case-{number}" for number in range(30)]
+    lines = [(name, number >= 20) for number, name in enumerate(planned)]
+    path = recording(tmp_path / "stale.jsonl", [*lines, ("elsewhere", True), ("nowhere", True)])
+    done = steelyard.run(cases(*planned, "new"), models=f"replay:{path}", output=tmp_path / "run")
+    found = facts(done.folder)
+    assert done.stopped == ()
+    assert found.replied() == found.judged() == each(*planned[20:], models=["openai/m"])
+    assert found.failed() == each(*planned[:20], models=["openai/m"])
+    assert "openai/m: 2 recorded replies are for no case of this run" in done.notes
+    assert done.summary.models[0].missing == 20
+
+    with pytest.raises(InputError, match=r'no recorded reply is for a case of this run, such as "other"'):
+        steelyard.run(cases("other"), models=f"replay:{path}", output=tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 PRICED = Settings(max_retries=1, retry_delay_ms=5, prices={"openai/m": Price(input=1000, output=2000)})

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from itertools import pairwise
 
 import pytest
 
 from steelyard.engine.pace import (
     DEFAULT_MAX_OUTPUT_TOKENS,
+    DEFAULT_MAX_WAIT_SECONDS,
     MAX_BACKOFF_SECONDS,
     MAX_FAILURES_IN_A_ROW,
-    MAX_RETRY_AFTER_SECONDS,
+    MAX_REFUSALS_IN_A_ROW,
     Budget,
     CircuitBreaker,
     ConcurrencyLimiter,
@@ -128,7 +130,7 @@ def test_the_longest_of_several_waits_counts() -> None:
 def test_nobody_waits_longer_than_is_sensible_for_a_server() -> None:
     async def go() -> None:
         pace = ConcurrencyLimiter(8)
-        pace.pushed_back(0, MAX_RETRY_AFTER_SECONDS + 1, "429")
+        pace.pushed_back(0, DEFAULT_MAX_WAIT_SECONDS + 1, "429")
         assert await pace.enter() == 0
 
     quickly(go())
@@ -200,22 +202,59 @@ def test_back_off_doubles_has_chance_in_it_and_an_end() -> None:
 def test_a_model_is_given_up_after_some_failures_in_a_row() -> None:
     breaker = CircuitBreaker()
     for _ in range(MAX_FAILURES_IN_A_ROW - 1):
-        breaker.failed("500", for_good=False)
+        breaker.failed("500", for_everyone=False)
     assert not breaker.broken
     breaker.answered()
     for _ in range(MAX_FAILURES_IN_A_ROW - 1):
-        breaker.failed("500", for_good=False)
+        breaker.failed("500", for_everyone=False)
     assert not breaker.broken
-    breaker.failed("503", for_good=False)
+    breaker.failed("503", for_everyone=False)
     assert breaker.broken == f"{MAX_FAILURES_IN_A_ROW} attempts in a row got no answer, the last because 503"
 
 
-def test_a_model_is_given_up_at_once_for_a_reason_that_concerns_everyone_and_the_first_reason_stays() -> None:
+def test_a_model_is_given_up_after_few_refusals_that_concern_everyone_unless_one_is_answered_between() -> None:
     breaker = CircuitBreaker()
-    breaker.failed("401 wrong key", for_good=True)
-    breaker.failed("500", for_good=False)
-    breaker.failed("404", for_good=True)
-    assert breaker.broken == "401 wrong key"
+    for _ in range(5):
+        for _ in range(MAX_REFUSALS_IN_A_ROW - 1):
+            breaker.failed("401 stray", for_everyone=True)
+        breaker.answered()
+    assert not breaker.broken
+    for _ in range(MAX_REFUSALS_IN_A_ROW):
+        breaker.failed("401 wrong key", for_everyone=True)
+    breaker.failed("500", for_everyone=False)
+    assert breaker.outcome == "was given up: 401 wrong key"
+
+
+def test_waits_without_an_answer_add_up_and_then_a_model_is_left_for_later() -> None:
+    breaker = CircuitBreaker(max_wait=100)
+    for _ in range(5):
+        breaker.check_wait(60, "429", added=60)
+        breaker.answered()
+    # several who wait at the same time wait once
+    for added in (60, 0, 0, 30):
+        breaker.check_wait(60, "429", added=added)
+    assert not breaker.broken
+    breaker.check_wait(60, "429 slow down", added=60)
+    assert re.fullmatch(
+        r"was left for later: 150 s of waiting, and a wait without an answer may last 100 s: 429 slow down; "
+        r"resume after \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ",
+        breaker.outcome,
+    )
+    for seconds in (101, 86_400, 1e12, 1e300):
+        alone = CircuitBreaker(max_wait=100)
+        alone.check_wait(seconds, "429")
+        assert "was left for later: it asks for" in alone.outcome
+
+
+def test_a_pause_that_others_wait_for_already_is_not_counted_twice() -> None:
+    moment = 10.0
+    pace = ConcurrencyLimiter(8, clock=lambda: moment)
+    assert pace.longer_by(30) == 30
+    pace.pushed_back(0, 30, "429")
+    assert pace.longer_by(30) == 0
+    moment = 20.0
+    assert pace.longer_by(30) == 10
+    assert pace.longer_by(5) == 0
 
 
 def test_no_request_costs_more_than_it_reserves() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from steelyard.engine.pace import MAX_FAILURES_IN_A_ROW, CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.pace import MAX_FAILURES_IN_A_ROW, MAX_REFUSALS_IN_A_ROW, CircuitBreaker, ConcurrencyLimiter
 from steelyard.engine.steps import RetryPolicy, ask, verify
 from steelyard.errors import RecordedFailure, Rejected, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, RateLimitHeadroom
@@ -250,7 +250,8 @@ def test_a_long_message_of_many_lines_is_one_line_of_bounded_length() -> None:
 
 def test_a_model_that_was_given_up_is_not_asked_and_what_was_not_asked_is_no_failure() -> None:
     breaker = CircuitBreaker()
-    breaker.failed("401", for_good=True)
+    for _ in range(MAX_REFUSALS_IN_A_ROW):
+        breaker.failed("401", for_everyone=True)
     provider = Scripted(HI)
     assert outcome(provider, breaker=breaker) is None
     assert provider.asked == []
@@ -260,7 +261,8 @@ def test_retries_end_when_the_model_is_given_up_meanwhile() -> None:
     breaker = CircuitBreaker()
 
     async def give_up(delivery: Delivery) -> Answer:
-        breaker.failed("401", for_good=True)
+        for _ in range(MAX_REFUSALS_IN_A_ROW):
+            breaker.failed("401", for_everyone=True)
         raise Unavailable("500")
 
     provider = Scripted(give_up)

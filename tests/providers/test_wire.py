@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import threading
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -204,6 +205,29 @@ def test_the_wait_that_a_server_asks_for_is_understood(headers: Mapping[str, str
     wait = retry_after(headers)
     assert wait is not None
     assert low <= wait <= high
+
+
+def test_a_moment_since_1970_is_told_from_a_span_of_time() -> None:
+    now = time.time()
+    for moment in (
+        f"{now + 60:.0f}",
+        f"{now + 60}",
+        f"{(now + 60) * 1e3:.0f}",
+        f"{(now + 60) * 1e6:.0f}",
+        f"{(now + 60) * 1e9:.0f}",
+    ):
+        wait = seconds_until(moment)
+        assert wait is not None
+        assert 50 < wait <= 61, moment
+        left = headroom({"x-ratelimit-remaining": "0", "x-ratelimit-reset": moment})
+        assert left is not None
+        assert left.requests == 0
+        assert 50 < left.reset <= 61
+    assert seconds_until(f"{now - 60:.0f}") == 0
+    wait = retry_after({"retry-after-ms": f"{(now + 60) * 1e3:.0f}"})
+    assert wait is not None
+    assert 50 < wait <= 61
+    assert seconds_until("86400") == 86400
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class JudgeRunner:
         self._persistence = persistence
         self._at_once = at_once
         self._counted = counted
-        self._breakers = {judge: CircuitBreaker() for judge in judges}
+        self._breakers = {judge: CircuitBreaker(persistence.max_wait) for judge in judges}
 
     def owed(self) -> int:
         """How many judgments are missing."""
@@ -105,11 +105,7 @@ class JudgeRunner:
         async with asyncio.TaskGroup() as asking:
             for judges in endpoints.values():
                 asking.create_task(self._ask_endpoint(judges))
-        return tuple(
-            f"judge {judge} was given up: {breaker.broken}"
-            for judge, breaker in self._breakers.items()
-            if breaker.broken
-        )
+        return tuple(f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken)
 
     def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
         """The replies that a judge has yet to be asked about: the last one of every attempt."""
@@ -130,7 +126,7 @@ class JudgeRunner:
     async def _ask_endpoint(self, judges: list[str]) -> None:
         at_once = min(self._judges[judge].at_once for judge in judges)
         at_once = min(at_once, self._at_once or at_once)
-        pace = ConcurrencyLimiter(at_once)
+        pace = ConcurrencyLimiter(at_once, max_wait=self._persistence.max_wait)
 
         async def do(wanted: tuple[Reply, str, int]) -> None:
             await self._judge(*wanted, pace)

@@ -7,6 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt
@@ -59,8 +60,13 @@ MAX_FAILURES_IN_A_ROW = 8
 """Attempts in a row that may fail for good before a model is given up on."""
 MAX_BACKOFF_SECONDS = 60.0
 """Seconds that our own back-off waits at most; a server may ask for more."""
-MAX_RETRY_AFTER_SECONDS = 600.0
-"""Seconds that a server may make us wait; one that asks for more has no answer for us today."""
+MAX_REFUSALS_IN_A_ROW = 3
+"""Attempts in a row that may be refused for a reason that concerns every request, such as a wrong key."""
+DEFAULT_MAX_WAIT_SECONDS = 600.0
+"""Seconds that a model may keep us waiting without any answer."""
+RATE_LIMIT_REASON = "the rate limit is used up"
+MAX_STATED_WAIT_SECONDS = 10 * 365 * 86400.0
+"""Seconds from now beyond which no moment is stated."""
 INITIAL_CONCURRENCY = 4.0
 """Requests at once before anything is known about an endpoint."""
 
@@ -72,7 +78,14 @@ class ConcurrencyLimiter:
     multiplicative decrease (Chiu and Jain 1989), doubling until the first push-back.
     """
 
-    def __init__(self, at_once: int, *, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        at_once: int,
+        *,
+        clock: Callable[[], float] | None = None,
+        max_wait: float = DEFAULT_MAX_WAIT_SECONDS,
+    ) -> None:
+        self._max_wait = max_wait
         self._most = float(at_once)
         self._allowed = min(INITIAL_CONCURRENCY, self._most)
         self._clock = clock or asyncio.get_running_loop().time
@@ -128,7 +141,7 @@ class ConcurrencyLimiter:
         self._allowed = min(self._most, self._allowed + (1 if self._starting else 1 / self._allowed))
         self._call()
         if headroom is not None and headroom.requests <= 0 and headroom.reset > 0:
-            self._pause(headroom.reset, "the rate limit is used up")
+            self._pause(headroom.reset, RATE_LIMIT_REASON)
 
     def pushed_back(self, began: float, wait: float | None, reason: str) -> None:
         """The endpoint is overloaded or rate-limits us: ask less, and wait if it asks us to."""
@@ -137,27 +150,57 @@ class ConcurrencyLimiter:
         if began > self._last_push_back:
             self._last_push_back = self._clock()
             self._allowed = max(1.0, self._allowed / 2)
-        if wait is not None and wait <= MAX_RETRY_AFTER_SECONDS:
+        if wait is not None:
             self._pause(wait, reason)
 
+    def longer_by(self, seconds: float) -> float:
+        """By how much a pause of so many seconds would be longer than the one that goes on."""
+        now = self._clock()
+        return max(0.0, now + seconds - max(now, self._pause_until))
+
     def _pause(self, seconds: float, reason: str) -> None:
-        until = self._clock() + seconds
-        if until > self._pause_until:
-            self._pause_until = until
+        if seconds <= self._max_wait and self.longer_by(seconds) > 0:
+            self._pause_until = self._clock() + seconds
             self.reason = f"waiting {seconds:.0f} s: {reason}"
 
 
 class CircuitBreaker:
     """Gives up on a model that does not answer, and distinguishes its silence from that of a server that is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_wait: float = DEFAULT_MAX_WAIT_SECONDS) -> None:
+        self._max_wait = max_wait
+        self._waited = 0.0
         self._in_a_row = 0
+        self._refused_in_a_row = 0
         self._asking = 0
         self._overdue: list[asyncio.Future[bool]] = []
         self.answers = 0
         """How often the model has answered."""
         self.broken = ""
-        """Why the model was given up; empty while it was not."""
+        """Why the model was given up or left for later; empty while it was not."""
+        self.resume_after = ""
+        """When a model that was left for later can be asked again; empty for one that was given up."""
+
+    @property
+    def outcome(self) -> str:
+        """What became of a model that is asked no more."""
+        if not self.resume_after:
+            return f"was given up: {self.broken}"
+        return f"was left for later: {self.broken}; resume after {self.resume_after}"
+
+    def check_wait(self, seconds: float, reason: str, *, added: float = 0) -> None:
+        """Leave the model for later where a wait, or all its waits without an answer, come to more than they may.
+
+        `added` is by how much the wait is longer than those that go on at the same time.
+        """
+        self._waited += added
+        if max(self._waited, seconds) <= self._max_wait or self.broken:
+            return
+        moment = datetime.now(UTC) + timedelta(seconds=min(seconds, MAX_STATED_WAIT_SECONDS))
+        self.resume_after = moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+        what = f"it asks for {seconds:,.0f} s" if seconds > self._max_wait else f"{self._waited:,.0f} s of waiting"
+        self.broken = f"{what}, and a wait without an answer may last {self._max_wait:g} s: {reason}"
+        self._decide(is_its_own=False)
 
     @contextmanager
     def asking(self) -> Iterator[None]:
@@ -171,12 +214,16 @@ class CircuitBreaker:
 
     def answered(self) -> None:
         self._in_a_row = 0
+        self._refused_in_a_row = 0
+        self._waited = 0.0
         self.answers += 1
         self._decide(is_its_own=True)
 
-    def failed(self, message: str, *, for_good: bool) -> None:
+    def failed(self, message: str, *, for_everyone: bool) -> None:
+        """An attempt got no answer, for a reason that concerns every request, or maybe only this one."""
         self._in_a_row += 1
-        if for_good:
+        self._refused_in_a_row += for_everyone
+        if self._refused_in_a_row >= MAX_REFUSALS_IN_A_ROW:
             self.broken = self.broken or message
         elif self._in_a_row >= MAX_FAILURES_IN_A_ROW:
             self.broken = self.broken or f"{self._in_a_row} attempts in a row got no answer, the last because {message}"
@@ -193,7 +240,7 @@ class CircuitBreaker:
         """
         if not self.answers or in_silence:
             # where others were answered meanwhile, a time-out is no sign of an outage, however many come at once
-            self.failed(message, for_good=False)
+            self.failed(message, for_everyone=False)
         if not self.answers or self.broken:
             return False
         overdue: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

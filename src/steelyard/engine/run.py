@@ -26,6 +26,7 @@ from steelyard.engine.preflight.connect import (
     check_plan,
     check_prices,
     check_verifiers,
+    close_providers,
     connect,
     started_in,
     unavailable_cases,
@@ -45,6 +46,7 @@ from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, Su
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.witnesses import witness_counts, witness_results
+from steelyard.text import counted, short_quote
 
 
 class Run(NamedTuple):
@@ -165,6 +167,7 @@ def run(
     dealt = shard_cases_of(sets.cases, plan.shard)
     check_verifiers(dealt, means)
     providers = connect(given, means, plan.base_url)
+    unmatched_notes = _unmatched_notes(sets.cases, providers)
     recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
     started_at = now()
     prices = Prices(means.settings.prices)
@@ -196,7 +199,8 @@ def run(
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
     note_own_code(case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings), means)
-    return carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
+    done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
+    return done._replace(notes=(*unmatched_notes, *done.notes))
 
 
 def shard_cases_of(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
@@ -232,6 +236,28 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
         return evalsets.EvalSets(cases, (), ())
     loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
     return loaded._replace(cases=(*cases, *loaded.cases))
+
+
+def _unmatched_notes(cases: Sequence[Case], providers: Mapping[str, Provider]) -> tuple[str, ...]:
+    """What recordings hold for no case of a run, where cases lack a reply; raises where no recording has any for a case."""
+    ids = {case.id for case in cases}
+    recorded = {model: sum(provider.available(case) or 0 for case in ids) for model, provider in providers.items()}
+    live = any(provider.available(cases[0].id) is None for provider in providers.values())
+    if not live and not any(recorded.values()):
+        run_coroutine(close_providers(providers))
+        raise InputError(
+            f"{', '.join(providers)}: no recorded reply is for a case of this run, such as {short_quote(cases[0].id)}; "
+            "is it the recording of another eval set?"
+        )
+    notes = []
+    for model, provider in providers.items():
+        unmatched = getattr(provider, "unmatched", None)
+        count = unmatched(ids) if unmatched is not None else 0
+        if count and any(provider.available(case) == 0 for case in ids):
+            notes.append(
+                f"{model}: {counted(count, 'recorded reply is', 'recorded replies are')} for no case of this run"
+            )
+    return tuple(notes)
 
 
 def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dict[str, int]:

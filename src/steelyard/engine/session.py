@@ -62,8 +62,9 @@ class Session:
             retries=means.settings.max_retries,
             first_pause=means.settings.retry_delay_ms / 1000,
             deadline=means.settings.deadline_secs,
+            max_wait=means.settings.max_wait_secs,
         )
-        self._breakers = {model: CircuitBreaker() for model in providers}
+        self._breakers = {model: CircuitBreaker(means.settings.max_wait_secs) for model in providers}
         # as they were written down: what is resumed must not be other than what was begun
         self.cases = with_python_env(journal.cases, means.python_env)
         self._by_id = {case.id: case for case in self.cases}
@@ -193,7 +194,7 @@ class Session:
     async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
         at_once = min(provider.at_once for provider in providers.values())
         at_once = min(at_once, self._means.parallelism or self._means.settings.parallelism or at_once)
-        pace = ConcurrencyLimiter(at_once)
+        pace = ConcurrencyLimiter(at_once, max_wait=self._persistence.max_wait)
 
         async def do(attempt: Attempt) -> None:
             most = 0.0
@@ -327,7 +328,7 @@ class Session:
             self._means.watch(self.progress)
 
     def _still_owed(self) -> tuple[str, ...]:
-        why = [f"{model} was given up: {breaker.broken}" for model, breaker in self._breakers.items() if breaker.broken]
+        why = [f"{model} {breaker.outcome}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
             why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
         if self._pool.given_up:

@@ -15,7 +15,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.pace import MAX_RETRY_AFTER_SECONDS, CircuitBreaker, ConcurrencyLimiter, backoff_seconds
+from steelyard.engine.pace import (
+    DEFAULT_MAX_WAIT_SECONDS,
+    RATE_LIMIT_REASON,
+    CircuitBreaker,
+    ConcurrencyLimiter,
+    backoff_seconds,
+)
 from steelyard.errors import (
     FilteredInput,
     ProviderError,
@@ -46,6 +52,8 @@ class RetryPolicy(NamedTuple):
     retries: int = 3
     first_pause: float = 1.0
     deadline: float = 600.0
+    max_wait: float = DEFAULT_MAX_WAIT_SECONDS
+    """Seconds of waiting without an answer, after which a model is left for later."""
 
 
 async def ask(
@@ -75,8 +83,9 @@ async def ask(
                 return failure(attempt, error)
             answer = Answer(text="", finish=Finish.REFUSAL, error=str(error))
         except StepError as error:
-            if not isinstance(error, RecordedFailure):
-                breaker.failed(str(error), for_good=isinstance(error, Rejected) and error.everyone)
+            # a line of a recording says nothing about the lines beside it
+            if not isinstance(error, RecordedFailure) and provider.available(attempt.case.id) is None:
+                breaker.failed(str(error), for_everyone=isinstance(error, Rejected) and error.everyone)
             return failure(attempt, error)
     return Reply(
         key=attempt.key,
@@ -93,7 +102,7 @@ async def ask(
 async def _outage_error(attempt: Attempt, error: ProviderTimeout, breaker: CircuitBreaker) -> ProviderError | None:
     """Why no answer in time is not the model's own doing; None when it is, and answering in time is part of the task."""
     if attempt.case.kind != "response" or not error.accepted:
-        breaker.failed(str(error), for_good=False)
+        breaker.failed(str(error), for_everyone=False)
         return error
     if await breaker.stayed_silent(str(error), in_silence=error.in_silence):
         return None
@@ -109,6 +118,7 @@ async def _answer(
     keep_body: BodyKeeper | None,
 ) -> Answer | None:
     error: Unavailable | None = None
+    backed_off = 0.0
     for tries in count(1):
         began = await pace.enter()
         try:
@@ -132,16 +142,26 @@ async def _answer(
         except Unavailable as unavailable:
             error = unavailable
         else:
-            pace.answered(provider.headroom())
+            headroom = provider.headroom()
+            pace.answered(headroom)
+            if headroom is not None and headroom.requests <= 0:
+                breaker.check_wait(headroom.reset, RATE_LIMIT_REASON)
             return answer
         finally:
             pace.leave()
         # a pause that the server asks for is for everyone; one of our own is for this attempt
-        pace.pushed_back(began, error.retry_after, str(error))
-        if tries > persistence.retries or breaker.broken or (error.retry_after or 0) > MAX_RETRY_AFTER_SECONDS:
+        wait = error.retry_after
+        if wait is not None:
+            breaker.check_wait(wait, str(error), added=pace.longer_by(wait))
+        pace.pushed_back(began, None if breaker.broken else wait, str(error))
+        if tries > persistence.retries or breaker.broken:
             break
         if error.retry_after is None:
-            await asyncio.sleep(backoff_seconds(tries - 1, persistence.first_pause))
+            pause = backoff_seconds(tries - 1, persistence.first_pause)
+            backed_off += pause
+            if backed_off > persistence.max_wait:
+                break
+            await asyncio.sleep(pause)
     if error is not None:
         raise error
     return None

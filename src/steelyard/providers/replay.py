@@ -7,13 +7,13 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, RecordedFailure, Rejected
+from steelyard.errors import InputError, Problem, RecordedFailure
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.records import Answer, Attempt, Case, Reply
 from steelyard.text import JSON_ESCAPE_PATTERN, json_error_location, verbatim_reply
@@ -146,7 +146,7 @@ class ReplayProvider:
         if recorded.kind == "reply":
             reply = _reply.decode(line)
             if reply.asked != attempt.asked:
-                raise Rejected(
+                raise RecordedFailure(
                     f'{self.endpoint}: the recording for case "{attempt.case.id}" answers another prompt; '
                     "record it again, or use the prompt it was recorded with"
                 )
@@ -187,6 +187,10 @@ class ReplayProvider:
 
     def available(self, case: str) -> int:
         return len(self._places.get(case, ()))
+
+    def unmatched(self, cases: Collection[str]) -> int:
+        """How many replies are recorded for none of these cases."""
+        return sum(len(places) for case, places in self._places.items() if case not in cases)
 
     async def offers(self) -> list[OfferedModel]:
         return [

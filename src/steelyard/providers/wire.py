@@ -228,7 +228,7 @@ def error_message(content: Any) -> str:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds the server asks us to wait, if it says so in a way that can be understood."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
-        return milliseconds / 1000
+        return _seconds_from_now(milliseconds) if milliseconds >= MIN_EPOCH_SECONDS else milliseconds / 1000
     return seconds_until(headers.get("retry-after", ""))
 
 
@@ -241,6 +241,7 @@ def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
         ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
         ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
         ("ratelimit-remaining", "ratelimit-reset"),
+        ("x-ratelimit-remaining", "x-ratelimit-reset"),
     ):
         remaining = _number(headers.get(left, ""))
         seconds = seconds_until(headers.get(reset, ""))
@@ -258,7 +259,7 @@ def seconds_until(text: str) -> float | None:
     (360.5, 20.0, 0.12, None)
     """
     if (plain := _number(text)) is not None:
-        return plain
+        return _seconds_from_now(plain)
     units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
     if re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", text):
         return math.fsum(float(n) * units[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text))
@@ -271,6 +272,19 @@ def seconds_until(text: str) -> float | None:
             moment = moment.replace(tzinfo=UTC)
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     return None
+
+
+MIN_EPOCH_SECONDS = 1e9
+"""Nobody asks for a wait of thirty years: such a number is a moment since 1970, in seconds or in a fraction of them."""
+
+
+def _seconds_from_now(number: float) -> float:
+    """A number of seconds, or a moment in seconds, milliseconds, microseconds or nanoseconds since 1970."""
+    if number < MIN_EPOCH_SECONDS:
+        return number
+    while number >= 1000 * MIN_EPOCH_SECONDS:
+        number /= 1000
+    return max(0.0, number - time.time())
 
 
 def _number(text: str) -> float | None:
