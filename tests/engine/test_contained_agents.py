@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -46,6 +49,24 @@ with open("large", "wb") as large: large.truncate(300 << 20)
 os.makedirs("locked/deep")
 open("locked/deep/file", "w").write("x")
 os.chmod("locked", 0)
+for _ in range(30):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+os.chmod("/steelyard/workspace", 0)
+os.chmod("/steelyard", 0)
+"""
+
+
+EVAL_SET = """
+[eval_set]
+id = "s"
+name = "s"
+[[cases]]
+id = "a"
+name = "a"
+prompt = "p"
+workspace = "workspace"
+verify = { kind = "command", test = "true", fixes = ["x"] }
 """
 
 
@@ -112,6 +133,47 @@ def test_a_declared_agent_does_its_work_and_reaches_nothing_else(
     ]
 
 
+def test_when_we_are_killed_nothing_of_a_contained_agent_goes_on(case: Case, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (tmp_path / "steelyard.toml").write_text(
+        f"""[agents.sleeper]\ncommand = "sh -c 'setsid sleep 4717 & touch {begun}/now; sleep 4717'"\nwritable_folders = ["begun"]\n"""
+    )
+    (tmp_path / "evals.toml").write_text(EVAL_SET)
+    command = [
+        sys.executable,
+        "-m",
+        "steelyard.cli",
+        "run",
+        "evals.toml",
+        "-m",
+        "agent:sleeper",
+        "--agent-sandbox",
+        "on",
+    ]
+    engine = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    while not (begun / "now").exists():
+        assert engine.poll() is None, engine.communicate()
+        time.sleep(0.02)
+    assert running(b"sleep", b"4717")
+    engine.kill()
+    engine.communicate()
+    for _ in range(500):
+        if not running(b"sleep", b"4717"):
+            return
+        time.sleep(0.02)
+    pytest.fail("it went on")
+
+
+def running(*words: bytes) -> bool:
+    """Whether a program with these words runs anywhere on this machine."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if tuple((process / "cmdline").read_bytes().split(b"\0")[: len(words)]) == words:
+                return True
+    return False
+
+
 def test_what_is_not_contained_is_said_and_can_be_refused(case: Case, tmp_path: Path) -> None:
     declared = settings("/bin/sh -c 'echo forty-two > answer.txt'")
     weak = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index("process")])
@@ -148,10 +210,7 @@ def test_the_command_line_refuses_with_exit_code_2(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "evals.toml").write_text(
-        '[eval_set]\nid = "s"\nname = "s"\n[[cases]]\nid = "a"\nname = "a"\nprompt = "p"\nworkspace = "workspace"\n'
-        '[cases.verify]\nkind = "command"\ntest = "true"\nfixes = ["x"]\n'
-    )
+    (tmp_path / "evals.toml").write_text(EVAL_SET)
     assert main(["run", "evals.toml", "-m", "agent:true", "--agent-sandbox", "on"]) == ExitCode.BAD_INPUT
     assert "--agent-sandbox on" in capsys.readouterr().err
     # a settings file may say so as well, for pytest too

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -106,6 +107,7 @@ class ContainedAgent:
             finally:
                 timer.cancel()
             seconds = time.monotonic() - began
+            self.folder.chmod(stat.S_IRWXU)  # it may have locked its home
             # nothing of the agent is left, so nobody holds the other ends
             await asyncio.gather(stdout.ended(), stderr.ended())
         return AgentEnd(code, "time limit" if out_of_time else limit, seconds)

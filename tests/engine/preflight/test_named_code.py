@@ -154,6 +154,7 @@ def test_a_settings_file_of_a_strangers_cannot_allow_itself_or_turn_the_sandbox_
     refused(home.steelyard("validate", "function.toml"))
     for setting in (
         "allow_weak_sandbox = true",
+        'agent_sandbox = "off"',
         'ray_address = "there:1"',
         'env_file = "checks.py"',
         'python_env = "x"',
@@ -168,6 +169,19 @@ def test_a_settings_file_of_a_strangers_cannot_allow_itself_or_turn_the_sandbox_
     assert home.steelyard("allow", "steelyard.toml").returncode == 0
     judged = home.steelyard("judge", "out")
     assert home.times_run(), judged.stderr
+
+
+def test_an_agent_that_a_settings_file_declares_is_agreed_to_with_all_that_it_may_reach(home: Home) -> None:
+    declared = '[agents.helper]\ncommand = "./ask.sh"\n'
+    home.write("steelyard.toml", declared)
+    ran = home.steelyard("run", "plain.toml", "-m", "agent:helper", "--output", "out")
+    assert "this runs code with your rights: the agent helper (./ask.sh)" in ran.stderr
+    assert home.steelyard("resume", "out", "--samples", "2").returncode == ran.returncode
+    for changed in (f'{declared}hosts = ["there.test"]\n', declared.replace("./ask.sh", "./ask.sh more")):
+        home.write("steelyard.toml", changed)
+        refused(home.steelyard("resume", "out", "--samples", "3"), "the agent helper", "type: steelyard allow out")
+    assert "allowed the agent helper" in home.steelyard("allow", "steelyard.toml").stderr
+    assert home.steelyard("resume", "out", "--samples", "3").returncode == ran.returncode
 
 
 def test_agents_of_an_experiment_and_its_judges_are_asked_about(home: Home) -> None:

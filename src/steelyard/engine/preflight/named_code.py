@@ -103,6 +103,8 @@ def settings_code(settings: Settings) -> list[NamedCode]:
     code: list[NamedCode] = []
     if given.get("allow_weak_sandbox"):
         code.append(_settings_code("allow_weak_sandbox, which runs generated code without a sandbox", True))
+    if given.get("agent_sandbox") == "off":
+        code.append(_settings_code("agent_sandbox, which contains no agent", "off"))
     if given.get("ray_address"):
         code.append(_settings_code(f"the Ray cluster {given['ray_address']}", str(given["ray_address"])))
     if given.get("env_file"):

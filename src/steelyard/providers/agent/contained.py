@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,19 +93,28 @@ def _copy_out(source: Path, target: Path) -> None:
     waiting = [""]
     while waiting:
         here = waiting.pop()
-        (target / here).mkdir()
-        for entry in os.scandir(source / here):
-            path = f"{here}/{entry.name}" if here else entry.name
-            try:
-                mode = entry.stat(follow_symlinks=False).st_mode
-                if stat.S_ISDIR(mode):
-                    waiting.append(path)
-                elif stat.S_ISLNK(mode):
-                    (target / path).symlink_to((source / path).readlink())
-                elif stat.S_ISREG(mode):
-                    _copy_file(source / path, target / path, mode)
-            except OSError:
-                continue  # its name is too long for any program of the user's as well
+        with _ignored_long_names():
+            (target / here).mkdir()
+            for entry in os.scandir(source / here):
+                path = f"{here}/{entry.name}" if here else entry.name
+                with _ignored_long_names():
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        waiting.append(path)
+                    elif stat.S_ISLNK(mode):
+                        (target / path).symlink_to((source / path).readlink())
+                    elif stat.S_ISREG(mode):
+                        _copy_file(source / path, target / path, mode)
+
+
+@contextmanager
+def _ignored_long_names() -> Iterator[None]:
+    """Leave out what lies too deep for any program of the user's as well."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
 
 
 def _copy_file(source: Path, target: Path, mode: int) -> None:
