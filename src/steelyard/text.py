@@ -188,3 +188,12 @@ def verbatim_code(text: str) -> str | None:
     if len(fence) < 3 or not head.endswith(VERBATIM_FENCE_MARK) or not rest.endswith(ending):
         return None
     return rest[: -len(ending)]
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, for tables of names that would be long as lists.
+
+    >>> sorted(word_set("min max"))
+    ['max', 'min']
+    """
+    return frozenset(text.split())

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from steelyard.text import word_set
+
 MAX_HIGHLIGHTED_CHARACTERS = 50_000
 """Characters; longer code is shown plain."""
 
@@ -78,10 +80,6 @@ def _names_after(*words: str) -> str:
     return "|".join(rf"(?<=\b{word} )\w+" for word in words)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _PYTHON = HighlightLanguage(
     "|".join(
         (
@@ -93,11 +91,11 @@ _PYTHON = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "False None True and as assert async await break case class continue def del elif else except finally for from global if "
         "import in is lambda match nonlocal not or pass raise return try while with yield"
     ),
-    _words(
+    word_set(
         "abs all any bool bytes dict enumerate filter float frozenset int isinstance iter len list map max min next object open ord "
         "print range repr reversed round self set sorted str sum super tuple type zip cls chr divmod "
         "Exception IndexError KeyError TypeError ValueError AssertionError"
@@ -114,11 +112,11 @@ _RUST = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref "
         "return self Self static struct super trait true type unsafe use where while"
     ),
-    _words(
+    word_set(
         "Box Err HashMap HashSet None Ok Option Result Some String Vec bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 "
         "u128 usize"
     ),
@@ -129,16 +127,16 @@ _C_WORDS = (
 )
 _C = HighlightLanguage(
     "|".join((_SLASH_COMMENT, rf"(?P<s>{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})", r"(?P<b>^[ \t]*#.*)", _NUMBER, _WORD)),
-    _words(_C_WORDS),
-    _words("NULL bool false true size_t uint8_t uint32_t uint64_t int32_t int64_t"),
+    word_set(_C_WORDS),
+    word_set("NULL bool false true size_t uint8_t uint32_t uint64_t int32_t int64_t"),
 )
 _CPP = _C._replace(
     keywords=_C.keywords
-    | _words(
+    | word_set(
         "bool catch class constexpr delete explicit false final friend mutable namespace new noexcept nullptr operator override private "
         "protected public template this throw true try typename using virtual"
     ),
-    builtins=_words("std string vector map set pair size_t"),
+    builtins=word_set("std string vector map set pair size_t"),
 )
 _JAVA = HighlightLanguage(
     "|".join(
@@ -151,12 +149,12 @@ _JAVA = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "abstract assert boolean break byte case catch char class const continue default do double else enum extends false final finally "
         "float for if implements import instanceof int interface long new null package private protected public record return short "
         "static super switch synchronized this throw throws transient true try var void volatile while"
     ),
-    _words("String Integer List Map Set Optional Object Math System"),
+    word_set("String Integer List Map Set Optional Object Math System"),
 )
 _JAVASCRIPT = HighlightLanguage(
     "|".join(
@@ -169,12 +167,12 @@ _JAVASCRIPT = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "abstract any as async await boolean break case catch class const continue debugger declare default delete do else enum export "
         "extends false finally for from function get if implements import in instanceof interface let new null number of private public "
         "readonly return set static string super switch this throw true try type typeof undefined unknown var void while with yield"
     ),
-    _words("Array Boolean JSON Map Math Number Object Promise RegExp Set String console module require"),
+    word_set("Array Boolean JSON Map Math Number Object Promise RegExp Set String console module require"),
 )
 _GO = HighlightLanguage(
     "|".join(
@@ -186,11 +184,11 @@ _GO = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return "
         "select struct switch type var true false nil"
     ),
-    _words("append bool byte cap copy error float64 int int64 len make new panic rune string uint uint64"),
+    word_set("append bool byte cap copy error float64 int int64 len make new panic rune string uint uint64"),
 )
 _HCL = HighlightLanguage(
     "|".join(
@@ -202,10 +200,10 @@ _HCL = HighlightLanguage(
             _WORD,
         )
     ),
-    _words(
+    word_set(
         "resource variable output module provider locals data terraform true false null for in if dynamic content lifecycle"
     ),
-    _words("var local each count self path string number bool list map object set any"),
+    word_set("var local each count self path string number bool list map object set any"),
 )
 _SHELL = HighlightLanguage(
     "|".join(
@@ -217,8 +215,8 @@ _SHELL = HighlightLanguage(
             _WORD,
         )
     ),
-    _words("if then else elif fi for in do done while until case esac function return exit local export set"),
-    _words("echo printf cd test read source trap eval exec shift"),
+    word_set("if then else elif fi for in do done while until case esac function return exit local export set"),
+    word_set("echo printf cd test read source trap eval exec shift"),
 )
 _SQL_WORDS = (
     "select from where and or not in is null as on join left right inner outer group by order having limit offset insert into values "
@@ -226,11 +224,11 @@ _SQL_WORDS = (
 )
 _SQL = HighlightLanguage(
     "|".join((r"(?P<c>--.*|/\*[\s\S]*?(?:\*/|\Z))", rf"(?P<s>'[^']*'?|{_DOUBLE_QUOTED})", _NUMBER, _WORD)),
-    _words(_SQL_WORDS) | _words(_SQL_WORDS.upper()),
+    word_set(_SQL_WORDS) | word_set(_SQL_WORDS.upper()),
 )
 _JSON = HighlightLanguage(
     "|".join((r'(?P<f>"(?:[^"\\\n]++|\\[\s\S]?)*+"(?= *:))', rf"(?P<s>{_DOUBLE_QUOTED})", _NUMBER, _WORD)),
-    _words("true false null"),
+    word_set("true false null"),
 )
 _YAML = HighlightLanguage(
     "|".join(
@@ -242,7 +240,7 @@ _YAML = HighlightLanguage(
             _WORD,
         )
     ),
-    _words("true false null yes no"),
+    word_set("true false null yes no"),
 )
 _TOML = _YAML._replace(patterns=_YAML.patterns.replace("=:(?:\\s|$)", "= *="))
 _DIFF = HighlightLanguage(r"(?P<k>^(?:diff|index|---|\+\+\+) .*)|(?P<b>^@@.*)|(?P<a>^\+.*)|(?P<d>^-.*)")

@@ -59,25 +59,7 @@ IOCTL_COMMANDS = (
 PRCTL_OPTIONS = (
     *(1, 2, 3, PR_SET_DUMPABLE, 7, 8, 13, 15, 16),  # signal at the parent's death, capabilities kept, timing, name
     *(21, 23, 27, 29, 30, 36, 37, 38, 39, 40, 41, 42, 47),  # restrictions of itself, adoption of orphans
-    *(
-        50,
-        51,
-        52,
-        53,
-        54,
-        55,
-        56,
-        63,
-        64,
-        65,
-        66,
-        69,
-        70,
-        71,
-        72,
-        73,
-        0x53564D41,
-    ),  # vector, pointer and memory features
+    *(*range(50, 57), *range(63, 67), *range(69, 74), 0x53564D41),  # vector, pointer and memory features
 )
 SOCKET_BUFFER_OPTIONS = (7, 8, 32, 33)
 """The sizes of a socket's buffers: memory that is counted by the number of sockets."""

@@ -8,56 +8,13 @@ from typing import NamedTuple
 
 from steelyard.protocols import Workspace
 from steelyard.records import Case
+from steelyard.text import word_set
 
-REPORTING_FUNCTIONS = frozenset(
-    [
-        "printf",
-        "fprintf",
-        "dprintf",
-        "sprintf",
-        "snprintf",
-        "vprintf",
-        "vfprintf",
-        "vdprintf",
-        "vsprintf",
-        "vsnprintf",
-        "puts",
-        "fputs",
-        "putchar",
-        "putc",
-        "fputc",
-        "fwrite",
-        "write",
-        "writev",
-        "perror",
-        "fopen",
-        "fclose",
-        "fflush",
-        "setvbuf",
-        "setbuf",
-        "__printf_chk",
-        "__fprintf_chk",
-        "__vfprintf_chk",
-        "__snprintf_chk",
-        "__sprintf_chk",
-        "__assert_fail",
-        "__assert",
-        "__assert_perror_fail",
-        "abort",
-        "exit",
-        "_exit",
-        "_Exit",
-        "quick_exit",
-        "raise",
-        "__libc_start_main",
-        "_start",
-        "__errno_location",
-        "strcmp",
-        "strncmp",
-        "memcmp",
-        "strcasecmp",
-        "fabs",
-    ]
+REPORTING_FUNCTIONS = word_set(
+    "printf fprintf dprintf sprintf snprintf vprintf vfprintf vdprintf vsprintf vsnprintf puts fputs putchar putc "
+    "fputc fwrite write writev perror fopen fclose fflush setvbuf setbuf __printf_chk __fprintf_chk "
+    "__vfprintf_chk __snprintf_chk __sprintf_chk __assert_fail __assert __assert_perror_fail abort exit _exit "
+    "_Exit quick_exit raise __libc_start_main _start __errno_location strcmp strncmp memcmp strcasecmp fabs"
 )
 """Functions of the C library by which tests compare and report."""
 NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc"))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from steelyard.text import word_set
 from steelyard.verifiers.rust.source import TYPE_KEYWORDS, RustToken, after_generics, closing_token, rust_tokens
 from steelyard.verifiers.rust.type_names import type_prefix
 
@@ -15,74 +16,11 @@ CODE_IN_PROMPT_PATTERN = re.compile(r"```[^\n]*\n(?P<block>.*?)```|`(?P<span>[^`
 DECLARED_TYPE_PATTERN = re.compile(
     r"\b(?:struct|enum|trait|union|type|class|newtype)s?\s+(?:(?:called|named)\s+)?`?(?P<name>[^\W\d]\w*)"
 )
-STANDARD_TYPE_NAMES = frozenset(
-    [
-        "Rust",
-        "Vec",
-        "String",
-        "Option",
-        "Result",
-        "Some",
-        "None",
-        "Ok",
-        "Err",
-        "Box",
-        "Self",
-        "Rc",
-        "Arc",
-        "Cell",
-        "RefCell",
-        "Mutex",
-        "RwLock",
-        "Cow",
-        "HashMap",
-        "HashSet",
-        "BTreeMap",
-        "BTreeSet",
-        "BinaryHeap",
-        "VecDeque",
-        "Ordering",
-        "Duration",
-        "Instant",
-        "Path",
-        "PathBuf",
-        "Iterator",
-        "IntoIterator",
-        "Clone",
-        "Copy",
-        "Debug",
-        "Display",
-        "Default",
-        "Hash",
-        "Eq",
-        "PartialEq",
-        "Ord",
-        "PartialOrd",
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Rem",
-        "Neg",
-        "Not",
-        "Deref",
-        "Index",
-        "From",
-        "Into",
-        "TryFrom",
-        "TryInto",
-        "FromStr",
-        "AsRef",
-        "ToString",
-        "Fn",
-        "FnMut",
-        "FnOnce",
-        "Drop",
-        "Send",
-        "Sync",
-        "Sized",
-        "Error",
-    ]
+STANDARD_TYPE_NAMES = word_set(
+    "Rust Vec String Option Result Some None Ok Err Box Self Rc Arc Cell RefCell Mutex RwLock Cow HashMap HashSet "
+    "BTreeMap BTreeSet BinaryHeap VecDeque Ordering Duration Instant Path PathBuf Iterator IntoIterator Clone "
+    "Copy Debug Display Default Hash Eq PartialEq Ord PartialOrd Add Sub Mul Div Rem Neg Not Deref Index From "
+    "Into TryFrom TryInto FromStr AsRef ToString Fn FnMut FnOnce Drop Send Sync Sized Error"
 )
 """Names of the standard library: an answer that defines one was asked for it only where the prompt declares it."""
 OPERATORS_ASKED_PATTERN = re.compile(

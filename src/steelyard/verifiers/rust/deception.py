@@ -12,94 +12,24 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from steelyard.text import word_set
 from steelyard.verifiers.rust.author import AuthorNames, StatedSignature
 from steelyard.verifiers.rust.mir import MirCall, MirFunction, path_names
 from steelyard.verifiers.rust.type_names import agrees, type_tree
 
-OPERATOR_TRAIT_NAMES = frozenset(
-    [
-        "PartialEq",
-        "PartialOrd",
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Rem",
-        "BitAnd",
-        "BitOr",
-        "BitXor",
-        "Shl",
-        "Shr",
-        "AddAssign",
-        "SubAssign",
-        "MulAssign",
-        "DivAssign",
-        "RemAssign",
-        "BitAndAssign",
-        "BitOrAssign",
-        "BitXorAssign",
-    ]
+OPERATOR_TRAIT_NAMES = word_set(
+    "PartialEq PartialOrd Add Sub Mul Div Rem BitAnd BitOr BitXor Shl Shr AddAssign SubAssign MulAssign DivAssign "
+    "RemAssign BitAndAssign BitOrAssign BitXorAssign"
 )
 """Traits of operators that see both sides."""
-OPERATOR_METHODS = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "partial_cmp",
-        "cmp",
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "rem",
-        "bitand",
-        "bitor",
-        "bitxor",
-    ]
-)
-COMPARING_METHODS = frozenset(
-    [
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "cmp",
-        "partial_cmp",
-        "total_cmp",
-        "eq_by",
-        "contains",
-        "starts_with",
-        "ends_with",
-        "is_sorted",
-        "all",
-        "any",
-        "abs_diff",
-    ]
+OPERATOR_METHODS = word_set("eq ne lt le gt ge partial_cmp cmp add sub mul div rem bitand bitor bitxor")
+COMPARING_METHODS = word_set(
+    "eq ne lt le gt ge cmp partial_cmp total_cmp eq_by contains starts_with ends_with is_sorted all any abs_diff"
 )
 """Methods by which the standard library asks the values that it holds or is given."""
-DECIDING_METHODS = COMPARING_METHODS | frozenset(
-    [
-        "is_ok",
-        "is_err",
-        "is_some",
-        "is_none",
-        "is_ok_and",
-        "is_err_and",
-        "is_some_and",
-        "is_none_or",
-        "eq_ignore_ascii_case",
-        "is_empty",
-        "contains_key",
-        "is_nan",
-        "is_positive",
-        "is_negative",
-    ]
+DECIDING_METHODS = COMPARING_METHODS | word_set(
+    "is_ok is_err is_some is_none is_ok_and is_err_and is_some_and is_none_or eq_ignore_ascii_case is_empty "
+    "contains_key is_nan is_positive is_negative"
 )
 """Methods of standard types that say whether a test passes; a type that nobody asked for has no need of them."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")

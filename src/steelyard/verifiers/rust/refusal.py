@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from steelyard.text import word_set
 from steelyard.verifiers.rust.harness import HARNESS_CRATE
 from steelyard.verifiers.rust.source import RustToken, in_attribute
 
@@ -40,13 +41,12 @@ TAMPERING_WORDS = {
 }
 MACRO_ONLY_WORDS = {"asm", "global_asm", "naked_asm", "include"}
 """Words that mean something only when they are called as a macro, brought in or renamed."""
-ESCAPE_FUNCTION_NAMES = (
+ESCAPE_FUNCTIONS = word_set(
     "mprotect mmap mmap64 mremap munmap pkey_mprotect ptrace syscall dlsym dlopen dlvsym fork vfork clone clone3 "
     "longjmp siglongjmp _longjmp setcontext swapcontext makecontext sigaction signal process_vm_readv "
     "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
 )
 """Functions of the system with which a process could reach around the harness that shares it."""
-ESCAPE_FUNCTIONS = frozenset(ESCAPE_FUNCTION_NAMES.split())
 
 
 def rust_refusal(code: Sequence[RustToken]) -> RustRefusal | None:

@@ -5,44 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PRIMITIVE_TYPES = frozenset(
-    [
-        "i8",
-        "i16",
-        "i32",
-        "i64",
-        "i128",
-        "isize",
-        "u8",
-        "u16",
-        "u32",
-        "u64",
-        "u128",
-        "usize",
-        "f32",
-        "f64",
-        "bool",
-        "char",
-        "str",
-    ]
-)
-COMPARABLE_TYPES = PRIMITIVE_TYPES | frozenset(
-    [
-        "String",
-        "Vec",
-        "Option",
-        "Result",
-        "Box",
-        "Rc",
-        "Arc",
-        "HashMap",
-        "HashSet",
-        "BTreeMap",
-        "BTreeSet",
-        "VecDeque",
-        "BinaryHeap",
-        "Ordering",
-    ]
+from steelyard.text import word_set
+
+PRIMITIVE_TYPES = word_set("i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char str")
+COMPARABLE_TYPES = PRIMITIVE_TYPES | word_set(
+    "String Vec Option Result Box Rc Arc HashMap HashSet BTreeMap BTreeSet VecDeque BinaryHeap Ordering"
 )
 """The types whose names mean the same in a prompt and in what the compiler prints."""
 TYPE_TOKEN_PATTERN = re.compile(r"'\w+|\w+(?:::\w+)*|->|[^\s\w]")
