@@ -22,10 +22,9 @@ import msgspec
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
-from steelyard.verifiers.rust.cache import cache_folder, let_everyone_read
 from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE_PATH
 from steelyard.verifiers.rust.linker import Linker
-from steelyard.verifiers.rust.toolchain import Toolchain
+from steelyard.verifiers.rust.toolchain import Toolchain, cache_folder, let_everyone_read
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox

@@ -18,11 +18,10 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import digest
 from steelyard.text import printable
-from steelyard.verifiers.rust.cache import cache_folder, let_everyone_read
+from steelyard.verifiers.rust.toolchain import Toolchain, cache_folder, let_everyone_read
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
-    from steelyard.verifiers.rust.toolchain import Toolchain
 
 LINK_CHECK_LIMITS = ResourceLimits(cpu_seconds=60, wall_seconds=300, memory_bytes=4 << 30, file_bytes=256 << 20)
 LINK_CHECK_PROGRAM = 'fn main() {\n    println!("linked");\n}\n'

@@ -1,4 +1,4 @@
-"""The Rust toolchain of this machine, called past rustup's proxies."""
+"""The Rust toolchain of this machine, called past rustup's proxies, and the folder of what it makes once for all attempts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -78,3 +79,20 @@ def _command_output(argv: list[str]) -> str:
 def _version_number(text: str) -> str:
     found = re.search(r"\d+\.\d+\.\d+\S*", text)
     return found[0] if found else text
+
+
+def cache_folder(name: str) -> Path:
+    """The folder of this name among those that are kept between runs; the one above it exists."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steelyard" / "rust"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # it cannot be written, or this user has no home
+        folder = Path(tempfile.gettempdir(), f"steelyard-rust-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / name
+
+
+def let_everyone_read(*paths: Path) -> None:
+    """Open files and folders to the user that attempts run as, whatever our user's umask is."""
+    for path in paths:
+        path.chmod(0o755)
