@@ -102,6 +102,11 @@ def test_lines_in_a_json_file_are_lines(tmp_path: Path) -> None:
     assert outcomes.results([path]).tallies == (Tally("m", ("t",), (2,), (1,)),)
     path = written(tmp_path, "n.json", {"task_id": "t", "passed": True})
     assert outcomes.results([path]).tallies == (Tally("n", ("t",), (1,), (1,)),)
+    # Python's own writer puts NaN into JSON
+    path = written(
+        tmp_path, "o.json", {"task_id": "t", "passed": True, "seconds": float("nan")}, {"task_id": "t", "passed": False}
+    )
+    assert outcomes.results([path]).tallies == (Tally("o", ("t",), (2,), (1,)),)
 
 
 def test_an_attempt_that_was_not_judged_is_missing(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class EvalPlusStatus(msgspec.Struct, gc=False):
 class EvalPlusResultsFile(msgspec.Struct):
     """EvalPlus's file of results."""
 
-    eval: dict[str, list[EvalPlusStatus]]
+    eval: dict[str, list[EvalPlusStatus]] | msgspec.UnsetType = msgspec.UNSET
 
 
 def results(paths: Sequence[str | Path]) -> OutcomeTallies:
@@ -191,7 +191,7 @@ def _parts(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterable[J
     if file.path.name.lower().removesuffix(".gz").endswith(".json"):
         whole = _evalplus_results(file)
         if whole is not None:
-            pairs = [(task, status) for task, statuses in whole.eval.items() for status in statuses]
+            pairs = [(task, status) for task, statuses in whole.items() for status in statuses]
             nothing: list[Any] = [ABSENT_KEY] * len(pairs)
             values: dict[str, list[Any]] = {
                 TASK_KEY: [task for task, _ in pairs],
@@ -204,8 +204,8 @@ def _parts(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterable[J
     return line_batches(file, [TASK_KEY, MODEL_KEY, PASSED_KEY, BASE_STATUS_KEY, PLUS_STATUS_KEY], complaints)
 
 
-def _evalplus_results(file: OutcomeFile) -> EvalPlusResultsFile | None:
-    """EvalPlus's file of results; None when the file holds a result per line."""
+def _evalplus_results(file: OutcomeFile) -> dict[str, list[EvalPlusStatus]] | None:
+    """What EvalPlus's file of results holds by task; None when the file holds a result per line."""
     with open_unpacked(file.path) as content:
         raw = content.read(MAX_EVALPLUS_FILE_BYTES + 1).removeprefix(BYTE_ORDER_MARK)
     if len(raw) > MAX_EVALPLUS_FILE_BYTES:
@@ -214,17 +214,17 @@ def _evalplus_results(file: OutcomeFile) -> EvalPlusResultsFile | None:
         )
     try:
         try:
-            return msgspec.json.decode(raw, type=EvalPlusResultsFile)
+            found = msgspec.json.decode(raw, type=EvalPlusResultsFile)
         except msgspec.ValidationError:
             raise
-        except msgspec.DecodeError as error:
-            if "trailing characters" in str(error):
+        except msgspec.DecodeError:
+            first, _, others = raw.strip().partition(b"\n")
+            if others and _is_json(first):
                 return None
             # Python's own reader knows what Python writes beyond JSON: NaN and Infinity
-            return msgspec.convert(json.loads(raw), EvalPlusResultsFile)
+            found = msgspec.convert(json.loads(raw), EvalPlusResultsFile)
+        return None if found.eval is msgspec.UNSET else found.eval
     except msgspec.ValidationError as error:
-        if "required field `eval`" in str(error):
-            return None
         raise UnreadableOutcomesError(
             f'not {{"eval": {{TASK: [{{"base_status": ...}}]}}}}: {short_quote(str(error))}'
         ) from None
@@ -232,3 +232,11 @@ def _evalplus_results(file: OutcomeFile) -> EvalPlusResultsFile | None:
         raise UnreadableOutcomesError("nested too deeply to be read") from None
     except ValueError as error:
         raise UnreadableOutcomesError(f"broken JSON: {str(error)[:200]}") from None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
