@@ -97,6 +97,7 @@ def test_validate_names_such_cases_without_any_reference(tmp_path: Path, capsys:
         '{"id": "missing", "prompt": "Write f.", "language": "python", "verify": {"tests": "import numpy_not_here\\nassert f(1)"}}',
         '{"id": "empty", "prompt": "Write f.", "language": "python", "verify": {"tests": "assert 1 == 1"}}',
         '{"id": "broken", "prompt": "Write f.", "language": "python", "verify": {"tests": "assert f(1) =="}}',
+        '{"id": "untold", "prompt": "Write f.", "language": "python", "verify": {"tests": "assert f(1) == helper(2)"}}',
         '{"id": "fine", "prompt": "Write f.", "language": "python", "verify": {"tests": "assert f(1)"}}',
     ]
     (tmp_path / "set.jsonl").write_text("\n".join(lines))
@@ -106,4 +107,5 @@ def test_validate_names_such_cases_without_any_reference(tmp_path: Path, capsys:
     assert 'case "missing": its tests import numpy_not_here' in said
     assert 'case "empty": its tests never use the answer' in said
     assert 'case "broken": its tests are not Python' in said
+    assert 'case "untold": its tests could not be tried: its tests use helper' in said
     assert '"fine"' not in said

@@ -10,6 +10,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.python.in_process import asks_for_own_equality
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 ALWAYS_EQUAL = "class Yes:\n    def __eq__(self, other): return True\n    def __hash__(self): return 1\n"
@@ -59,6 +60,24 @@ def test_a_wrong_value_that_crossed_whole_is_not_judged_again() -> None:
 def test_an_object_that_equals_everything_gains_nothing_by_the_second_judging(code: str) -> None:
     for tests in ("assert double(2) == 4", "assert double(2) == [4]", "assert 4 == double(2)"):
         assert not judged(code, tests)[0]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_asked"),
+    [
+        ("Write a class Money that compares equal to a plain number with the same amount.", True),
+        ("Write a class Celsius. It should be equal to an int with the same degrees.", True),
+        ("Write a class Box such that `Box(3) == 3` holds.", True),
+        ("Write a class Box with __eq__.", True),
+        ("class Solution: Return the number of subarrays with a sum equal to the integer k.", False),
+        ("Write a class Stack with push and pop. Two stacks are compared by size.", False),
+        ("Write a class Solution with a method that finds two numbers equal to a target number.", False),
+        ("Given a class of students, count those whose grades equal a number of a list.", False),
+    ],
+)
+def test_only_a_prompt_that_compares_objects_with_plain_data_lets_them_do_so(prompt: str, is_asked: bool) -> None:
+    case = Case(id="c", prompt=prompt, language="python", verify=Verify(tests="assert f()"))
+    assert asks_for_own_equality(case) == is_asked
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard import evalsets
 from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
@@ -106,6 +107,43 @@ def test_equality_that_a_class_inherits_from_the_library_is_judged_by_what_the_o
         "Mapping.__eq__ = Set.__eq__ = lambda self, other: True\ndef f(): return M({})\ndef g(): return S([])\n",
     ):
         assert outcomes(judge(LIBRARY_EQUALITY + more, of)) == ["passed", "failed", "failed"], more
+
+
+@pytest.mark.parametrize(
+    ("tests", "verify"),
+    [
+        ("assert add(1, 2) == 3\nassert helper(3) == 4\n", Verify()),
+        ("assert np.isclose(add(1, 2), 3)\n", Verify()),
+        ("def test_add():\n    assert add(1, 2) == helper(3)\n", Verify()),
+        ("def check(candidate):\n    assert candidate(1, 2) == helper(3)\n", Verify(style="check", entry_point="add")),
+        ("import types\nassert isinstance(add, types.FunctionType)\nassert helper(3) == 4\n", Verify()),
+    ],
+)
+def test_a_name_that_tests_use_and_no_model_was_told_of_is_the_cases_fault(tests: str, verify: Verify) -> None:
+    with pytest.raises(VerifierError, match=r"its tests use (helper|np), which they neither import nor define"):
+        judge(RIGHT, case(tests, verify=verify))
+
+
+def test_a_name_that_the_answer_lacks_or_uses_in_vain_is_its_own_fault() -> None:
+    of = case("assert add(1, 2) == 3\n")
+    for code in ("def plus(a, b): return a + b\n", "def add(a, b): return helper(a)\n"):
+        assert judge(code, of).label == "exception"
+    # where a prompt names nothing, a model may miss the name that the tests use
+    assert judge("def plus(a, b): return a + b\n", replace(of, prompt="Write it.")).label == "exception"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Short(list):\n    __len__ = lambda self: 1\n    __iter__ = lambda self: iter(())\ndef f(x): return Short()\n",
+        "class Short(tuple):\n    __len__ = lambda self: 1\n    __iter__ = lambda self: iter(())\ndef f(x): return Short()\n",
+        "class End:\n    def __eq__(self, other): raise StopIteration\ndef f(x): return [End()]\n",
+        "def f(x): raise StopIteration\n",
+    ],
+)
+def test_an_answer_that_stops_early_equals_no_value_of_a_pair(code: str) -> None:
+    of = case("", verify=Verify(style="io", entry_point="f", pairs=(Pair(input=[1], output=[5]),)))
+    assert outcomes(judge(code, of)) == ["failed"]
 
 
 IMITATIONS = {

@@ -14,6 +14,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.rust.author import author_names
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
@@ -56,3 +57,16 @@ def test_it_passes_the_plain_way(case: Case, tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     ran = subprocess.run(["./tests"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("prompt", "types"),
+    [
+        ("Write a struct `Meters(pub f64)` that can be compared with a plain f64 by == and <.", {"Meters"}),
+        ("Write `struct Money(i64)`. It supports + with i64.", {"Money"}),
+        ("Write `struct Sum` and `fn add(a: i64, b: i64) -> i64` that returns a + b.", set()),
+        ("Write `struct Token`. Write `fn parse`. It knows the operators of arithmetic.", set()),
+    ],
+)
+def test_a_prompt_asks_for_operators_only_of_the_types_of_that_sentence(prompt: str, types: set[str]) -> None:
+    assert author_names(prompt, "", "").operators == types

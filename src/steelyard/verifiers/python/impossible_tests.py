@@ -16,12 +16,13 @@ from steelyard.text import short_quote
 from steelyard.verifiers.python.plan import ANSWER_MODULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from steelyard.records import Case
 
 TEST_PACKAGES = frozenset({"pytest", "_pytest"})
 """Packages that tests of style pytest find without an environment of their own."""
+USUAL_MODULE_NAMES = frozenset({"np", "numpy", "pandas", "pd", "plt", "pytest", "scipy"})
 MODULE_ATTRIBUTES = frozenset(
     {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"}
 )
@@ -55,10 +56,11 @@ def _check_names(case: Case) -> None:
             )
 
 
-def check_defined(case: Case, name: str) -> None:
-    """Raise where a file of tests used a name that it should have defined itself; an answer may have missed it as well."""
-    if name and name in _free_names(symtable.symtable(case.tests, "tests.py", "exec")) and not _is_asked(case, name):
-        raise VerifierError(f"its tests use {name}, which they neither import nor define")
+def check_defined(case: Case, names: Iterable[str]) -> None:
+    """Raise where tests used a name that they should have defined themselves; an answer may have missed one as well."""
+    for name in names:
+        if name in _free_names(symtable.symtable(case.tests, "tests.py", "exec")) and not _is_asked(case, name):
+            raise VerifierError(f"its tests use {name}, which they neither import nor define")
 
 
 def _is_asked(case: Case, name: str) -> bool:
@@ -68,10 +70,30 @@ def _is_asked(case: Case, name: str) -> bool:
     has_star = any(node.module in ANSWER_MODULES and node.names[0].name == "*" for node in imports)
     if not has_star and any(package in ANSWER_MODULES for package in _every_import(body)):
         return False  # such a file says itself what it takes from the answer
-    texts = (str(case.prompt), case.verify.stub or "", case.reference or "")
+    if case.reference or _is_told(case, name):
+        return _is_told(case, name)
+    # where a model is told no name at all, it may miss the one that the tests use
+    return not told_names(case)
+
+
+def told_names(case: Case) -> list[str]:
+    """The names that the tests take for granted, as far as a model is told of them."""
+    wanted = _free_names(symtable.symtable(case.tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
+    wanted |= {case.verify.entry_point} - {""}
+    for node in (node for each in ast.parse(case.tests).body for node in ast.walk(each)):
+        if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES:
+            wanted |= {alias.name for alias in node.names} - {"*"}
+    return sorted(name for name in wanted if _is_told(case, name))
+
+
+def _is_told(case: Case, name: str) -> bool:
+    """Whether the case names something that its answer is to define."""
+    texts = (*(message.content for message in case.messages), case.verify.stub or "", case.reference or "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
-    is_named = name in expected or any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
-    return is_named or not case.reference
+    # a prompt that speaks of math does not ask for the module
+    is_module = name in sys.stdlib_module_names or name in USUAL_MODULE_NAMES
+    pattern = rf"\b(?:import|as)[ \t].*\b{re.escape(name)}\b" if is_module else rf"\b{re.escape(name)}\b"
+    return name in expected or any(re.search(pattern, text) for text in texts)
 
 
 def _imported_packages(body: list[ast.stmt]) -> Iterator[str]:

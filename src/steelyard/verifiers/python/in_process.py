@@ -27,8 +27,15 @@ if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
 
 EQUALITY_METHOD_PATTERN = re.compile(r"__(?:eq|ne)__")
-EQUALITY_PHRASE_PATTERN = re.compile(r"\bclass(?:es)?\b(?s:.*)\b(?:compar\w+|equals?|equality)\b", re.IGNORECASE)
-"""A prompt that speaks of a class and of comparing it."""
+EQUALITY_PHRASE_PATTERN = re.compile(
+    r"\b(?:class(?:es)?|instances?|objects?|it|they)\b(?:(?!return|\bsum\b|count|find|number of)[^.!?\n])*"
+    r"\b(?:compar\w+|equals?|equality)\b[^.!?\n]*"
+    r"\b(?:int|integer|float|number|str|string|text|tuple|list|dict|dictionary|set|bytes|plain|built-?in|ordinary)s?\b",
+    re.IGNORECASE,
+)
+"""A sentence that asks for objects that compare themselves with plain data."""
+EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\"(\[{]|True\b|False\b|None\b)")
+"""An example in which an object is compared with plain data."""
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
 
@@ -57,8 +64,8 @@ class InProcessReport(NamedTuple):
     is_finished: bool
     is_complete: bool
     """Whether a session came to its end by itself."""
-    undefined: str
-    """A name that the tests use and nobody has defined."""
+    undefined: list[str]
+    """Names that the tests use and nobody has defined."""
     compile_error: tuple[str, int | None] | None
     result: ProcessResult
 
@@ -89,8 +96,7 @@ class InProcessJudge:
         is_own_word = any(fact.had_word for fact in report.tests.values())
         if is_own_word and not allows and await self._reference_has_own_equality(case, tests):
             report = await self._run(case, tests, code, allows_own_word=True)
-        if tests.style in FILE_STYLES:
-            check_defined(case, report.undefined)
+        check_defined(case, report.undefined)
         return _finding(report, tests, rehearsal)
 
     async def rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
@@ -156,9 +162,10 @@ class InProcessJudge:
 
 def asks_for_own_equality(case: Case) -> bool:
     """Whether a case without a reference asks for objects that compare themselves; a reference says it better."""
-    asked = f"{case.prompt}\n{case.verify.stub or ''}"
+    asked = "\n".join((*(message.content for message in case.messages), case.verify.stub or ""))
     return not case.reference and any(
-        pattern.search(asked) for pattern in (EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN)
+        pattern.search(asked)
+        for pattern in (EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN, EQUALITY_EXAMPLE_PATTERN)
     )
 
 
@@ -189,7 +196,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         tampered=str(by_kind.get("tampered", [""])[0]),
         is_finished="finished" in by_kind,
         is_complete="complete" in by_kind,
-        undefined=str(by_kind.get("undefined", [""])[0]),
+        undefined=[fact[1] for fact in facts if fact[0] == "undefined"],
         compile_error=(str(error[0]), error[1]) if error else None,
         result=result,
     )

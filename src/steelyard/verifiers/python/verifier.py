@@ -31,7 +31,7 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
-from steelyard.verifiers.python.impossible_tests import check_defined, check_tests
+from steelyard.verifiers.python.impossible_tests import check_defined, check_tests, told_names
 from steelyard.verifiers.python.in_process import (
     InProcessJudge,
     Rehearsal,
@@ -94,6 +94,13 @@ class PythonVerifier:
         if case.verify.python_env:
             return installed_packages(Path(case.verify.python_env))
         return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
+
+    def stub(self, case: Case) -> str:
+        """What a case names, without anything behind it: enough to find what its tests take for granted besides."""
+        tests = self._plan(case)
+        if tests.is_program or not case.tests or tests.style == "doctest":
+            return ""
+        return "".join(f"def {name}(*_, **__):\n    return None\n" for name in told_names(case))
 
     def witness(self, case: Case) -> Case:
         return python_witness(case, self._plan(case).style)
@@ -167,6 +174,7 @@ class PythonVerifier:
                 raise VerifierError(f"the referee did not come back: {exit_description(await referee.end())}")
         if "died" in report[0]:
             return _referee_death(tests, report[0]["died"])
+        check_defined(case, report[0].get("undefined", ()))
         if not tests.file:
             return _refereed_finding(report[0], tests, answered)
         return await self._refereed_file(case, tests, report[0], answered)
@@ -177,7 +185,6 @@ class PythonVerifier:
         """What the referee of a whole file saw; the file must be known well enough to account for all its tests."""
         if report.get("beside"):
             return _inseparable_finding(tests.names)
-        check_defined(case, report.get("undefined", ""))
         outcomes = {outcome for _, outcome, *_ in report["tests"]}
         rehearsal = Rehearsal(tests.names, frozenset(), is_whole=False)
         is_made_at_load = report.get("asked_at_load") or tests.names == ("the file",)

@@ -25,9 +25,10 @@ STANDARD_TYPE_NAMES = word_set(
 """Names of the standard library: an answer that defines one was asked for it only where the prompt declares it."""
 OPERATORS_ASKED_PATTERN = re.compile(
     r"PartialEq|PartialOrd|compar(?:e|able|ison)|equal to|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
-    r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|[ ,][+*/%<>][ ,.;)]"
+    r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|(?:\b(?:with|by|and|or|for|supports?|overloads?|implements?)|,) [-+*/%<>]=?[ ,.;)]"
 )
-"""How a prompt asks that values of a type work with values of another."""
+"""How a sentence asks that values of a type work with values of another."""
+SENTENCE_END_PATTERN = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 
 
 class StatedSignature(NamedTuple):
@@ -47,8 +48,8 @@ class AuthorNames(NamedTuple):
     """The types and traits that an answer is asked to define, by the prompt or by the tests."""
     annotated: frozenset[tuple[str, str]]
     """Types with the functions whose result the tests say to be of them."""
-    operators: bool
-    """Whether the prompt or the reference speaks of operators or comparisons."""
+    operators: frozenset[str]
+    """The types of which the prompt or the reference says that they work with others by operators or comparisons."""
     signatures: dict[str, StatedSignature]
     """The functions whose signature the prompt states, by their names."""
 
@@ -68,10 +69,18 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
         words=frozenset(token.text for token in rust_tokens(asked)),
         types=frozenset(types),
         annotated=frozenset(_annotated(tests)),
-        operators=bool(OPERATORS_ASKED_PATTERN.search(re.sub(r"->|=>", " ", asked))),
+        operators=frozenset(_types_with_operators(asked, types)),
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
     )
+
+
+def _types_with_operators(asked: str, types: set[str]) -> Iterator[str]:
+    """The types that stand in a sentence about operators, or in the one before it."""
+    sentences = ["", *SENTENCE_END_PATTERN.split(re.sub(r"->|=>", " ", asked))]
+    for before, sentence in pairwise(sentences):
+        if OPERATORS_ASKED_PATTERN.search(sentence):
+            yield from types & set(re.findall(r"\w+", f"{before} {sentence}"))
 
 
 def _is_type_name(name: str) -> bool:

@@ -153,7 +153,7 @@ class AnswerTypes:
         """The deception, unless the author asks for these types and for what is done with them."""
         if not own <= self._author.types:
             return deception
-        if self._author.operators:
+        if own <= self._author.operators:
             return ""
         for call in test.calls:
             names = path_names(call.path)

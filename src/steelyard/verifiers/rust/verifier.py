@@ -96,7 +96,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 3, {toolchain().version}"
+        return f"rust 4, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()

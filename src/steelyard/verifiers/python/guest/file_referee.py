@@ -227,7 +227,7 @@ class RefereedFile:
 
     def _note_undefined(self, error: BaseException) -> None:
         if type(error) is NameError and "said" not in error.__dict__:
-            self._result.setdefault("undefined", str(error.name))
+            self._result.setdefault("undefined", []).append(str(error.name))
 
     def _both_sides(self, left: Any, right_side: Callable[[], Any]) -> tuple[Any, Any]:
         if not self._peer.changed:

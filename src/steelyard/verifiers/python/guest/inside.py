@@ -124,7 +124,8 @@ class SessionHost:
         self._seconds -= used.ru_utime + used.ru_stime
         if status:
             self.is_over = True
-            self._engine.send(["died", *death(status, used)])
+            end = death(status, used)
+            self._engine.send(["died", end.text, end.cause])
         if self._seconds <= 0:
             self.is_over = True
         self._engine.send(["session", time.monotonic() - began])

@@ -265,6 +265,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
             wrong, seconds = run_step(referee, step, known, candidate)
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
+        if wrong.undefined:
+            result.setdefault("undefined", []).append(wrong.undefined)
         crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
         # in one process it would look like the end of what there is to test
         crossed |= referee.stopped

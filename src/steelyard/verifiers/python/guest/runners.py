@@ -401,14 +401,14 @@ class StepRunner:
                 wrong = TestFailure(hidden, "comparison")
             if step["test"]:
                 seconds = time.perf_counter() - began
-                tell(number, TestResultLine("", "failed" if wrong.text else "passed", wrong.text, seconds, wrong.cause))
+                tell(number, TestResultLine("", "failed" if wrong.text else "passed", wrong.text, seconds, *wrong[1:]))
             elif wrong.text:
                 return wrong.text
         return ""
 
     def _raised(self, error: BaseException) -> TestFailure:
         is_answers = self._judge.has_answers_code(error.__traceback__)
-        return TestFailure(exception_text(error), failure_cause(error, is_answers=is_answers))
+        return TestFailure(exception_text(error), failure_cause(error, is_answers=is_answers), undefined_name(error))
 
     def _run_step(self, step: dict[str, Any], codes: list[Any], known: dict[str, Any]) -> TestFailure:
         if "left" in step:
@@ -424,10 +424,25 @@ class StepRunner:
         return TestFailure()
 
     def _is_same(self, got: Any, wanted: Any) -> bool:
-        """Whether a value is the one in a file: files have no tuples."""
+        """Whether a value is the one in a file: files have no tuples.
+
+        What an object of the answer's holds is looked at, not what it says when it is asked to list that.
+        """
         if isinstance(wanted, list):
-            return isinstance(got, (list, tuple)) and len(got) == len(wanted) and all(map(self._is_same, got, wanted))
+            held = (
+                list.copy(got)
+                if isinstance(got, list)
+                else list(tuple.__iter__(got))
+                if isinstance(got, tuple)
+                else None
+            )
+            return (
+                held is not None
+                and len(held) == len(wanted)
+                and not any(not self._is_same(one, other) for one, other in zip(held, wanted, strict=True))
+            )
         if isinstance(wanted, dict):
+            got = dict.copy(got) if isinstance(got, dict) else got
             return (
                 isinstance(got, dict)
                 and got.keys() == wanted.keys()

@@ -262,6 +262,8 @@ class TestFailure(NamedTuple):
 
     text: str = ""
     cause: TestFailureCause = ""
+    undefined: str = ""
+    """A name that the tests use and nobody has defined."""
 
 
 COMPUTATION_ERRORS = frozenset(
@@ -294,7 +296,9 @@ def is_pytest_outcome(error: BaseException) -> bool:
 
 def raised_failure(error: BaseException) -> TestFailure:
     """What is wrong with a test that raised, where no line of the answer runs in this process."""
-    return TestFailure(exception_text(error), failure_cause(error, is_answers="said" in error.__dict__))
+    is_answers = "said" in error.__dict__
+    undefined = str(error.name) if type(error) is NameError and not is_answers else ""
+    return TestFailure(exception_text(error), failure_cause(error, is_answers=is_answers), undefined)
 
 
 def difference(got: object, wanted: object) -> TestFailure:
