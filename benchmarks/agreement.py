@@ -222,6 +222,14 @@ def debugger(clones: Clones) -> Iterator[Sample]:
 
 
 def reflexion(clones: Clones) -> Iterator[Sample]:
+    return (sample for sample in _reflexion(clones) if sample.case.language == "python")
+
+
+def reflexion_rust(clones: Clones) -> Iterator[Sample]:
+    return (sample for sample in _reflexion(clones) if sample.case.language == "rust")
+
+
+def _reflexion(clones: Clones) -> Iterator[Sample]:
     for path, row in clones.rows("noahshinn/reflexion", r"programming_runs/root/.*\.jsonl$"):
         code, test, name = row.get("solution"), row.get("test"), row.get("entry_point", "")
         if not (isinstance(code, str) and isinstance(test, str) and test and name.isidentifier()):
@@ -349,8 +357,9 @@ SOURCES: dict[str, Callable[[Clones], Iterator[Sample]]] = {
     "debugger": debugger,
     "reflexion": reflexion,
     "programs": programs,
-    "rust": rust_written,
     "codet": codet,
+    "rust": rust_written,
+    "reflexion-rust": reflexion_rust,
 }
 
 

@@ -117,7 +117,10 @@ async def _stub_problems(verifying: VerifierSet, case: Case) -> list[Problem]:
             finding = await verifying.of(case).verify(case, Answer(text=fenced(text, case.language)))
     except VerifierError as error:
         return [Problem(f'case "{case.id}"', 0, f"its tests could not be tried: {error}", fatal=False)]
-    if finding.label != FailureLabel.DOES_NOT_FIT_THE_TESTS:
+    in_stub = any(span.file == case.verify.answer for each in finding.diagnostics for span in each.spans)
+    is_tests_fault = finding.label == FailureLabel.DOES_NOT_COMPILE and bool(case.verify.answer) and not in_stub
+    if finding.label != FailureLabel.DOES_NOT_FIT_THE_TESTS and not is_tests_fault:
         return []
-    what = f"where an answer has the signatures in the prompt, {finding.reason}; add a reference that passes"
+    wrong = f"the tests do not compile with it: {finding.reason}" if is_tests_fault else finding.reason
+    what = f"where an answer has the signatures in the prompt, {wrong}; add a reference that passes"
     return [Problem(f'case "{case.id}"', 0, what, fatal=False)]

@@ -37,6 +37,7 @@ from steelyard.verifiers.command.output import (
 )
 from steelyard.verifiers.command.proof import EndProof, end_proof
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
+from steelyard.verifiers.command.stubs import command_stub
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import command_witness
@@ -115,6 +116,9 @@ class CommandVerifier:
     async def prepare(self, case: Case) -> None:
         """Raise VerifierError when a tool that the case names is not there."""
         await self._need(_required_tools(case))
+
+    def stub(self, case: Case) -> str:
+        return command_stub(case)
 
     def witness(self, case: Case) -> Case:
         return command_witness(case, _required_tools(case))
