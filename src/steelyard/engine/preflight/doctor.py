@@ -35,6 +35,7 @@ from steelyard.sandbox.levels import (
     probe_isolation,
     strongest_isolation,
 )
+from steelyard.sandbox.process_room import process_shortage
 from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
 from steelyard.sandbox.zygote import MAX_OPEN_FILES
 from steelyard.text import printable
@@ -292,6 +293,10 @@ def _size(count: int) -> str:
 
 
 def _advice(used: str) -> Iterator[str]:
+    if shortage := process_shortage():
+        # no level can be proved without processes, so nothing is known about what else is missing
+        yield shortage
+        return
     if not used:
         yield (
             "no level keeps generated code from network, files and secrets, so none is run; "
