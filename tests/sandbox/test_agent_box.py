@@ -287,6 +287,13 @@ def test_much_output_is_heard_to_its_end(sandbox: ZygoteAgentSandbox) -> None:
     assert len(done.printed) == 20_000_004
 
 
+def test_streams_have_their_usual_names(sandbox: ZygoteAgentSandbox) -> None:
+    done = boxed(
+        sandbox, "/bin/sh", "-c", "cat /dev/stdin; echo one >/dev/stdout; echo two >/dev/stderr; echo three; cat"
+    )
+    assert (done.printed, done.errors) == ("the taskone\nthree\nthe task", "two\n")
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_takes_the_proxy_by_itself(sandbox: ZygoteAgentSandbox, server: str) -> None:
     done = boxed(sandbox, "/usr/bin/curl", "-sS", f"http://{server}/", access=AgentAccess(hosts=(server,)))
@@ -320,7 +327,7 @@ def test_all_of_this_holds_for_an_ordinary_user() -> None:
     python = interpreter("nobody")
     if not python:
         pytest.skip("no Python of this version with our packages that nobody can read")
-    chosen = "honest or nosy or declared or limits or outlives"
+    chosen = "honest or nosy or declared or limits or outlives or streams"
     options = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(Path(__file__).parents[1]), "-k", chosen]
     done = run_as("nobody", [python, "-m", "pytest", *options, __file__], uid=NOBODY - 1001)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -7,15 +7,15 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ResourceLimits
 from steelyard.providers.agent.containment import AgentAccess, AgentEnd
 from steelyard.sandbox.allowed_hosts import AllowedHosts
 from steelyard.sandbox.proxy import AgentProxy
-from steelyard.sandbox.worker import SANDBOX_HOME, IsolationLevel, SandboxWorker, new_file, sandbox_environment
+from steelyard.sandbox.worker import SANDBOX_HOME, AgentDescriptors, IsolationLevel, SandboxWorker, sandbox_environment
 
 AGENT_WORKSPACE = f"{SANDBOX_HOME}/workspace"
 AGENT_LIMITS = ResourceLimits(
@@ -47,13 +47,14 @@ class ZygoteAgentSandbox:
         worker = SandboxWorker(self._enclosure, GuestModules(readable=readable, writable=access.writable, agent=True))
         await worker.start()
         try:
-            listening, home = await worker.open_for_agent()
+            reached = await worker.open_for_agent()
             try:
-                environment = _environment(f"http://127.0.0.1:{listening.getsockname()[1]}", hosts)
-                async with proxy.serving(listening):
-                    yield ContainedAgent(worker, home, proxy, environment)
+                environment = _environment(f"http://127.0.0.1:{reached.listening.getsockname()[1]}", hosts)
+                async with proxy.serving(reached.listening):
+                    yield ContainedAgent(worker, reached, proxy, environment)
             finally:
-                os.close(home)
+                for fd in reached[1:]:
+                    os.close(fd)
         finally:
             worker.kill()
             for path in access.writable if worker.uid is not None else ():
@@ -64,9 +65,11 @@ class ZygoteAgentSandbox:
 class ContainedAgent:
     """The sandbox of one agent."""
 
-    def __init__(self, worker: SandboxWorker, home: int, proxy: AgentProxy, environment: Mapping[str, str]) -> None:
-        self.folder = Path(f"/proc/self/fd/{home}")
-        self._home = home
+    def __init__(
+        self, worker: SandboxWorker, reached: AgentDescriptors, proxy: AgentProxy, environment: Mapping[str, str]
+    ) -> None:
+        self.folder = Path(f"/proc/self/fd/{reached.home}")
+        self._reached = reached
         self._worker = worker
         self._proxy = proxy
         self._environment = environment
@@ -86,7 +89,7 @@ class ContainedAgent:
     ) -> AgentEnd:
         uid = self._worker.uid
         if uid is not None:
-            _hand_over(".", self._home, os.geteuid(), (uid, uid))
+            _hand_over(".", self._reached.home, os.geteuid(), (uid, uid))
         # what a script calls by `env` mostly lies beside it
         path = f"{Path(argv[0]).parent}:{self._environment['PATH']}"
         given = {**self._environment, "PATH": path, **environment}
@@ -97,64 +100,41 @@ class ContainedAgent:
             out_of_time = True
             self._worker.stop()
 
-        with new_file() as prompt, _heard_pipe(hear, True) as stdout, _heard_pipe(hear, False) as stderr:
-            prompt.write(stdin)
-            prompt.seek(0)
-            timer = asyncio.get_running_loop().call_later(time_limit, stop)
-            try:
-                streams = [prompt.fileno(), stdout.writer, stderr.writer]
-                code, limit = await self._worker.run_agent(argv, streams, AGENT_LIMITS, given, AGENT_WORKSPACE)
-            finally:
-                timer.cancel()
+        outputs = [_HeardPipe(self._reached.stdout, hear, True), _HeardPipe(self._reached.stderr, hear, False)]
+        timer = asyncio.get_running_loop().call_later(time_limit, stop)
+        try:
+            code, limit = await self._worker.run_agent(argv, stdin, AGENT_LIMITS, given, AGENT_WORKSPACE)
             seconds = time.monotonic() - began
-            self.folder.chmod(stat.S_IRWXU)  # it may have locked its home
             # nothing of the agent is left, so nobody holds the other ends
-            await asyncio.gather(stdout.ended(), stderr.ended())
+            await asyncio.gather(*(output.end for output in outputs))
+        finally:
+            timer.cancel()
+            for output in outputs:
+                output.ignore()
+        self.folder.chmod(stat.S_IRWXU)  # it may have locked its home
         return AgentEnd(code, "time limit" if out_of_time else limit, seconds)
 
 
 class _HeardPipe:
-    """A pipe whose end we listen to."""
+    """A pipe that we listen to until it ends."""
 
-    def __init__(self, hear: Callable[[bytes, bool], None], is_stdout: bool) -> None:
-        self._reader, self.writer = os.pipe()
+    def __init__(self, reader: int, hear: Callable[[bytes, bool], None], is_stdout: bool) -> None:
+        self._reader = reader
         self._hear = hear
         self._is_stdout = is_stdout
-        self._end = asyncio.get_running_loop().create_future()
-        os.set_blocking(self._reader, False)
-        asyncio.get_running_loop().add_reader(self._reader, self._read)
+        self.end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(reader, self._read)
 
     def _read(self) -> None:
-        try:
-            piece = os.read(self._reader, AGENT_PIPE_READ_BYTES)
-        except BlockingIOError:
-            return
-        if piece:
-            self._hear(piece, self._is_stdout)
-        else:
-            asyncio.get_running_loop().remove_reader(self._reader)
-            self._end.set_result(None)
+        with contextlib.suppress(BlockingIOError):
+            if piece := os.read(self._reader, AGENT_PIPE_READ_BYTES):
+                self._hear(piece, self._is_stdout)
+            else:
+                self.ignore()
+                self.end.set_result(None)
 
-    async def ended(self) -> None:
-        """Wait until all was heard; whoever wrote to it has ended."""
-        os.close(self.writer)
-        self.writer = -1
-        await self._end
-
-    def close(self) -> None:
+    def ignore(self) -> None:
         asyncio.get_running_loop().remove_reader(self._reader)
-        os.close(self._reader)
-        if self.writer >= 0:
-            os.close(self.writer)
-
-
-@contextmanager
-def _heard_pipe(hear: Callable[[bytes, bool], None], is_stdout: bool) -> Iterator[_HeardPipe]:
-    pipe = _HeardPipe(hear, is_stdout)
-    try:
-        yield pipe
-    finally:
-        pipe.close()
 
 
 def _environment(proxy: str, hosts: AllowedHosts) -> dict[str, str]:

@@ -38,6 +38,36 @@ class ProgramStreams:
             os.close(fd)
 
 
+class AgentStreams:
+    """The streams of an agent: its task is a file, and what it prints goes at once through pipes that have names."""
+
+    def __init__(self, folder: str, owner: int | None) -> None:
+        self._owner = owner
+        self._stdin, *outputs = (f"{folder}/{name}" for name in STREAM_NAMES)
+        for path in outputs:
+            os.mkfifo(path, 0o600)
+            if owner is not None:
+                os.chown(path, owner, owner)
+        self.readers = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in outputs]
+        """For whoever listens, and not for the agent."""
+        # held until the agent has ended: without a writer a pipe seems to be at its end
+        self._writers = [os.open(path, os.O_WRONLY) for path in outputs]
+
+    def fds(self, given: int) -> list[int]:
+        """Its three streams, with a task that is given in a file."""
+        made = os.open(self._stdin, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        if self._owner is not None:
+            os.fchown(made, self._owner, self._owner)
+        copy_file(given, made, os.fstat(given).st_size)
+        os.close(made)
+        return [os.open(self._stdin, os.O_RDONLY), *self._writers]
+
+    def close(self) -> None:
+        """Say that nothing comes any more."""
+        while self._writers:
+            os.close(self._writers.pop())
+
+
 def copy_file(source: int, target: int, size: int) -> None:
     """Copy the beginning of a file, without its content in our memory: a fork of ours would inherit that."""
     if sys.platform != "linux":

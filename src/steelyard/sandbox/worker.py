@@ -115,6 +115,17 @@ class IsolationLevel(NamedTuple):
         return () if self.wrapper is None else self.wrapper(readable, writable)
 
 
+class AgentDescriptors(NamedTuple):
+    """What an agent is reached by from outside its sandbox."""
+
+    listening: socket.socket
+    """Listens in its network."""
+    home: int
+    stdout: int
+    stderr: int
+    """The ends of the pipes that it prints to."""
+
+
 class SandboxWorker:
     """A zygote, and what its children print."""
 
@@ -252,25 +263,27 @@ class SandboxWorker:
         header = {"do": "run", "argv": argv, "environment": environment}
         return await self._contained(header, limits, stdin, FairClock(self.pids))
 
-    async def open_for_agent(self) -> tuple[socket.socket, int]:
-        """A socket that listens in its network, and its folder as a descriptor: both can be used from outside."""
+    async def open_for_agent(self) -> AgentDescriptors:
+        """What an agent is reached by from outside."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
             await self._request({"do": "open"}, fds=[theirs.fileno()])
-            _, fds, _, _ = socket.recv_fds(ours, 1, 2)
-        return socket.socket(fileno=fds[0]), fds[1]
+            _, fds, _, _ = socket.recv_fds(ours, 1, 4)
+        return AgentDescriptors(socket.socket(fileno=fds[0]), *fds[1:])
 
     async def run_agent(
         self,
         argv: Sequence[str],
-        streams: Sequence[int],
+        stdin: bytes,
         limits: ResourceLimits,
         environment: Mapping[str, str],
         folder: str,
     ) -> tuple[int, ProcessLimit]:
-        """Run an agent on streams of the caller's to its end; its exit code, and the limit that ended it."""
+        """Run an agent to its end; its exit code, and the limit that ended it."""
         header = {"do": "agent", "argv": argv, "environment": environment, "folder": folder}
-        reply = await self._reply_of_contained(header, list(streams), limits, FairClock(self.pids), ())
+        with new_file() as given:
+            given.write(stdin)
+            reply = await self._reply_of_contained(header, [given.fileno()], limits, FairClock(self.pids), ())
         return reply["code"], self._exceeded if reply["stopped"] else reply["limit"]
 
     async def call(

@@ -23,7 +23,7 @@ from steelyard.sandbox.folders import enter, is_folder, is_over_disk_limit, path
 from steelyard.sandbox.mode_requests import ModeRequests, ask_for_modes
 from steelyard.sandbox.open_files import can_see_open_files, unnamed_bytes
 from steelyard.sandbox.private_root import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SYSTEM_PATHS, enter_private_root
-from steelyard.sandbox.streams import STREAM_NAMES, ProgramStreams
+from steelyard.sandbox.streams import STREAM_NAMES, AgentStreams, ProgramStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,15 +169,17 @@ class Zygote:
         self._reply(self._with_streams(job, fds[:3], [], start))
 
     def _open(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        """Hand out a socket that listens here, and our folder."""
-        folder = os.open(self._home, os.O_PATH | os.O_DIRECTORY)
+        """Hand out a socket that listens here, our folder, and the ends of the pipes that an agent prints to."""
+        self._agent_streams = AgentStreams(self._streams, self._uid)
+        ours = [os.open(self._home, os.O_PATH | os.O_DIRECTORY), *self._agent_streams.readers]
         with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket(fileno=os.dup(fds[0])) as line:
-            socket.send_fds(line, [b"!"], [listening.fileno(), folder])
-        os.close(folder)
+            socket.send_fds(line, [b"!"], [listening.fileno(), *ours])
+        for fd in ours:
+            os.close(fd)
         self._reply({})
 
     def _run_agent(self, job: dict[str, Any], fds: list[int]) -> None:
-        """Start an agent on the streams that it is given, and wait for its end."""
+        """Start an agent on a task that it is given, and wait for its end."""
         argv, environment = job["argv"], job["environment"]
 
         def start(_: int) -> None:
@@ -185,7 +187,9 @@ class Zygote:
             os.chdir(job["folder"])
             os.execve(argv[0], argv, environment)  # noqa: S606  this is the place where agents are started
 
-        self._reply(self._contain(job["limits"], fds[:3], [], start))
+        ended = self._contain(job["limits"], self._agent_streams.fds(fds[0]), [], start)
+        self._agent_streams.close()
+        self._reply(ended)
 
     def _call(self, job: dict[str, Any], fds: list[int]) -> None:
         """Let the guest run with the sockets that it is given."""
