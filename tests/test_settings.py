@@ -37,8 +37,11 @@ def test_values_come_from_the_environment_where_the_file_says_so(tmp_path: Path)
     settings, _ = load(path, {"KEY": "k", "TEAM": "evals"})
     assert settings.providers["local"].api_key == "k"
     assert settings.providers["local"].headers == {"a": "evals"}
+    # a provider that is not asked needs nothing
+    half, _ = load(path, {"KEY": "k"})
     with pytest.raises(InputError, match="environment variable TEAM, which is not set"):
-        load(path, {"KEY": "k"})
+        resolve_provider("local/m", half, {"KEY": "k"})
+    resolve_provider("local/m", half, {"KEY": "k"}, asks=False)
 
 
 def test_general_keys_that_slipped_into_a_provider_are_used_with_a_warning(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ class Delivery:
     def __init__(self) -> None:
         self.accepted = False
         """Whether the model's side has the whole request and has not turned it down."""
+        self.obstacle = ""
+        """What holds the request up, where that is known: it is told where no answer comes in time."""
         self.body = b""
         """The body of a response with a status of success, without keys; it is stored before anything is made of it."""
 

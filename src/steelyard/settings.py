@@ -135,10 +135,8 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
             way_out = did_you_mean(str(section["type"]), plugin_names("providers"))
             raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
         place = f"{where}: providers.{name}"
-        own = _expanded(own, where, environment)
-        providers[name] = _converted(
-            {**_expanded(section, where, environment), "settings": own}, ProviderSettings, place
-        )
+        own = _expanded(own, environment)
+        providers[name] = _converted({**_expanded(section, environment), "settings": own}, ProviderSettings, place)
         if own_settings is not None:
             try:
                 _converted({**own, **{key: section[key] for key in own_keys if key in section}}, own_settings, place)
@@ -163,17 +161,15 @@ def _converted(value: Any, shape: Any, where: str) -> Any:
         raise InputError(f"{where}: {error}") from None
 
 
-def _expanded(section: dict[str, Any], where: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The section with each "${VAR}" replaced by the environment's value."""
+def _expanded(section: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    """The section with each "${VAR}" replaced by the environment's value, where there is one."""
     filled = {}
     for key, value in section.items():
         if isinstance(value, dict):
-            value = _expanded(value, f"{where}: {key}", environment)  # noqa: PLW2901  as below
+            value = _expanded(value, environment)  # noqa: PLW2901  as below
         elif isinstance(value, str) and value.startswith("${") and value.endswith("}"):
-            variable = value[2:-1]
-            if variable not in environment:
-                raise InputError(f"{where}: {key} asks for the environment variable {variable}, which is not set")
-            value = environment[variable]  # noqa: PLW2901  the filled-in value is what the loop is for
+            # one that is not set matters only where this provider is asked
+            value = environment.get(value[2:-1], value)  # noqa: PLW2901  the filled-in value is what the loop is for
         filled[key] = value
     return filled
 
@@ -192,6 +188,8 @@ def resolve_provider(
         raise InputError(f'model "{model}": say who offers it, such as openai/{model or "gpt-5"}')
     if name in settings.providers:
         reached = settings.providers[name]
+        if asks:
+            _check_expanded(name, msgspec.to_builtins(reached), environment)
     elif name in BUILT_IN_PROVIDERS:
         reached = ProviderSettings(type=BUILT_IN_PROVIDERS[name].type)
     elif name in foreign_plugins("providers"):
@@ -200,6 +198,19 @@ def resolve_provider(
         known = {*BUILT_IN_PROVIDERS, *settings.providers, *foreign_plugins("providers")}
         raise InputError(f'model "{model}": unknown provider "{name}" ({did_you_mean(name, known)})')
     return name, rest, _completed_provider_settings(name, reached, environment, base_url, asks=asks)
+
+
+def _check_expanded(name: str, table: dict[str, Any], environment: Mapping[str, str]) -> None:
+    """Raise an InputError where a provider asks for a variable that the environment does not have."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            _check_expanded(f"{name}: {key}", value, environment)
+        elif (
+            isinstance(value, str) and value.startswith("${") and value.endswith("}") and value[2:-1] not in environment
+        ):
+            raise InputError(
+                f"provider {name}: {key} asks for the environment variable {value[2:-1]}, which is not set"
+            )
 
 
 def _completed_provider_settings(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -16,8 +18,10 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
+from steelyard.engine.plan import plan_warnings
 from steelyard.errors import InputError
 from steelyard.records import Answer, Attempt, Price, Reply, Verify
+from steelyard.settings import load as load_settings
 from steelyard.store.responses import response_bodies
 from support.asking import KEY
 from support.facts import facts
@@ -30,6 +34,7 @@ from support.fault_server import (
     closes_mid_body,
     closes_mid_chunk,
     drips,
+    drops_next,
     hangs,
     hangs_up,
     healthy,
@@ -456,6 +461,76 @@ def test_one_refusal_between_answers_concerns_its_attempt_alone(server: FaultSer
     assert done.stopped == ()
     assert facts(done.folder).failed() == each(*refusals)
     assert facts(done.folder).replied() == each(*(name for name in order if name not in refusals))
+
+
+def test_a_request_that_was_never_read_is_sent_again_without_counting(server: FaultServer, tmp_path: Path) -> None:
+    server.script = lambda request: drops_next
+    planned = [f"case-{number}" for number in range(12)]
+    done = run(server, tmp_path / "run", cases(*planned), parallelism=2, settings=Settings(max_retries=0))
+    assert facts(done.folder).failures == []
+    settled(server, done.folder, each(*planned))
+    assert len(server.requests) == 2 * len(planned)
+    assert server.connections > 4
+
+
+# the client leaves a handshake that is given up to the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_tls_to_a_plain_port_is_named(server: FaultServer, tmp_path: Path) -> None:
+    server.script = healthy
+    silent = run_at(f"https://127.0.0.1:{server.port}/v1", tmp_path / "silent", deadline=1.5)
+    assert "the TLS handshake was not answered: write http:// instead of https://" in silent
+
+    def answers(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=lambda: answers(listener.accept()[0]))
+        serving.start()
+        plain = run_at(f"https://127.0.0.1:{listener.getsockname()[1]}/v1", tmp_path / "plain", deadline=30)
+        serving.join()
+    assert "the port does not speak TLS: write http:// instead of https://" in plain
+
+
+def run_at(url: str, folder: Path, deadline: float) -> str:
+    """Why one attempt at a server failed."""
+    means = Means(settings=Settings(max_retries=0, deadline_secs=deadline), environment={})
+    done = steelyard.run(cases("a"), models="openai/m", base_url=url, output=folder, means=means)
+    (failure,) = facts(done.folder).failures
+    return failure.message
+
+
+def test_only_a_provider_that_is_asked_needs_its_key(server: FaultServer, tmp_path: Path) -> None:
+    config = tmp_path / "steelyard.toml"
+    config.write_text(
+        f'[providers.local]\ntype = "openai"\nbase_url = "{server.url}/v1"\n'
+        '[providers.other]\ntype = "openai"\nbase_url = "https://example.invalid"\napi_key = "${NOT_SET}"\n'
+        'headers = { x-team = "${NOT_SET_EITHER}" }\n'
+    )
+    settings, problems = load_settings(config, {})
+    assert problems == []
+    means = Means(settings=settings, environment={})
+    done = steelyard.run(cases("a"), models="local/m", output=tmp_path / "run", means=means)
+    assert facts(done.folder).replied() == each("a", models=["local/m"])
+    with pytest.raises(InputError, match="provider other: api_key asks for the environment variable NOT_SET, which is"):
+        steelyard.run(cases("a"), models="other/m", output=tmp_path / "other", means=means)
+
+    # what has all its replies is asked no more
+    url = f"{server.url}/v1"
+    keys = {**KEYS, "OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
+    both = steelyard.run(
+        cases("a"), models=BOTH, output=tmp_path / "both", means=Means(settings=SETTINGS, environment=keys)
+    )
+    assert steelyard.resume(both.folder, means=Means(settings=SETTINGS, environment={})).stopped == ()
+    with pytest.raises(InputError, match="provider openai: no key"):
+        steelyard.resume(both.folder, samples=2, means=Means(settings=SETTINGS, environment={}))
+
+
+def test_a_temperature_that_most_servers_refuse_is_warned_of() -> None:
+    assert plan_warnings({"temperature": 2}, 3, (1,)) == plan_warnings({}, 3, (1,)) == []
+    for odd in (2.5, -0.1, float("nan"), float("inf")):
+        assert "outside 0 to 2" in plan_warnings({"temperature": odd}, 3, (1,))[0]
 
 
 def test_parallelism_is_a_cap_on_requests_in_flight(server: FaultServer, tmp_path: Path) -> None:

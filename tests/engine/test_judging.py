@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from steelyard.engine.results.tier_runs import analysis, tier_experiment
 from steelyard.engine.resume import judge
 from steelyard.errors import InputError
 from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
+from steelyard.reports import tiers as tables
 from steelyard.store.journal import StoredRun
 from steelyard.tiers.rubrics import Rubric, RubricCategory
-from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says
+from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says, sends
 
 PRICES = {"openai/judge": Price(input=100, output=100)}
 RUBRIC = Rubric(id="r", categories=(RubricCategory(name="works", check="It works."),))
@@ -53,7 +55,10 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
 ) -> None:
     server.script = in_turn(says("hm"), refuses(400, "no more"), then=says(GOOD))
     done = judge(answered, PANEL, means=means(server))
-    assert done.complete
+    (reason,) = done.stopped
+    assert reason.startswith("judge openai/judge gave no usable answer for 1 of 2 judgments, the last because")
+    assert "400 no more" in reason
+    assert done.exit_code == 3
     first, second = kept(answered, Judgment)
     assert (first.requests, bool(first.unusable), second.unusable) == (1, True, "")
     (failure,) = kept(answered, Failure)
@@ -67,6 +72,28 @@ def test_what_was_paid_for_an_answer_that_cannot_be_used_is_kept_though_the_judg
     assert len(server.requests) == 4
     assert tier_experiment(StoredRun(answered)).notes == ()
     assert tier_experiment(StoredRun(answered)).judges_usd == pytest.approx(3 * (10 + 5) * 100 / 1e6)
+
+
+def test_a_missing_judges_answer_is_why_a_run_cannot_tell_and_resuming_it_ends_alike(
+    server: FaultServer, answered: Path
+) -> None:
+    server.script = lambda request: refuses(400, "no more")
+    for done in (judge(answered, PANEL, means=means(server)), steelyard.resume(answered, means=means(server))):
+        assert done.exit_code == 3
+        assert "judge openai/judge gave no usable answer for 2 of 2 judgments, the last because" in done.stopped[0]
+    server.script = lambda request: says(GOOD)
+    assert steelyard.resume(answered, means=means(server)).exit_code == 0
+
+
+def test_one_judgment_of_unknown_cost_makes_the_sum_a_lower_bound(server: FaultServer, answered: Path) -> None:
+    unpriced = sends({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}]})
+    server.script = in_turn(unpriced, then=says(GOOD))
+    judge(answered, PANEL, means=means(server))
+    found = tier_experiment(StoredRun(answered))
+    assert found.judges_usd == pytest.approx((10 + 5) * 100 / 1e6)
+    assert found.judges_unpriced == 1
+    said = " ".join(tables.text(analysis(found)).split())
+    assert re.search(r"the judges cost at least \$[\d.]+ \(1 judgment of unknown cost\)", said), said
 
 
 def test_a_judge_is_told_what_was_wrong_and_shown_what_it_said(server: FaultServer, answered: Path) -> None:

@@ -133,6 +133,20 @@ def test_whether_an_answer_is_right_is_the_same_question_under_every_template() 
     )
 
 
+def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
+    for text in (
+        HEADER + T0 + "budget_usd = 1\n",
+        HEADER + T0 + "max_cost_usd = 1\n",
+        HEADER + "max_cost = 1\n" + T0,
+        HEADER + "budget = 1\n" + T0,
+        "budget_usd = 1\n" + HEADER + T0,
+        HEADER + '[judging]\njudges = ["openai/a"]\nbudget_usd = 1\n' + T0,
+    ):
+        (found,) = (each for each in problems(place, text) if "unknown key" not in each)
+        assert "is no budget that is kept; write budget_usd under [experiment]" in found
+    loaded(place, HEADER + "budget_usd = 1\n" + T0)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

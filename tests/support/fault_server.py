@@ -37,6 +37,8 @@ class Exchange:
         self.request = request
         self.gone = gone
         """Set when the client went away."""
+        self.drops_next = False
+        """Whether the next request on this connection is dropped before it is read."""
         self._server = server
         self._writer = writer
 
@@ -128,6 +130,12 @@ def sends(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = N
 
 def refuses(status: int, message: str = "no", *, headers: Mapping[str, str] | None = None) -> Behaviour:
     return sends({"error": {"message": message, "type": f"type_{status}"}}, status=status, headers=headers)
+
+
+async def drops_next(exchange: Exchange) -> None:
+    """A whole answer on a connection that the server then closes, when the client already believes it open."""
+    exchange.drops_next = True
+    await ok(exchange)
 
 
 async def hangs(exchange: Exchange) -> None:
@@ -283,13 +291,16 @@ class FaultServer:
         self.most_at_once = max(self.most_at_once, self._at_once)
         gone = asyncio.Event()
         watching = asyncio.create_task(_watch(reader, gone))
+        exchange = Exchange(self, request, writer, gone)
         try:
-            await self.script(request)(Exchange(self, request, writer, gone))
+            await self.script(request)(exchange)
         finally:
             self._at_once -= 1
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-        if gone.is_set():
+        if exchange.drops_next and not gone.is_set():
+            await reader.read(1)
+        if gone.is_set() or exchange.drops_next:
             writer.transport.abort()
 
     def _received(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Request:

@@ -19,6 +19,8 @@ from steelyard.tiers.formulas import (
     token_cost,
     uplift,
 )
+from steelyard.tiers.rubrics import default_rubric
+from steelyard.tiers.rubrics import grade as grade_by_rubric
 
 INFINITY = math.inf
 
@@ -119,6 +121,8 @@ def test_a_threshold_missed_by_rounding_alone_is_reached() -> None:
 
 def test_no_score_has_no_grade() -> None:
     assert grade(None) is None
+    assert grade(float("nan")) is None
+    assert grade_by_rubric(default_rubric(), float("nan")) is None
 
 
 def test_weights_of_a_composite_need_not_sum_to_one() -> None:

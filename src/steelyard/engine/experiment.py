@@ -8,12 +8,15 @@ from pathlib import Path
 import msgspec
 
 from steelyard.engine.options import RunOptions
+from steelyard.engine.plan import CompactKeySet, outstanding_attempts, planned_attempts
+from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import agent_arguments, uncontained_agents
 from steelyard.engine.preflight.connect import (
     check_parameters,
     check_plan,
     check_prices,
     check_verifiers,
+    close_providers,
     connect,
     started_in,
 )
@@ -25,8 +28,8 @@ from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.providers.prices import Prices
-from steelyard.records import Experiment, Panel, RunInfo, Tier
-from steelyard.store.journal import create_run
+from steelyard.records import Experiment, Panel, Reply, RunInfo, Tier
+from steelyard.store.journal import StoredRun, create_run
 
 
 def run_experiment(
@@ -133,11 +136,25 @@ def tier_provider(
     return next(iter(found.items()))
 
 
-def providers_and_judges(info: RunInfo, means: RunOptions) -> tuple[dict[str, Provider], dict[str, Provider]]:
-    """Whom a stored run asks, by model or by tier, and who judges."""
+def providers_and_judges(
+    info: RunInfo, means: RunOptions, stored: StoredRun
+) -> tuple[dict[str, Provider], dict[str, Provider]]:
+    """Whom a stored run asks, by model or by tier, and who judges; a model with all its replies needs no key."""
     judges = connect(info.panel.judges, means) if info.panel else {}
     if info.experiment is None:
-        return connect(info.models, means, info.base_url, folder=info.folder), judges
+        try:
+            return connect(info.models, means, info.base_url, folder=info.folder), judges
+        except InputError as error:
+            providers = connect(info.models, means, info.base_url, asks=False, folder=info.folder)
+            done = CompactKeySet()
+            for fact in stored.facts():
+                if isinstance(fact, Reply):
+                    done.add(fact.key)
+            for attempt in outstanding_attempts(planned_attempts(info, stored.cases, providers), done):
+                if providers[attempt.model].available(attempt.case.id) is None:
+                    run_coroutine(close_providers({**providers, **judges}))
+                    raise error from None
+            return providers, judges
     beside = Path(info.eval_sets[0].path).parent
     tiers = stored_tiers(info)
     return {tier.name: tier_provider(tier, means, beside, folder=info.folder)[1] for tier in tiers}, judges

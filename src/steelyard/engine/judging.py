@@ -18,6 +18,7 @@ from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadr
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
 from steelyard.store.journal import Journal
+from steelyard.text import counted
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages
@@ -25,6 +26,8 @@ from steelyard.verifiers.judge.prompt import schema as judgment_schema
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is asked to repair its answer before that is a failure."""
+MAX_MISSING_JUDGMENT_SHARE = 0.05
+"""The share of a judge's judgments that may be missing, as for cases."""
 SCHEMA_PARAMETER = "response_format"
 """The parameter that holds a server to a schema."""
 
@@ -78,7 +81,7 @@ class JudgeRunner:
         prices: Prices,
         persistence: RetryPolicy,
         at_once: int | None,
-        counted: Callable[[Judgment | Failure], None],
+        on_counted: Callable[[Judgment | Failure], None],
     ) -> None:
         self._journal = journal
         self._panel = panel
@@ -90,7 +93,9 @@ class JudgeRunner:
         self._prices = prices
         self._persistence = persistence
         self._at_once = at_once
-        self._counted = counted
+        self._counted = on_counted
+        self._failures: dict[str, str] = {}
+        """Why each judge failed last."""
         self._breakers = {judge: CircuitBreaker(persistence.max_wait) for judge in judges}
 
     def owed(self) -> int:
@@ -105,7 +110,22 @@ class JudgeRunner:
         async with asyncio.TaskGroup() as asking:
             for judges in endpoints.values():
                 asking.create_task(self._ask_endpoint(judges))
-        return tuple(f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken)
+        given_up = [f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken]
+        return (*given_up, *self._missing())
+
+    def _missing(self) -> Iterator[str]:
+        """Why the judgments do not tell, for each judge that was asked about all replies."""
+        replies = {
+            (fact.case, fact.model, fact.tier, fact.number) for fact in self._journal.facts() if isinstance(fact, Reply)
+        }
+        planned = len(replies) * self._panel.repeats
+        for judge in self._judges:
+            missing = sum(1 for _ in self._wanted(judge))
+            if self._goes_on(judge) and missing > MAX_MISSING_JUDGMENT_SHARE * planned:
+                yield (
+                    f"judge {judge} gave no usable answer for {missing} of {counted(planned, 'judgment')}, "
+                    f"the last because {self._failures.get(judge, 'it was not asked')}"
+                )
 
     def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
         """The replies that a judge has yet to be asked about: the last one of every attempt."""
@@ -149,7 +169,7 @@ class JudgeRunner:
             if fact is None:
                 break
             if isinstance(fact, Failure):
-                self._fail(reply, f"{judge} could not be asked: {fact.message}")
+                self._fail(reply, judge, "could not be asked", fact.message)
                 break
             answers.append(fact.answer)
             found = judgment(fact.answer.text, self._rubric)
@@ -164,7 +184,7 @@ class JudgeRunner:
             # also when none of them can be used: they are paid for
             self._write(reply, judge, repeat, answers, reason)
         if len(answers) > MAX_JUDGE_REPAIR_REQUESTS and reason:
-            self._fail(reply, f"{judge} gave no judgment that can be used: {reason}")
+            self._fail(reply, judge, "gave no judgment that can be used", reason)
 
     async def _ask_judge(
         self, reply: Reply, judge: str, system: str, conversation: list[Message], pace: ConcurrencyLimiter
@@ -206,7 +226,8 @@ class JudgeRunner:
         )
         self._store(made)
 
-    def _fail(self, reply: Reply, why: str) -> None:
+    def _fail(self, reply: Reply, judge: str, what: str, why: str) -> None:
+        self._failures[judge] = why[:300]
         failure = Failure(
             key=reply.key,
             at=now(),
@@ -215,7 +236,7 @@ class JudgeRunner:
             tier=reply.tier,
             number=reply.number,
             stage="judge",
-            message=why[:1000],
+            message=f"{judge} {what}: {why}"[:1000],
         )
         self._store(failure)
 

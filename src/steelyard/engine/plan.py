@@ -104,11 +104,15 @@ def outstanding_attempts(planned: Iterable[Attempt], done: Container[str]) -> It
 
 def plan_warnings(parameters: Mapping[str, Any], samples: int | None, k: Sequence[int]) -> list[str]:
     """What is odd about a plan, before anybody is asked."""
-    if parameters.get("temperature") == 0 and (samples or max(k)) > 1:
+    temperature = parameters.get("temperature")
+    if temperature == 0 and (samples or max(k)) > 1:
         return ["at temperature 0 the attempts at a case are hardly different; --temperature 0.8 is usual for pass@k"]
+    if isinstance(temperature, int | float) and not 0 <= temperature <= MAX_USUAL_TEMPERATURE:
+        return [f"temperature {temperature:g} is outside 0 to {MAX_USUAL_TEMPERATURE}, which most servers refuse"]
     return []
 
 
+MAX_USUAL_TEMPERATURE = 2
 MAX_SHARDS = 1000
 """Shards of one plan."""
 

@@ -54,7 +54,8 @@ def resume(
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
         means = with_experiment_budget(info, means)
-        providers, judges = providers_and_judges(info, means)
+        planned_info = msgspec.structs.replace(info, samples=info.samples if samples is None else samples)
+        providers, judges = providers_and_judges(planned_info, means, journal)
         check_prices(priced_providers(info, providers, judges), means)
         check_verifiers(journal.cases, means)
         info = _with_uncontained_agents(journal, means)

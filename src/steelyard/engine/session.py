@@ -171,7 +171,7 @@ class Session:
             prices=self._prices,
             persistence=self._persistence,
             at_once=self._means.parallelism or self._means.settings.parallelism,
-            counted=self._count_judgment,
+            on_counted=self._count_judgment,
         )
         self.progress.judgments = judging.owed()
         return await judging.carry_out()

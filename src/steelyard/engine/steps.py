@@ -135,7 +135,7 @@ async def _answer(
                     keep_body(attempt, now(), delivery.body)
         except TimeoutError:
             error = ProviderTimeout(
-                f"{provider.endpoint}: no answer within {persistence.deadline:g} s",
+                f"{provider.endpoint}: no answer within {persistence.deadline:g} s{delivery.obstacle}",
                 accepted=delivery.accepted,
                 in_silence=breaker.answers == answers_before,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +17,14 @@ from steelyard import evalsets
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import rubrics
 from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
-from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector, TooManyProblemsError, record_from_draft
+from steelyard.evalsets.schema import (
+    Draft,
+    KeyPath,
+    ProblemCollector,
+    TooManyProblemsError,
+    dotted_key_path,
+    record_from_draft,
+)
 from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import (
     Case,
@@ -113,6 +121,29 @@ def load(path: str | Path) -> LoadedExperiment:
         raise InputError(problems.errors) from None
 
 
+BUDGET_KEY_PATTERN = re.compile(
+    r"budget|(max|limit).*(cost|usd|dollar|spend)|(cost|usd|dollar|spend).*(max|limit|cap)", re.IGNORECASE
+)
+"""How people call a limit on what is spent."""
+
+
+def _check_budgets(document: dict[str, Any], path: Path, lines: TomlLineIndex, problems: ProblemCollector) -> None:
+    """Name every budget that would not be kept: one that is only warned of would be overspent."""
+    tiers = document.get("tiers")
+    tables: list[tuple[KeyPath, Any]] = [((), document), (("experiment",), document.get("experiment"))]
+    tables += [(("judging",), document.get("judging"))]
+    tables += [(("tiers", number), table) for number, table in enumerate(tiers if isinstance(tiers, list) else ())]
+    for keys, table in tables:
+        for key in table if isinstance(table, dict) else ():
+            if BUDGET_KEY_PATTERN.search(key) and (keys, key) != (("experiment",), "budget_usd"):
+                place = dotted_key_path((*keys, key))
+                problems.error(
+                    str(path),
+                    lines.of((*keys, key)),
+                    f"{place} is no budget that is kept; write budget_usd under [experiment], which holds for all tiers, or give --max-cost",
+                )
+
+
 def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
     raw = _content(path)
     text = _text(raw, path)
@@ -122,6 +153,7 @@ def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
     for key in document:
         if key not in EXPERIMENT_TABLE_NAMES:
             problems.unknown(str(path), lines.of((key,)), key, EXPERIMENT_TABLE_NAMES)
+    _check_budgets(document, path, lines, problems)
     reading = _ExperimentFileReader(path, lines, problems, CompanionFiles(), [])
     header = reading.table(ExperimentHeader, document.get("experiment"), "experiment", "id and cases")
     panel = reading.panel(document["judging"]) if "judging" in document else None

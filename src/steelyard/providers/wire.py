@@ -26,6 +26,16 @@ MAX_RESPONSE_BYTES = 32 << 20
 MAX_REQUESTS_PER_ENDPOINT = 64
 """Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
 
+PLAIN_PORT_SSL_REASONS = (
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "HTTP_REQUEST",
+    "UNKNOWN_PROTOCOL",
+    "PACKET_LENGTH_TOO_LONG",
+)
+"""What OpenSSL says of a peer that does not speak TLS."""
+TLS_SILENCE_HINT = "; the TLS handshake was not answered: write http:// instead of https:// if the port is a plain one"
+
 Shape = TypeVar("Shape")
 
 
@@ -83,8 +93,11 @@ class HttpEndpoint:
             headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
         started = time.monotonic()
         received = bytearray()
+        trace = _ConnectionTrace(delivery)
         try:
-            async with self._client.stream(method, self.url + path, content=content, headers=headers) as response:
+            async with self._client.stream(
+                method, self.url + path, content=content, headers=headers, extensions={"trace": trace}
+            ) as response:
                 if not response.is_success:
                     delivery.accepted = False
                 async for chunk in response.aiter_bytes():
@@ -94,7 +107,11 @@ class HttpEndpoint:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            raise Unavailable(self.clean(f"{self.url}: {_error_description(error)}")) from None
+            if trace.is_stale and isinstance(error, httpx2.TransportError):
+                # the server closed a connection that had been idle: it has not read the request; the pool drops the connection
+                delivery.accepted = False
+                return await self.exchange(method, path, body, delivery)
+            raise Unavailable(self.clean(f"{self.url}: {_error_description(error)}{_tls_hint(error)}")) from None
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received), body)
@@ -181,6 +198,39 @@ class HttpEndpoint:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+
+
+class _ConnectionTrace:
+    """What the client tells about the connection of one request."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._delivery = delivery
+        self._is_new = False
+        self._is_answered = False
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the request went over a connection from before, and nothing came back."""
+        return not self._is_new and not self._is_answered
+
+    async def __call__(self, event: str, details: dict[str, Any]) -> None:  # noqa: ARG002  the name of the event is enough
+        if event == "connection.connect_tcp.started":
+            self._is_new = True
+        elif event == "connection.start_tls.started":
+            self._delivery.obstacle = TLS_SILENCE_HINT
+        elif event == "connection.start_tls.complete":
+            self._delivery.obstacle = ""
+        elif event.endswith("receive_response_headers.complete"):
+            self._is_answered = True
+
+
+def _tls_hint(error: BaseException | None) -> str:
+    """The way out where a port does not speak TLS, or speaks nothing else."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError) and error.reason in PLAIN_PORT_SSL_REASONS:
+            return "; the port does not speak TLS: write http:// instead of https:// if it is a plain one"
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 async def _request_body(content: bytes, delivery: Delivery) -> AsyncIterator[bytes]:

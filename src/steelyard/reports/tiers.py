@@ -302,7 +302,10 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
     if panel.claims_off:
         yield f"{counted(panel.claims_off, 'rating')} whose own total differs by more than 0.02 from that of its points"
     if analysis.judges_usd is not None:
-        yield f"the judges cost {money(analysis.judges_usd)}, which is in no figure of the tiers"
+        unpriced = counted(analysis.judges_unpriced, "judgment")
+        least = f"at least {money(analysis.judges_usd)} ({unpriced} of unknown cost)"
+        cost = least if analysis.judges_unpriced else money(analysis.judges_usd)
+        yield f"the judges cost {cost}, which is in no figure of the tiers"
 
 
 def _statistics(analysis: ExperimentAnalysis) -> ReportTable:

@@ -72,7 +72,7 @@ def grade(score: float | None) -> str | None:
     >>> grade(0.925), grade(0.6)
     ('B', 'F')
     """
-    if score is None:
+    if score is None or math.isnan(score):
         return None
     return next(
         (letter for letter, least in GRADE_THRESHOLDS.items() if score >= least - SCORE_THRESHOLD_TOLERANCE),

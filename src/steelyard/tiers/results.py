@@ -251,6 +251,8 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
     judges_usd: float | None = None
     """What the judges cost, which is in no figure of the tiers; None where that is not known."""
+    judges_unpriced: int = 0
+    """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
     judge_shifts: dict[str, tuple[float, ...]]
     """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
     runs: tuple[RunFigures, ...]

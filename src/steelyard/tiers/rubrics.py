@@ -175,7 +175,7 @@ def grade(rubric: Rubric, score: float | None) -> str | None:
     >>> grade(default_rubric(), 0.86), grade(default_rubric(), 0.1)
     ('B', 'F')
     """
-    if score is None:
+    if score is None or math.isnan(score):
         return None
     scale = sorted(rubric.grades.items(), key=lambda pair: (-pair[1], pair[0]))
     return next((letter for letter, least in scale if score >= least - SCORE_THRESHOLD_TOLERANCE), LOWEST_GRADE)

@@ -124,6 +124,7 @@ def judge(options: argparse.Namespace) -> int:
     import msgspec
 
     from steelyard.engine import resume
+    from steelyard.engine.plan import plan_warnings
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.results import tier_runs
     from steelyard.engine.results.report_files import check_text_paths
@@ -138,6 +139,9 @@ def judge(options: argparse.Namespace) -> int:
     judges = split_model_names(options.judges or ())
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
+    parameters = arguments.parameters(options)
+    for warning in plan_warnings(parameters, None, (1,)):
+        print_to_stderr(f"warning: {warning}")
     rubric = default_rubric()
     if options.rubric:
         read = rubrics.load(options.rubric)
@@ -148,7 +152,7 @@ def judge(options: argparse.Namespace) -> int:
         rubric=msgspec.to_builtins(rubric),
         digest=rubric.digest,
         repeats=options.repeats,
-        parameters=arguments.parameters(options),
+        parameters=parameters,
         allow_self=options.allow_self,
     )
     done = resume.judge(find_named_run(options.run, settings), panel, means=means)

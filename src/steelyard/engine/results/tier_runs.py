@@ -47,7 +47,9 @@ class TierExperiment(NamedTuple):
     """The tiers as the experiment lists them, the baseline first."""
     weights: tuple[float, float] = (0.5, 0.5)
     judges_usd: float | None = None
-    """What the judges cost, counted apart; None where a price is unknown."""
+    """What the judges cost, counted apart; None where no price is known."""
+    judges_unpriced: int = 0
+    """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
     notes: tuple[str, ...] = ()
     """What is still owed and who judges itself, in sentences."""
     conclusive: bool = True
@@ -79,6 +81,7 @@ def analysis(found: TierExperiment, *, baseline: str | None = None, pair_by: Pai
     return msgspec.structs.replace(
         analysis,
         judges_usd=found.judges_usd,
+        judges_unpriced=found.judges_unpriced,
         warnings=(*found.notes, *analysis.warnings),
         conclusive=analysis.conclusive and found.conclusive,
     )
@@ -158,7 +161,8 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         sources=(RunSource(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
         order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
-        judges_usd=math.fsum(cost.usd for cost in costs if cost) if costs and None not in costs else None,
+        judges_usd=math.fsum(cost.usd for cost in costs if cost) if any(costs) else None,
+        judges_unpriced=costs.count(None),
         notes=(*notes, *uncontained_warnings(info)),
         conclusive=conclusive,
     )
