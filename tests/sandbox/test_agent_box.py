@@ -106,7 +106,7 @@ def test_an_honest_agent_reads_its_task_changes_its_workspace_and_reaches_what_i
 
 
 NOSY = """
-import os, socket, sys
+import os, pwd, socket, sys
 def tried(name, what):
     try:
         found = what()
@@ -120,7 +120,7 @@ def connected(family, address):
         made.settimeout(5)
         made.connect(address)
         return address
-for path in (secret, os.path.join(home, ".ssh"), os.path.join(home, ".ssh/id_ed25519"), "/etc/passwd", "/etc/shadow",
+for path in (secret, os.path.join(home, ".ssh"), os.path.join(home, ".ssh/id_ed25519"), "/etc/shadow", "/etc/hostname", "/etc/resolv.conf",
              "/proc/1/environ", f"/proc/{pid}/environ", "/tmp/x", "/var/log", "/run", "/sys/kernel"):
     tried(path, lambda: os.listdir(path) if os.path.isdir(path) else open(path).read())
 for path in (secret, "/usr/bin/made", "/made", "/etc/made", "/dev/shm/../made"):
@@ -135,6 +135,7 @@ tried("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
 tried("netlink", lambda: socket.socket(16, socket.SOCK_RAW, 0))
 tried("packet", lambda: socket.socket(17, socket.SOCK_RAW, 0))
 tried("name", lambda: socket.getaddrinfo("example.com", 80))
+tried("users", lambda: pwd.getpwuid(0) if len(pwd.getpwall()) > 1 else (_ for _ in ()).throw(OSError()))
 tried("kill", lambda: os.kill(int(pid), 0))
 try:
     os.kill(1, 9)  # who runs as the same user may try, and the kernel spares the first process
@@ -287,6 +288,11 @@ def test_much_output_is_heard_to_its_end(sandbox: ZygoteAgentSandbox) -> None:
     assert len(done.printed) == 20_000_004
 
 
+def test_it_has_a_name_and_knows_its_own_machine(sandbox: ZygoteAgentSandbox) -> None:
+    code = "import os, pwd, socket; print(pwd.getpwuid(os.getuid())[0], socket.gethostbyname('localhost'))"
+    assert boxed(sandbox, PYTHON, "-c", code).printed == "agent 127.0.0.1\n"
+
+
 def test_streams_have_their_usual_names(sandbox: ZygoteAgentSandbox) -> None:
     done = boxed(
         sandbox, "/bin/sh", "-c", "cat /dev/stdin; echo one >/dev/stdout; echo two >/dev/stderr; echo three; cat"
@@ -327,7 +333,7 @@ def test_all_of_this_holds_for_an_ordinary_user() -> None:
     python = interpreter("nobody")
     if not python:
         pytest.skip("no Python of this version with our packages that nobody can read")
-    chosen = "honest or nosy or declared or limits or outlives or streams"
+    chosen = "honest or nosy or declared or limits or outlives or streams or name"
     options = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(Path(__file__).parents[1]), "-k", chosen]
     done = run_as("nobody", [python, "-m", "pytest", *options, __file__], uid=NOBODY - 1001)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -14,6 +14,7 @@ from pathlib import Path
 from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ResourceLimits
 from steelyard.providers.agent.containment import AgentAccess, AgentEnd
 from steelyard.sandbox.allowed_hosts import AllowedHosts
+from steelyard.sandbox.private_root import AGENT_ETC_FOLDER, AGENT_ETC_NAMES
 from steelyard.sandbox.proxy import AgentProxy
 from steelyard.sandbox.worker import SANDBOX_HOME, AgentDescriptors, IsolationLevel, SandboxWorker, sandbox_environment
 
@@ -88,6 +89,7 @@ class ContainedAgent:
         hear: Callable[[bytes, bool], None],
     ) -> AgentEnd:
         uid = self._worker.uid
+        _write_etc(self.folder / AGENT_ETC_FOLDER, 1 if uid is None or self._worker.has_own_users else uid)
         if uid is not None:
             _hand_over(".", self._reached.home, os.geteuid(), (uid, uid))
         # what a script calls by `env` mostly lies beside it
@@ -150,6 +152,19 @@ def _environment(proxy: str, hosts: AllowedHosts) -> dict[str, str]:
         # then 127.0.0.1 is the agent's own, for servers that it starts itself
         own |= dict.fromkeys(("NO_PROXY", "no_proxy"), LOOPBACK_NAMES)
     return own
+
+
+def _write_etc(folder: Path, uid: int) -> None:
+    """What programs look for in /etc: the agent's own name, and that of its loopback."""
+    folder.mkdir()
+    texts = {
+        "group": f"agent:x:{uid}:\n",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+        "passwd": f"agent:x:{uid}:{uid}:agent:{SANDBOX_HOME}:/bin/sh\n",
+    }
+    for name in AGENT_ETC_NAMES:
+        (folder / name).write_text(texts[name])
 
 
 def _hand_over(top: str, beside: int | None, owner: int | None, to: tuple[int, int]) -> None:

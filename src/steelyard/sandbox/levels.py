@@ -21,6 +21,8 @@ from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.protocols import GuestModules, ResourceLimits
 from steelyard.sandbox.folders import SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.private_root import (
+    AGENT_ETC_FOLDER,
+    AGENT_ETC_NAMES,
     DEVICE_PATHS,
     SHARED_MEMORY_FOLDER,
     SHARED_MEMORY_SIZE,
@@ -44,7 +46,7 @@ REQUIRED_ISOLATION_CLAIMS = ("files", "writing", "network", "secrets")
 """What must hold before replies are run without the user's consent."""
 
 
-def _bubblewrap(readable: Sequence[str], writable: Sequence[str]) -> list[str]:
+def _bubblewrap(readable: Sequence[str], guest: GuestModules) -> list[str]:
     """The command that encloses a program by bubblewrap."""
     command = ["bwrap", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]
     command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -56,7 +58,11 @@ def _bubblewrap(readable: Sequence[str], writable: Sequence[str]) -> list[str]:
         command += ["--unshare-user", "--uid", "1", "--gid", "1"]
     bound = paths_to_bind(readable)
     for above in sorted(
-        {str(above) for path in (*SYSTEM_PATHS, *bound, *writable, *DEVICE_PATHS) for above in Path(path).parents[:-1]}
+        {
+            str(above)
+            for path in (*SYSTEM_PATHS, *bound, *guest.writable, *DEVICE_PATHS)
+            for above in Path(path).parents[:-1]
+        }
     ):
         command += ["--perms", "0755", "--dir", above]  # it would be as closed as the real one
     for path in SYSTEM_PATHS:
@@ -66,7 +72,7 @@ def _bubblewrap(readable: Sequence[str], writable: Sequence[str]) -> list[str]:
             command += ["--ro-bind", path, path]
     for path in bound:
         command += ["--ro-bind", path, path]
-    for path in sorted(writable):
+    for path in sorted(guest.writable):
         command += ["--bind", path, path]
     for device in DEVICE_PATHS:
         command += ["--dev-bind", device, device]
@@ -79,12 +85,15 @@ def _bubblewrap(readable: Sequence[str], writable: Sequence[str]) -> list[str]:
         command += ["--size", str(int(size[:-1]) << 20), "--tmpfs", folder]
     for name in STREAM_NAMES:
         command += ["--symlink", f"{SANDBOX_STREAMS}/{name}", f"/dev/{name}"]
-    if not any(Path(path).is_relative_to("/tmp") for path in (*readable, *writable)):  # noqa: S108  the answer's own
+    if not any(Path(path).is_relative_to("/tmp") for path in (*readable, *guest.writable)):  # noqa: S108  the answer's own
         command += ["--symlink", SANDBOX_HOME, "/tmp"]  # noqa: S108
+    for name in AGENT_ETC_NAMES if guest.agent else ():
+        if {"/etc", f"/etc/{name}"}.isdisjoint((*bound, *guest.writable)):
+            command += ["--symlink", f"{SANDBOX_HOME}/{AGENT_ETC_FOLDER}/{name}", f"/etc/{name}"]
     return [*command, "--chdir", SANDBOX_HOME, "--"]
 
 
-def _seatbelt(readable: Sequence[str], writable: Sequence[str]) -> list[str]:  # noqa: ARG001  it contains no agents
+def _seatbelt(readable: Sequence[str], guest: GuestModules) -> list[str]:  # noqa: ARG001  it contains no agents
     """The command that encloses a program by the sandbox of macOS; its rules name what may be touched."""
     folders = ("/usr", "/bin", "/System", "/Library", "/private/var/db/dyld", "/dev", *readable)
     listed = " ".join(f'(subpath "{folder}")' for folder in folders)

@@ -5,6 +5,7 @@ Only the standard library is used: an interpreter that knows nothing of steelyar
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from steelyard.sandbox import kernel
@@ -32,8 +33,18 @@ SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a pr
 """Where semaphores and memory that processes share are, and how much fits into it."""
 
 
+AGENT_ETC_FOLDER, AGENT_ETC_NAMES = ".etc", ("group", "hosts", "nsswitch.conf", "passwd")
+"""Files that programs look for in /etc: those of an agent are its own, in this folder of its home."""
+
+
 def enter_private_root(
-    readable: Sequence[str], home: str, streams: str, uid: int | None, writable: Sequence[str] = ()
+    readable: Sequence[str],
+    home: str,
+    streams: str,
+    uid: int | None,
+    writable: Sequence[str] = (),
+    *,
+    agent: bool = False,
 ) -> None:
     """A root of our own that holds the system, what is readable or writable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
@@ -67,6 +78,10 @@ def enter_private_root(
         os.symlink(f"{streams}/{name}", f"{root}/dev/{name}")
     if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
         os.symlink(home, root + "/tmp")  # noqa: S108
+    for name in AGENT_ETC_NAMES if agent else ():
+        with contextlib.suppress(OSError):  # a folder that was declared may have it
+            os.makedirs(f"{root}/etc", exist_ok=True)
+            os.symlink(f"{home}/{AGENT_ETC_FOLDER}/{name}", f"{root}/etc/{name}")
     kernel.change_root(root)
     flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("none", "/", None, flags)

@@ -106,13 +106,13 @@ class IsolationLevel(NamedTuple):
     landlock: bool = False
     filter: bool = False
     """Whether system calls are filtered."""
-    wrapper: Callable[[Sequence[str], Sequence[str]], Sequence[str]] | None = None
-    """The command that encloses an interpreter, given what must be readable and writable, where another program does it."""
+    wrapper: Callable[[Sequence[str], GuestModules], Sequence[str]] | None = None
+    """The command that encloses an interpreter, given what must be readable and for whom, where another program does it."""
     own_root: bool = False
     """Whether it has a file system of its own."""
 
-    def wrapped(self, readable: Sequence[str], writable: Sequence[str]) -> Sequence[str]:
-        return () if self.wrapper is None else self.wrapper(readable, writable)
+    def wrapped(self, readable: Sequence[str], guest: GuestModules) -> Sequence[str]:
+        return () if self.wrapper is None else self.wrapper(readable, guest)
 
 
 class AgentDescriptors(NamedTuple):
@@ -161,7 +161,7 @@ class SandboxWorker:
         try:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
-                    [*enclosure.wrapped(self._readable, guest.writable), *python],
+                    [*enclosure.wrapped(self._readable, guest), *python],
                     stdin=theirs.fileno(),
                     stdout=self._log,
                     stderr=self._log,
@@ -262,6 +262,11 @@ class SandboxWorker:
         """Run a program to its end."""
         header = {"do": "run", "argv": argv, "environment": environment}
         return await self._contained(header, limits, stdin, FairClock(self.pids))
+
+    @property
+    def has_own_users(self) -> bool:
+        """Whether its users have numbers of its own."""
+        return self._enclosure.namespaces
 
     async def open_for_agent(self) -> AgentDescriptors:
         """What an agent is reached by from outside."""

@@ -82,7 +82,9 @@ class Zygote:
         """Do one job after the other."""
         os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
         if self._namespaces:
-            enter_private_root(self._readable, self._home, self._streams, self._uid, self._writable)
+            enter_private_root(
+                self._readable, self._home, self._streams, self._uid, self._writable, agent=self._is_agents
+            )
             if self._is_agents:
                 kernel.start_loopback()
         elif kernel.RUNS_ON_LINUX:
