@@ -1,6 +1,6 @@
 """Whether any hostile answer made of random parts passes, harms the next answer, or gets no verdict.
 
-    python benchmarks/attack.py [--minutes 30] [--level full] [--seed 1]
+    python benchmarks/attack.py [--minutes 30] [--level full] [--seed 1] [--styles asserts,io]
 
 Each answer is wrong, and joins parts that patch, forge, leak, flood or exit, in random number and order, at import and in the function that the
 tests call. It is judged in a random style of tests, and an honest answer in another style follows. A wrong answer that passes as
@@ -51,6 +51,11 @@ PARTS: dict[str, tuple[str, ...]] = {
         "import sys; sys.meta_path.insert(0, type('F', (), {'find_spec': staticmethod(lambda *_: None)}))",
         "import sys; sys.excepthook = sys.unraisablehook = lambda *_: None",
         "import _thread; _thread.start_new_thread = lambda *_: 0",
+        "import builtins; builtins.next = lambda *_, real=builtins.next: (setattr(builtins, 'next', real), object)[1]",
+        "import builtins; builtins.type = lambda *_, real=builtins.type: (setattr(builtins, 'type', real), int)[1]",
+        "import builtins, math; builtins.abs = math.isclose = lambda *_, **__: 0",
+        "import math, sys, types; sys.modules['math'] = types.ModuleType('math')",
+        "import fractions, uuid; uuid.UUID.__eq__ = fractions.Fraction.__eq__ = repr",
     ),
     "forge": (
         "class Yes:\n    __eq__ = __le__ = __ge__ = __lt__ = __gt__ = __contains__ = __bool__ = lambda *_: True\n    __ne__ = lambda *_: False\n    __hash__ = lambda _: 3",
@@ -58,6 +63,9 @@ PARTS: dict[str, tuple[str, ...]] = {
         "class Yes(str):\n    __eq__ = lambda *_: True\n    __ne__ = lambda *_: False\n    __hash__ = str.__hash__\n    __getattr__ = lambda *_: Yes()",
         "class Yes(type):\n    __eq__ = lambda *_: True\n    __hash__ = lambda _: 3\nYes = Yes('Yes', (), {})",
         'import os\nfor fd in range(3, 12):\n    try: os.write(fd, b\'\\x10\\0\\0\\0["ok", 3, ""]    \')\n    except OSError: pass',
+        "class Meta(type):\n    __eq__ = lambda *_: True\n    __hash__ = lambda _: hash(int)\nclass Yes(metaclass=Meta):\n    __eq__ = lambda *_: True\n    __hash__ = None",
+        "class Meta(type):\n    __dict__ = property(lambda _: {})\nclass Yes(metaclass=Meta):\n    __eq__ = repr\n    __hash__ = None",
+        "import collections\nclass Yes(collections.UserList):\n    __eq__ = repr\nYes.__module__, Yes.__qualname__, collections.Yes = 'collections', 'Yes', Yes",
         "print('ok 1\\n1..1\\nOK\\n3\\n0')",
         "for name in ('conftest.py', 'pytest.ini', 'sitecustomize.py', 'test_answer.py', 'unittest.py'): open(name, 'w').write('def test(): pass\\n')",
         "import unittest; unittest.TestCase.run = lambda self, result=None: result.addSuccess(self)",
@@ -106,6 +114,13 @@ ENDINGS = (
     "yield 7",
     "return lambda *_: 7",
     "return add",
+    "return __import__('unittest').skip('no')(add)()",
+    "return __import__('fractions').Fraction(7)",
+    "raise __import__('unittest').case._ShouldStop",
+    "raise __import__('asyncio').CancelledError",
+    "raise ImportError('no', name='numpy')",
+    "raise NameError('no', name='add')",
+    "raise MemoryError",
 )
 
 
@@ -132,7 +147,8 @@ def _indented(text: str) -> str:
 class Lane:
     """One sandbox under attack."""
 
-    def __init__(self, level: str, seed: int, counts: Counter[str]) -> None:
+    def __init__(self, level: str, seed: int, counts: Counter[str], styles: Sequence[str]) -> None:
+        self._styles = styles
         self._sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
         self._python = PythonVerifier(self._sandbox)
         self._chance = random.Random(seed)
@@ -143,7 +159,7 @@ class Lane:
         wrong: list[str] = []
         try:
             while time.monotonic() < deadline:
-                style, code = self._chance.choice(STYLES), hostile(self._chance)
+                style, code = self._chance.choice(self._styles), hostile(self._chance)
                 wrong += [f"{problem} ({style}):\n{code}" for problem in await self._tried(style, code)]
         finally:
             await self._python.close()
@@ -160,7 +176,7 @@ class Lane:
                 problems.append(f"a wrong answer passes as {finding.trust}")
         except Exception as error:  # noqa: BLE001  what the engine would call our failure
             problems.append(f"no verdict: {type(error).__name__}: {error}")
-        other = self._chance.choice(STYLES)
+        other = self._chance.choice(self._styles)
         try:
             honest = await self._judged(other, HONEST.get(other, HONEST[""]))
             if not is_correct(CASES[other], honest):
@@ -173,10 +189,10 @@ class Lane:
         return await self._python.verify(CASES[style], Answer(text=verbatim_reply(code, "python")))
 
 
-async def attacked(level: str, seed: int, minutes: float) -> tuple[Counter[str], list[str]]:
+async def attacked(level: str, seed: int, minutes: float, styles: Sequence[str]) -> tuple[Counter[str], list[str]]:
     counts: Counter[str] = Counter()
     deadline = time.monotonic() + 60 * minutes
-    lanes = [Lane(level, seed * LANES + place, counts) for place in range(LANES)]
+    lanes = [Lane(level, seed * LANES + place, counts, styles) for place in range(LANES)]
     found = await asyncio.gather(*(lane.attack(deadline) for lane in lanes))
     return counts, [problem for problems in found for problem in problems]
 
@@ -186,8 +202,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--level", default=next(name for name in ISOLATION_LEVEL_NAMES if probe_isolation(name).holds))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--styles", default=",".join(STYLES), help="styles of tests, with commas between them")
     options = parser.parse_args(arguments)
-    counts, wrong = asyncio.run(attacked(options.level, options.seed, options.minutes))
+    counts, wrong = asyncio.run(attacked(options.level, options.seed, options.minutes, options.styles.split(",")))
     for problem in wrong:
         print(problem)
     for name, count in sorted(counts.items()):

@@ -541,3 +541,67 @@ FORGERIES: dict[str, str] = {
     "raises out of every level": "class Out(BaseException): pass\ndef add(a, b): raise Out\n",
 }  # fmt: skip
 """What each does, and its code."""
+
+EQUALS_ANYTHING = "    def __eq__(self, o): return True\n    def __ne__(self, o): return False\n    __hash__ = None\n"
+CLASS_FORGERIES: dict[str, str] = {
+    "meta eq": "class M(type):\n    def __eq__(c, o): return True\n    def __hash__(c): return hash(int)\nclass X(metaclass=M):\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b): return X()\n",
+    "meta eq list": "class M(type):\n    def __eq__(c, o): return o is list\n    def __hash__(c): return hash(list)\nclass X(metaclass=M):\n"
+    + EQUALS_ANYTHING
+    + "    def __iter__(s): return iter(())\ndef add(a, b): return X()\n",
+    "meta hides dict": "class M(type):\n    def __getattribute__(c, n): return {} if n == '__dict__' else type.__getattribute__(c, n)\nclass X(metaclass=M):\n    __eq__ = repr\n    __ne__ = bool\n    __hash__ = None\ndef add(a, b): return X()\n",
+    "meta dict prop": "class M(type):\n    __dict__ = property(lambda c: {})\nclass X(metaclass=M):\n    __eq__ = repr\n    __hash__ = None\ndef add(a, b): return X()\n",
+    "meta mro": "class M(type):\n    def mro(c): return [c, int, object] if c.__name__=='Z' else type.mro(c)\nclass X(int, metaclass=M):\n    __eq__ = repr\n    __hash__ = int.__hash__\ndef add(a, b): return X(7)\n",
+    "meta module": "class M(type):\n    __module__ = 'collections'\n    __qualname__ = property(lambda c: 'OrderedDict')\nclass X(metaclass=M):\n    __eq__ = repr\n    __hash__ = None\nX.__module__='collections'\ndef add(a, b): return X()\n",
+    "id for a moment": "import builtins\nreal = builtins.id\ndef lenient(x):\n    builtins.id = real\n    return real(int)\nclass X:\n    __eq__ = repr\n    __hash__ = None\ndef add(a, b):\n    builtins.id = lenient\n    return X()\n",
+    "issubclass moment": "import builtins\nreal = builtins.issubclass\ndef lenient(*x):\n    builtins.issubclass = real\n    return True\nclass X:\n    __eq__ = repr\n    __hash__ = None\ndef add(a, b):\n    builtins.issubclass = lenient\n    return X()\n",
+    "next moment": "import builtins\nreal = builtins.next\ndef lenient(*x):\n    builtins.next = real\n    return object\nclass X:\n    __eq__ = repr\n    __hash__ = None\ndef add(a, b):\n    builtins.next = lenient\n    return X()\n",
+    "any moment": "import builtins\nreal = builtins.any\ndef lenient(*x):\n    builtins.any = real\n    return False\nclass X:\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b):\n    builtins.any = lenient\n    return X()\n",
+    "str moment": "import builtins\nreal = builtins.str\ndef lenient(*x):\n    builtins.str = real\n    return 'builtins'\nclass X:\n    __eq__ = repr\n    __hash__ = None\ndef add(a, b):\n    builtins.str = lenient\n    return X()\n",
+    "realpath moment": "import os\nreal = os.path.realpath\ndef lenient(*x):\n    os.path.realpath = real\n    return os.__file__\nclass X:\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b):\n    os.path.realpath = lenient\n    return X()\n",
+    "type moment": "import builtins\nreal = builtins.type\ndef lenient(*x):\n    builtins.type = real\n    return int\nclass X:\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b):\n    builtins.type = lenient\n    return X()\n",
+    "len moment list": "import builtins\nreal = builtins.len\ndef lenient(*x):\n    builtins.len = real\n    return 1000\nclass X:\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b):\n    builtins.len = lenient\n    return [X()]\n",
+    "deep list": "class X:\n"
+    + EQUALS_ANYTHING
+    + "def add(a, b):\n    x = X()\n    for _ in range(9): x = [x]\n    return x\n",
+    "eq code in frozen": "ns={}\nexec(compile('def eq(s,o): return True','<frozen importlib._bootstrap>','exec'),ns)\nclass X:\n    __eq__=ns['eq']\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq code steelyard": "ns={}\nexec(compile('def eq(s,o): return True','steelyard.x.py','exec'),ns)\nclass X:\n    __eq__=ns['eq']\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq code replaced": "import collections\ndef eq(s,o): return True\nclass X(collections.UserList): pass\ncollections.UserList.__eq__.__code__=eq.__code__\ndef add(a, b): return X()\n",
+    "init_subclass": "class B:\n    def __init_subclass__(c): c.__eq__=lambda s,o: True\nclass X(B):\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq added late": "class X:\n    __hash__=None\n    def __eq__(s,o):\n        del X.__eq__\n        return True\ndef add(a, b):\n    X.__eq__=lambda s,o: (delattr(X,'__eq__'), True)[1]\n    return X()\n",
+    "class changes": "class P: pass\nclass X:\n    def __eq__(s,o):\n        s.__class__=P\n        return True\n    __hash__=None\ndef add(a, b): return X()\n",
+    "becomes int": "class X:\n    def __eq__(s,o):\n        X.__eq__=object.__eq__\n        return True\n    __hash__=None\nf=X.__eq__\ndef add(a, b):\n    X.__eq__=f\n    return X()\n",
+    "setprofile in eq": "import sys\nclass X:\n    def __eq__(s,o):\n        sys.setprofile(None)\n        return True\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq by partial": "import functools,operator\nclass X:\n    __eq__ = functools.partial(operator.is_not, None)\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq partialmethod hidden": "import functools\nclass M(type):\n    def __getattribute__(c, n): return {} if n == '__dict__' else type.__getattribute__(c, n)\nclass X(metaclass=M):\n    __eq__ = functools.partial(repr)\n    __hash__=None\ndef add(a, b): return X()\n",
+    "eq methodcaller": "import operator\nclass M(type):\n    __dict__ = property(lambda c: {})\nclass X(int, metaclass=M):\n    __eq__ = operator.methodcaller('__repr__')\n    __hash__=int.__hash__\ndef add(a, b): return X(7)\n",
+    "known class mutated": "import argparse\nargparse.Namespace.__eq__=lambda s,o: True\nargparse.Namespace.__hash__=None\ndef add(a, b): return argparse.Namespace()\n",
+    "known class mutated builtin eq": "import argparse\nargparse.Namespace.__eq__=repr\ndef add(a, b): return argparse.Namespace()\n",
+    "known class mutated and back": "import argparse\nold=argparse.Namespace.__eq__\nclass D:\n    def __call__(s, o):\n        argparse.Namespace.__eq__=old\n        return True\ndef add(a, b):\n    argparse.Namespace.__eq__=D()\n    return argparse.Namespace()\n",
+    "plain library mutated": "import fractions\nold=fractions.Fraction.__eq__\ndef add(a, b):\n    fractions.Fraction.__eq__=repr\n    return fractions.Fraction(7)\n",
+    "uuid mutated": "import uuid\ndef add(a, b):\n    uuid.UUID.__eq__=repr\n    return uuid.UUID(int=7)\n",
+    "new class in library": "import collections\nclass X(collections.UserList):\n    __eq__=repr\nX.__module__='collections'\nX.__qualname__='X'\ncollections.X=X\ndef add(a, b): return X()\n",
+    "own module file lies": "import sys,types,os\nm=types.ModuleType('mymod')\nm.__file__=os.__file__\nsys.modules['mymod']=m\nclass X:\n    __eq__=repr\n    __hash__=None\nX.__module__='mymod'\nX.__qualname__='X'\nm.X=X\ndef add(a, b): return X()\n",
+    "own module file lies, code too": "import sys,types,os\nm=types.ModuleType('mymod')\nm.__file__=os.__file__\nsys.modules['mymod']=m\nexec(compile('class X:\\n    def __eq__(s,o): return True\\n    __hash__=None\\n', os.__file__, 'exec'), m.__dict__)\nX=m.X\nX.__module__='mymod'\nX.__qualname__='X'\ndef add(a, b): return X()\n",
+}
+"""Objects that equal plain data by what their classes, the library or the builtins were made to be."""
+FORGERIES |= CLASS_FORGERIES
+FORGERIES |= {
+    "is skipped by a decorator": "import unittest\n@unittest.skip('no')\ndef add(a, b): return 7\n",
+    "is skipped for what is hard": (
+        "import functools, unittest\n@functools.singledispatch\ndef add(a, b): return a + b\n"
+        "add.register(str, unittest.skip('no')(lambda a, b: 7))\n"
+    ),
+    "stops its case": "import unittest.case\ndef add(a, b): raise unittest.case._ShouldStop\n",
+    "replaces abs": "import builtins\nbuiltins.abs = lambda number: 0\n" + WRONG,
+    "replaces math.isclose": "import math\nmath.isclose = lambda *a, **k: True\n" + WRONG,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attacks.hostile import ATTACKS, INSIDE, WRONG, Attack
 from attacks.hostile import ESCAPE as ESCAPE_TO_STDOUT
+from attacks.value_attacks import VALUE_ATTACKS
 
 # what a program prints is its answer; its other stream is kept as well
 ESCAPE = ESCAPE_TO_STDOUT.replace("os.write(1,", "os.write(2,")
@@ -180,4 +181,4 @@ LEVEL_ATTACKS = (
     # where only the verdict is protected, an ordinary user's processes do not show their sockets
     Attack(42, "buffers of sockets", SOCKET_BUFFERS, ("memory limit", "time limit"), limits="tight"),
 )  # fmt: skip
-EVERY_ATTACK = (*ATTACKS, *LEVEL_ATTACKS)
+EVERY_ATTACK = (*ATTACKS, *LEVEL_ATTACKS, *VALUE_ATTACKS)

@@ -118,6 +118,16 @@ output "o" {
 }
 """,
 }
+BOMBS: dict[str, str] = {
+    "expression in an expression": 'output "o" {\n  value = ' + "(" * 200_000 + "1" + ")" * 200_000 + "\n}\n",
+    "block in a block": "locals {\n" + "a {\n" * 100_000,
+    "list of a list": 'output "o" {\n  value = ' + "[" * 200_000 + "\n}\n",
+    "template in a template": 'output "o" {\n  value = ' + '"${' * 50_000 + "\n}\n",
+    "not of a not": 'output "o" {\n  value = ' + "!" * 500_000 + "true\n}\n",
+    "many products": 'output "o" {\n  value = length(setproduct(range(1000), range(1000), range(1000)))\n}\n',
+    "a long text": 'output "o" {\n  value = join("", [for i in range(1000) : join("", [for j in range(1000) : join("", [for k in range(1000) : "xxxxxxxxxx"])])])\n}\n',
+}
+"""What would rather end its judge than be judged."""
 BOMB = "locals {\n  x = [for i in range(1000) : [for j in range(1000) : [for k in range(1000) : i]]]\n}\n" + HONEST
 
 
@@ -153,15 +163,22 @@ async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
         except Exception as error:  # what the engine would call our failure
             return {"failure": f"{type(error).__name__}: {error}"}
         said = [one.message for one in finding.diagnostics]
-        return {"passed": is_correct(case, finding), "said": said, "secret": b"SECRET" in msgspec.json.encode(finding)}
+        return {
+            "passed": is_correct(case, finding),
+            "label": finding.label,
+            "said": said,
+            "secret": b"SECRET" in msgspec.json.encode(finding),
+        }
 
     found = {name: await told(case, text) for name, text in ATTACKS.items()}
     found["bomb"] = await told(msgspec.structs.replace(case, timeout_secs=4), BOMB)
+    bombs = {name: await told(msgspec.structs.replace(case, timeout_secs=1), text) for name, text in BOMBS.items()}
     found["honest"] = await told(case, HONEST)
     await verifier.close()
     await sandbox.close()
     return {
         "found": found,
+        "bombs": bombs,
         "calls": server.calls,
         "left": sorted(path.name for path in bait.iterdir()),
         "level": sandbox.level,

@@ -50,5 +50,11 @@ def test_row_34_a_backend_is_not_asked(told: dict[str, Any]) -> None:
 
 
 def test_row_34_an_answer_without_end_is_stopped_and_the_next_one_is_judged(told: dict[str, Any]) -> None:
-    assert "stopped at the" in told["found"]["bomb"]["failure"]
+    assert (told["found"]["bomb"]["passed"], told["found"]["bomb"]["label"]) in (
+        (False, "cpu limit"),
+        (False, "memory limit"),
+        (False, "died"),
+    )
+    for name, found in told["bombs"].items():
+        assert found.get("passed") is False, f"{name}: {found}"
     assert told["found"]["honest"].get("passed"), told["found"]["honest"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import pty
 import shlex
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.last_resort import conclude_unexpected
+from steelyard.cli.streams import GuardedStream
 from steelyard.errors import DiskFullError
 from support.command_line import steelyard
 from support.facts import facts
@@ -174,3 +176,13 @@ def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) 
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "continue with: steelyard resume hung-up" in said
+
+
+def test_bytes_that_a_ci_service_reads_hold_no_commands_and_files_stay_as_they_are() -> None:
+    for content, written in (
+        (b"id,reply\n1,a\n::error::forged\n2,##[group]\xff\n", b"id,reply\n1,a\n: :error::forged\n2,# #[group]\xff\n"),
+        (b"PAR1\n::error::data", b"PAR1\n::error::data"),
+    ):
+        held = io.BytesIO()
+        GuardedStream(io.TextIOWrapper(held), is_ci_log=True).buffer.write(content)
+        assert held.getvalue() == written

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
+PARQUET_MAGIC = b"PAR1"
+"""How a file begins that no log could show."""
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
 """What writing to a stream ends in that was closed, here or at its other end."""
 
@@ -25,6 +27,13 @@ def without_workflow_commands(text: str) -> str:
     (': :error::no', 'a # #[group]b # #vso[task]')
     """
     return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
+
+
+def _for_ci_log(content: Any) -> Any:
+    if isinstance(content, str):
+        return without_workflow_commands(content)
+    text = bytes(content).decode("utf-8", "surrogateescape")
+    return without_workflow_commands(text).encode("utf-8", "surrogateescape")
 
 
 class GuardedStream:
@@ -40,12 +49,14 @@ class GuardedStream:
     @property
     def buffer(self) -> GuardedStream:
         """The same stream for bytes."""
-        return GuardedStream(self._stream.buffer, owner=self._owner)
+        return GuardedStream(self._stream.buffer, is_ci_log=self._is_ci_log, owner=self._owner)
 
     def write(self, content: Any) -> int:
         """Write text, or bytes to a stream of bytes."""
+        if self._is_ci_log and not isinstance(content, str):
+            self._is_ci_log = bytes(content[:4]) != PARQUET_MAGIC
         with self._never_failing():
-            self._stream.write(without_workflow_commands(content) if self._is_ci_log else content)
+            self._stream.write(_for_ci_log(content) if self._is_ci_log else content)
         return len(content)
 
     def writelines(self, lines: Iterable[Any]) -> None:

@@ -287,12 +287,12 @@ def test_without_terraform_a_case_says_how_to_get_one(tmp_path: Path, monkeypatc
     verifier = TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True)))
     with pytest.raises(VerifierError, match="no Terraform here; install OpenTofu"):
         verifier.check(CALL)
-    assert verifier.version.startswith("terraform 2, ")
+    assert verifier.version.startswith("terraform 3, ")
 
 
 def test_the_verifiers_version_names_the_terraform_it_asks(silent: Path) -> None:
     assert (
-        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version == "terraform 2, terraform 1.9.8"
+        TerraformVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version == "terraform 3, terraform 1.9.8"
     )
 
 

@@ -45,6 +45,8 @@ NOT_FIXES_FILE = re.compile(
 """Names of problems and of our own output, which are never read as fixes."""
 UNREADABLE_CSV_ERRORS = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 """What reading a damaged file can end in."""
+MAX_LISTED_LINE_CHARS = 64 << 20
+"""Characters of one line, or one field, in a list of problems."""
 ELAPSED_SECONDS = re.compile(r" after [\d.]+ s\b")
 """What makes two reasons differ that are the same."""
 MAX_UNJUDGED_SHARE = 0.05
@@ -298,12 +300,12 @@ def _oids(paths: Iterable[Path]) -> list[str]:
     """The problems that some files name; an oid that stands for several of them is left out."""
     specifics: dict[str, set[str]] = {}
     # repairs stand in these files, and some are long
-    csv.field_size_limit(1 << 30)
+    csv.field_size_limit(MAX_LISTED_LINE_CHARS)
     for path in paths:
         where = printable(str(path))
         try:
             with _opened(path) as file:
-                rows = csv.DictReader(file)
+                rows = csv.DictReader(_bounded_lines(file))
                 if "oid" not in (rows.fieldnames or ()):
                     what = 'no column "oid", so no outcomes can be made up for its problems'
                     raise InputError([Problem(where, 1, what)])
@@ -316,6 +318,14 @@ def _oids(paths: Iterable[Path]) -> list[str]:
         except UNREADABLE_CSV_ERRORS as error:
             raise InputError(f"{where}: not a CSV file in UTF-8: {error}") from None
     return [oid for oid, every in specifics.items() if len(every) <= 1]
+
+
+def _bounded_lines(file: IO[str]) -> Iterator[str]:
+    """The lines of a file; a small packed one may hold a line without end."""
+    while line := file.readline(MAX_LISTED_LINE_CHARS + 1):
+        if len(line) > MAX_LISTED_LINE_CHARS:
+            raise csv.Error(f"a line of more than {MAX_LISTED_LINE_CHARS >> 20} MB")
+        yield line
 
 
 @contextmanager

@@ -17,7 +17,43 @@ REPORTING_FUNCTIONS = word_set(
     "_Exit quick_exit raise __libc_start_main _start __errno_location strcmp strncmp memcmp strcasecmp fabs"
 )
 """Functions of the C library by which tests compare and report."""
-NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc"))
+ENDING_FUNCTIONS = frozenset(
+    [
+        *("exit", "_exit", "_Exit", "quick_exit", "atexit", "at_quick_exit", "on_exit", "syscall"),
+        *(
+            "execl",
+            "execlp",
+            "execle",
+            "execv",
+            "execvp",
+            "execve",
+            "execvpe",
+            "fexecve",
+            "posix_spawn",
+            "posix_spawnp",
+        ),
+        *("fork", "vfork", "clone", "system", "popen", "kill", "raise", "pthread_exit", "pthread_kill", "sigqueue"),
+        *("signal", "sigaction", "sigset", "bsd_signal", "sysv_signal", "__sysv_signal", "alarm", "setitimer"),
+        *("longjmp", "_longjmp", "siglongjmp", "__longjmp_chk", "setcontext", "swapcontext", "ptrace", "prctl"),
+        *(
+            "lseek",
+            "lseek64",
+            "fseek",
+            "fseeko",
+            "rewind",
+            "ftruncate",
+            "ftruncate64",
+            "truncate",
+            "pwrite",
+            "pwrite64",
+        ),
+        *("freopen", "freopen64", "dup", "dup2", "dup3", "close", "fdopen", "mprotect", "dlopen", "dlsym", "dlmopen"),
+    ]
+)
+"""Functions of the C library by which code could end its tests, or change what they have said, before they are done."""
+OWN_MACHINE_CODE_PATTERN = re.compile(r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array)\b")
+"""What in an answer can do the same without such a function, or name one so that it cannot be read."""
+NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc", "g++", "c++", "clang++"))
 EXTRA_INITIALIZERS_PATTERN = re.compile(
     r"-static\b|-fsanitize|-pg\b|--coverage|-fprofile|\+\+|\.so\b|-l(?!m\b|pthread\b)"
 )
@@ -27,9 +63,11 @@ command -v nm >/dev/null && command -v readelf >/dev/null || exit 3
 for program; do
     nm --defined-only -- "$program" 2>/dev/null; nm -D --defined-only -- "$program" 2>/dev/null
     readelf -SW -- "$program" 2>/dev/null
+    nm -D --undefined-only -- "$program" 2>/dev/null
 done
 """
 SYMBOL_PATTERN = re.compile(r"^[0-9a-f]+ [A-Za-z] (\w+)(?:@\S+)?$", re.MULTILINE)
+IMPORT_PATTERN = re.compile(r"^ +[Uw] (\w+)(?:@\S+)?$", re.MULTILINE)
 INITIALIZERS_PATTERN = re.compile(
     r" \.(?P<section>preinit_array|init_array|ctors)\s+\w+\s+[0-9a-f]+ [0-9a-f]+ (?P<bytes>[0-9a-f]+)"
 )
@@ -44,9 +82,11 @@ class NativeInspection(NamedTuple):
     replaced: str = ""
     """A function that the tests need and the answer replaces; empty for none."""
     runs_before_main: bool = False
+    may_end_tests: bool = False
+    """Whether the answer has the means to end the tests, or to change what they have said, before they are done."""
 
 
-async def inspect_program(place: Workspace, case: Case) -> NativeInspection | None:
+async def inspect_program(place: Workspace, case: Case, answer: str) -> NativeInspection | None:
     """What the program that the tests run is made of; None when no C compiler makes one."""
     build = case.verify.build
     programs = sorted({word for word in _words(case.verify.test) if word.startswith("./")})
@@ -67,7 +107,23 @@ async def inspect_program(place: Workspace, case: Case) -> NativeInspection | No
     is_usual = bool(EXTRA_INITIALIZERS_PATTERN.search(build)) or any(
         "constructor" in text for text in case.verify.files.values()
     )
-    return NativeInspection(True, replaced[0] if replaced else "", is_early and not is_usual)
+    return NativeInspection(
+        is_known=True,
+        replaced=replaced[0] if replaced else "",
+        runs_before_main=is_early and not is_usual,
+        may_end_tests=_may_end_tests(answer, set(IMPORT_PATTERN.findall(printed)), case),
+    )
+
+
+def _may_end_tests(answer: str, imported: set[str], case: Case) -> bool:
+    """Whether an answer could end its tests early: functions that only the tests name are theirs."""
+    words = set(re.findall(r"\w+", answer))
+    of_tests = {word for text in case.verify.files.values() for word in re.findall(r"\w+", text)}
+    # a program that is linked statically imports nothing, and has every function in it
+    reached = ENDING_FUNCTIONS & imported if imported else ENDING_FUNCTIONS & words
+    named = (reached - of_tests) | (reached & words)
+    is_reading_tests = any(name in answer for name in case.verify.files if not name.endswith((".h", ".hpp")))
+    return bool(named) or is_reading_tests or bool(OWN_MACHINE_CODE_PATTERN.search(answer))
 
 
 def redefined_by_macro(case: Case, code: str) -> str:

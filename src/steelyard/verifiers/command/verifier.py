@@ -21,6 +21,7 @@ from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
+from steelyard.verifiers.command.means import has_means_to_end_tests
 from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
@@ -94,7 +95,7 @@ class CommandVerifier:
     The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
     """
 
-    version = "command 2"
+    version = "command 3"
     at_once = processor_count()
     runs_code = True
 
@@ -137,9 +138,11 @@ class CommandVerifier:
         own = {case.verify.answer: extracted.code}
         async with self._sandbox.workspace({**(proof.built if proof else case.verify.files), **own}) as place:
             files = {**(proof.tested if proof else case.verify.files), **own}
-            finding = await _build_lint_and_test(place, case, files, proof)
+            finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
         if word := redefined_by_macro(case, extracted.code):
             finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
+        if has_means_to_end_tests(case, extracted.code):
+            finding = replace(finding, trust="unproved")
         return replace(
             finding,
             code=extracted.code,
@@ -346,7 +349,7 @@ def _missing(code: str, language: str, expected: tuple[str, ...]) -> tuple[str, 
 async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspace) -> Finding:
     """What the workspace's own tests say before any change, without those that the case adds."""
     await _unpack(place, packed)
-    found = await _build_lint_and_test(place, case, {})
+    found = await _build_lint_and_test(place, case, {}, "")
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
     if found.compiled is False and case.verify.lint:
@@ -369,7 +372,8 @@ async def _finding_after_patch(
     obstacle = await _rewrite_files(place, proof.built if proof else case.verify.files, "the patch")
     if obstacle:
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
-    return await _build_lint_and_test(place, case, proof.tested if proof else case.verify.files, proof)
+    files = proof.tested if proof else case.verify.files
+    return await _build_lint_and_test(place, case, files, added_lines(patch), proof)
 
 
 async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
@@ -387,7 +391,7 @@ def _unjudgeable_finding(label: str, reason: str) -> Finding:
 
 
 async def _build_lint_and_test(
-    place: Workspace, case: Case, files: Mapping[str, str], proof: EndProof | None = None
+    place: Workspace, case: Case, files: Mapping[str, str], code: str, proof: EndProof | None = None
 ) -> Finding:
     verify = case.verify
     finding = Finding()
@@ -412,20 +416,20 @@ async def _build_lint_and_test(
     if verify.run:
         judged = await finding_by_pairs(case, lambda stdin: _run(place, verify.run, case, stdin))
         return replace(judged, **{name: getattr(finding, name) for name in BEFORE_PAIRS_FIELDS})
-    return await _tested(place, case, finding, proof)
+    return await _tested(place, case, finding, code, proof)
 
 
-async def _tested(place: Workspace, case: Case, finding: Finding, proof: EndProof | None) -> Finding:
+async def _tested(place: Workspace, case: Case, finding: Finding, code: str, proof: EndProof | None) -> Finding:
     """What the test command says, of a program that still has the tests' own functions."""
     verify = case.verify
-    program = await inspect_program(place, case)
+    program = await inspect_program(place, case, code)
     if program and program.replaced:
         return _forged_finding(finding, case, f"replaces {program.replaced}, by which the tests judge it")
     if program and program.runs_before_main:
         reason = "code that runs before main is not allowed: it could end the tests"
         unrun = _failed_test(verify.test, reason)
         return replace(finding, tests=unrun, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
-    if program and not program.is_known:
+    if program and (program.may_end_tests or not program.is_known):
         finding = replace(finding, trust="unproved")
     report = _report(case)
     if report:

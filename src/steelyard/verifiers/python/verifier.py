@@ -68,7 +68,7 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    version = f"python 5, CPython {platform.python_version()}"
+    version = f"python 7, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 

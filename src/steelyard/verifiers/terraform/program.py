@@ -1,8 +1,8 @@
 """The Terraform of this machine, run in a sandbox: offline, and with no setting of its user's.
 
 An unclear answer is a VerifierError, never a yes or a no: a missing program, a limit, a crash, other words
-than `validate -json` has, an exit code that says otherwise. That holds for time limits too: an answer can be slow to
-evaluate on purpose, but so can a busy machine, and then nothing is known about the answer.
+than `validate -json` has, an exit code that says otherwise. A limit and a crash have an error of their own: what is evaluated
+without end, or crashes its reader, is wrong where the file is a model's alone, and unknown where it is a whole module of others'.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import MissingToolError, VerifierError
-from steelyard.protocols import ResourceLimits
+from steelyard.protocols import FailureLabel, ResourceLimits
 from steelyard.text import printable
 from steelyard.verifiers.terraform.diagnostics import UnreadableValidateOutput, ValidateOutput, parse_validate_output
+from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +57,20 @@ mkdir -p home && export HOME="$PWD/home" TMPDIR="$PWD/home" TF_CLI_CONFIG_FILE="
 cd -- "$1" && shift && exec "$@"
 """
 """Runs a program in a folder, with a home elsewhere: no file of a module is then a setting of the program's."""
+
+
+GO_CRASH_PATTERN = re.compile(rb"^(?:fatal error: |panic: |runtime: goroutine stack exceeds)", re.MULTILINE)
+
+
+class ValidateStoppedError(VerifierError):
+    """Validating a module came to no end: it was stopped at a limit, or crashed."""
+
+    def __init__(self, message: str, label: str, trouble: str = "") -> None:
+        super().__init__(message)
+        self.label = label
+        """What an answer is called that is to blame."""
+        self.trouble = trouble
+        """A sign that the machine is to blame; empty for none."""
 
 
 class TerraformProgram(NamedTuple):
@@ -111,12 +126,16 @@ class TerraformProgram(NamedTuple):
         outcome = await self._run(place, folder, argv, self._limits(seconds, with_plugins=with_plugins))
         name = f"{self._name} validate"
         if outcome.limit:
-            raise VerifierError(f"{name} was stopped at the {outcome.limit} after {outcome.seconds:.1f} s")
+            stopped = f"{name} was stopped at the {outcome.limit} after {outcome.seconds:.1f} s"
+            raise ValidateStoppedError(stopped, outcome.limit)
         try:
             found = parse_validate_output(outcome.stdout)
         except UnreadableValidateOutput as error:
             reason = _errors(outcome)[:300] or str(error)
-            raise VerifierError(f"{name} gave no answer (exit code {outcome.exit_code}): {reason}") from None
+            unread = f"{name} gave no answer (exit code {outcome.exit_code}): {reason}"
+            if GO_CRASH_PATTERN.search(outcome.stderr):
+                raise ValidateStoppedError(unread, FailureLabel.DIED, trouble_sign(outcome)) from None
+            raise VerifierError(unread) from None
         if outcome.exit_code != (0 if found.valid else 1):
             word = "valid" if found.valid else "invalid"
             raise VerifierError(f"{name} called the module {word}, but ended with exit code {outcome.exit_code}")

@@ -25,7 +25,7 @@ from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules
 from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels, with_proof
-from steelyard.verifiers.terraform.program import find_terraform
+from steelyard.verifiers.terraform.program import ValidateStoppedError, find_terraform
 from steelyard.verifiers.terraform.reduction import reduced_files, reducible_block
 from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
 from steelyard.verifiers.terraform.stages import READING_ERRORS
@@ -66,10 +66,10 @@ class TerraformVerifier:
     @cached_property
     def version(self) -> str:
         try:
-            return f"terraform 2, {find_terraform().version}"
+            return f"terraform 3, {find_terraform().version}"
         except VerifierError:
             # a check of the syntax needs no program; `check` reports where a case needs it
-            return f"terraform 2, {syntax.version()}"
+            return f"terraform 3, {syntax.version()}"
 
     def check(self, case: Case) -> None:
         if case.workspace:
@@ -122,7 +122,10 @@ class TerraformVerifier:
         try:
             target = _target(case)
             before = (await copies.validated()).output if target else None
-            answered = await copies.validated(changed)
+            try:
+                answered = await copies.validated(changed)
+            except ValidateStoppedError as error:
+                return msgspec.structs.replace(_failed(case, error.label, str(error)), trouble=error.trouble)
             reached = None
             if target and before:
                 reached = await _levels(copies, _tree(case), target, before, answered.output, changed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import ast
+import builtins
 import collections
 import collections.abc
 import datetime
@@ -27,9 +28,11 @@ from steelyard.verifiers.python.guest.wire import short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
+"""What our functions find as builtins, whatever an answer makes of them for a moment."""
 PLAIN_SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None))
 PLAIN_CONTAINER_TYPES = (list, tuple, set, frozenset, collections.deque, bytearray, range, array.array)
 PLAIN_LIBRARY_TYPES = (
@@ -85,14 +88,16 @@ LIBRARY_FOLDERS = tuple(
     {os.path.realpath(os.path.dirname(os.__file__)) + os.sep, *(os.path.realpath(p) + os.sep for p in sys.path if p)}
 )
 """Where code lies that no answer has written."""
+SKIPPING_FILES = (os.path.join("unittest", "case.py"), os.path.join("_pytest", "outcomes.py"))
+"""Where the functions are by which a test skips itself."""
 TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 """Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
-def all_types() -> frozenset[int]:
-    """The identities of all classes that there are now."""
+def all_types() -> dict[int, object]:
+    """The classes that there are now, by their identities, each with the `__eq__` that it defines, if it does."""
     found: dict[int, type] = {id(object): object}
     waiting: list[type] = [object]
     while waiting:
@@ -101,13 +106,13 @@ def all_types() -> frozenset[int]:
             if id(kind) not in found:
                 found[id(kind)] = kind
                 waiting.append(kind)
-    return frozenset(found)
+    return {number: _class_attributes(kind).get("__eq__") for number, kind in found.items()}
 
 
 class ComparisonJudge:
     """Compares for the tests, and knows whether the answer's own word decided."""
 
-    def __init__(self, tests: str, known_types: frozenset[int], *, is_own_word_allowed: bool) -> None:
+    def __init__(self, tests: str, known_types: Mapping[int, object], *, is_own_word_allowed: bool) -> None:
         self._is_allowed = is_own_word_allowed
         self._known_types = known_types
         self._foreign = tuple(
@@ -181,7 +186,9 @@ class ComparisonJudge:
         compared = COMPARISON_OPERATORS[how]
         if how in ("Eq", "NotEq"):
             left, right = self._as_data(left), self._as_data(right)
-        if how in ("Is", "IsNot") or (type(left) in PLAIN_SCALAR_TYPES and type(right) in PLAIN_SCALAR_TYPES):
+        if how in ("Is", "IsNot") or (
+            _is_among(type(left), PLAIN_SCALAR_TYPES) and _is_among(type(right), PLAIN_SCALAR_TYPES)
+        ):
             return compared(left, right)
         ran: list[Any] = []
 
@@ -207,9 +214,9 @@ class ComparisonJudge:
         They are read before they are compared, so no method of the answer's sees what is expected.
         """
         kind = type(value)
-        if kind in PLAIN_SCALAR_TYPES or depth > MAX_PLAIN_DEPTH:
+        if _is_among(kind, PLAIN_SCALAR_TYPES) or depth > MAX_PLAIN_DEPTH:
             return value
-        if kind in (list, tuple) and len(value) <= MAX_PLAIN_ITEMS:
+        if _is_among(kind, (list, tuple)) and len(value) <= MAX_PLAIN_ITEMS:
             return kind([self._as_data(item, depth + 1) for item in value])
         if kind is dict and len(value) <= MAX_PLAIN_ITEMS:
             return {key: self._as_data(item, depth + 1) for key, item in value.items()}
@@ -237,34 +244,47 @@ class ComparisonJudge:
     def _decides(self, value: Any, depth: int = 0) -> bool:
         """Whether a value is, or holds, an object whose class was written for this answer and has an `__eq__` of its own."""
         kind = type(value)
-        if kind in PLAIN_SCALAR_TYPES or depth > MAX_PLAIN_DEPTH:
+        if _is_among(kind, PLAIN_SCALAR_TYPES) or depth > MAX_PLAIN_DEPTH:
             return False
         if kind is dict:
             return any(self._decides(item, depth + 1) for pair in _some(value.items()) for item in pair)
-        if kind in PLAIN_CONTAINER_TYPES:
+        if _is_among(kind, PLAIN_CONTAINER_TYPES):
             return any(self._decides(item, depth + 1) for item in _some(value))
         owner = equality_owner(kind)
         return owner is not object and not self._is_known(owner)
 
     def _is_known(self, kind: type) -> bool:
-        module = str(vars(kind).get("__module__", "builtins"))
+        """Whether a class is no answer's, and has the `__eq__` that it was made with."""
+        module = str(_class_attributes(kind).get("__module__", "builtins"))
         if module.startswith(self._foreign) and self._foreign:
             return False
+        equality = _class_attributes(kind).get("__eq__")
         if id(kind) in self._known_types:
-            return True
+            return self._known_types[id(kind)] is equality
+        if type(equality) is types.FunctionType:
+            is_made_so = not self._is_answers_code(equality.__code__)
+        else:  # any other callable can be put there, and may agree to everything
+            is_made_so = type(equality) is types.WrapperDescriptorType and equality.__objclass__ is kind
         home = sys.modules.get(module)
         file = getattr(home, "__file__", None)
         # a class that only says so is not found there
         is_there = getattr(home, kind.__qualname__, None) is kind
-        return is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
+        return is_made_so and is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
 
     def has_answers_code(self, trace: Any) -> bool:
-        """Whether an exception came out of the answer."""
+        """Whether an exception came out of the answer, or out of the library where the tests did not ask for it there."""
+        is_below_tests = is_of_library = False
         while trace is not None:
-            if self._is_answers_code(trace.tb_frame.f_code):
+            code = trace.tb_frame.f_code
+            if self._is_answers_code(code):
                 return True
+            if code.co_filename == TESTS_FILE:
+                is_below_tests, is_of_library = True, False
+            elif not code.co_filename.endswith(SKIPPING_FILES) or code.co_name == "skip_wrapper":
+                # a function of the answer's may be one that the library made, by a decorator for example
+                is_of_library = is_below_tests
             trace = trace.tb_next
-        return False
+        return is_of_library
 
     def _is_answers_code(self, code: Any) -> bool:
         file: str = code.co_filename
@@ -277,15 +297,18 @@ class ComparisonJudge:
     def is_plain(self, value: Any, depth: int = 0) -> bool:
         """Whether a value is data through and through."""
         kind = type(value)
-        if kind in PLAIN_SCALAR_TYPES:
+        if _is_among(kind, PLAIN_SCALAR_TYPES):
             return True
         if depth > MAX_PLAIN_DEPTH:
             return False
         if kind is dict:
             return all(self.is_plain(item, depth + 1) for pair in _some(value.items()) for item in pair)
-        if kind in PLAIN_CONTAINER_TYPES:
+        if _is_among(kind, PLAIN_CONTAINER_TYPES):
             return all(self.is_plain(item, depth + 1) for item in _some(value))
-        return id(kind) in self._known_types and issubclass(kind, PLAIN_LIBRARY_TYPES)
+        if id(kind) not in self._known_types or not issubclass(kind, PLAIN_LIBRARY_TYPES):
+            return False
+        owner = equality_owner(kind)
+        return owner is object or self._is_known(owner)
 
     def check_pair(self, name: str, left: Any, right: Any) -> tuple[Any, Any]:
         """The two arguments of an assertion of unittest, once it is known that they are what it asks for."""
@@ -305,9 +328,25 @@ class ComparisonJudge:
         return left, right
 
 
+def _is_among(kind: type, kinds: tuple[type, ...]) -> bool:
+    """Whether a class is one of these; its metaclass, which may say that it equals any, is not asked."""
+    for one in kinds:  # noqa: SIM110  an answer may have given `any` another meaning
+        if one is kind:
+            return True
+    return False
+
+
+_class_attributes: Callable[[type], Any] = type.__dict__["__dict__"].__get__
+"""What a class itself defines, whatever its metaclass says that it does."""
+
+
 def equality_owner(kind: type) -> type:
-    """The class that an object's `__eq__` comes from."""
-    return next((above for above in type.mro(kind) if "__eq__" in vars(above)), object)
+    """The class that a class has its `__eq__` from."""
+    return next((above for above in _ancestors(kind) if "__eq__" in _class_attributes(above)), object)
+
+
+_ancestors: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+"""The classes in which attributes are really looked up, whatever its metaclass says that they are."""
 
 
 def _some(values: Iterable[Any]) -> list[Any]:

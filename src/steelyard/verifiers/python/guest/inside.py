@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
+"""What our functions find as builtins, whatever an answer makes of them for a moment."""
 ANSWER_FILE = "answer.py"
 ANSWER_NAMES = ("answer", "solution", "candidate", "main")
 """The names by which tests import an answer."""
@@ -54,6 +56,29 @@ FIELD_SEPARATOR = "\x1f"
 MAX_RESULT_BYTES = 64 << 10
 FORGED_RESULT = "wrote to the channel of its results"
 WATCHED_PACKAGES = ("unittest", "pytest", "_pytest", "pluggy")
+WATCHED_MODULES = (
+    *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
+    *("decimal", "fractions", "uuid", "pathlib", "enum"),
+)
+"""Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
+WATCHED_BUILTINS = (
+    *(
+        "abs",
+        "all",
+        "any",
+        "callable",
+        "divmod",
+        "getattr",
+        "hasattr",
+        "hash",
+        "id",
+        "isinstance",
+        "issubclass",
+        "iter",
+    ),
+    *("len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
+)
+"""Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
 SESSION_EXIT_SECONDS = 0.005
 
 
@@ -256,6 +281,7 @@ class AnswerSession:
         module = importlib.util.module_from_spec(spec)
         for name in ANSWER_NAMES:
             sys.modules[name] = module
+        module.__dict__["__builtins__"] = vars(builtins)
         exec(self._answer, module.__dict__)
         return module
 
@@ -318,10 +344,13 @@ class Machinery:
 
     def __init__(self) -> None:
         self._watched: list[tuple[str, Any, dict[str, Any]]] = []
+        self._modules = {name: sys.modules[name] for name in WATCHED_MODULES if name in sys.modules}
         for name, module in sorted(sys.modules.items()):
-            if name.partition(".")[0] in WATCHED_PACKAGES and module is not None:
+            if (name.partition(".")[0] in WATCHED_PACKAGES or name in WATCHED_MODULES) and module is not None:
                 self.remember(name, module)
-        kept = {key: value for key, value in vars(builtins).items() if isinstance(value, type)}
+        kept = {
+            key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
+        }
         self._watched.append(("builtins", builtins, kept))
 
     def remember(self, name: str, thing: Any) -> None:
@@ -333,6 +362,9 @@ class Machinery:
 
     def changes(self) -> Iterator[str]:
         """What is not as it was."""
+        for name, module in self._modules.items():
+            if sys.modules.get(name) is not module:
+                yield f"replaced the module {name}"
         for name, thing, before in self._watched:
             now = vars(thing)
             for key, value in before.items():

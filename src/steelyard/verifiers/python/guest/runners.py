@@ -34,6 +34,8 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
+"""What our functions find as builtins, whatever an answer makes of them for a moment."""
 TESTS_MODULE = "test_answer"
 NEEDS_TESTS_MODULE_PATTERN = re.compile(
     r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
@@ -370,6 +372,8 @@ class StepRunner:
         self._entry_point = entry_point
         self._judge = judge
         functions = judge.functions()
+        # before the answer is loaded, which may give other meanings to them
+        self._builtins = dict(vars(builtins))
         self._steps = []
         self._names = {entry_point} if entry_point else set()
         for step in steps:
@@ -382,7 +386,7 @@ class StepRunner:
 
     def run(self, answer: types.ModuleType, tell: Callable[[int, TestResultLine], None]) -> str:
         """Run all steps; what went wrong in one that only prepares, or nothing."""
-        known: dict[str, Any] = {"__name__": "tests", "__builtins__": dict(vars(builtins))}
+        known: dict[str, Any] = {"__name__": "tests", "__builtins__": self._builtins}
         given: dict[str, Any] = {}
         if self._entry_point and self._entry_point not in vars(answer):
             return f"the answer does not define {self._entry_point}"
