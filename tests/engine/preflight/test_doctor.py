@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,15 @@ def test_what_is_missing_comes_with_a_way_to_get_it(tmp_path: Path) -> None:
     for tool in examine_machine(str(tmp_path)).tools[1:-1]:
         assert (tool.version, tool.problem) == ("", "not found")
         assert tool.remedy
+
+
+def test_where_processes_are_short_that_is_the_advice_and_nothing_else() -> None:
+    script = "from steelyard.engine.preflight.doctor import machine_advice; print(*machine_advice(''), sep='|')"
+    command = ["prlimit", "--nproc=40:40", sys.executable, "-c", script]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert said.startswith("this user may have 40 processes")
+    assert "ulimit -u" in said
+    assert "|" not in said
 
 
 def test_a_program_is_known_by_the_version_it_tells(tmp_path: Path) -> None:

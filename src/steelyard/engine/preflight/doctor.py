@@ -130,7 +130,7 @@ def examine_machine(path: str | None = None) -> MachineHealth:
         levels=tuple(_level(name, found) for name, found in levels.items()),
         limits=tuple(_limits(levels[used] if used else None)),
         tools=(*(tool for _, tool in tools), ray_tool()),
-        advice=tuple(_advice(used)),
+        advice=tuple(machine_advice(used)),
         plugins=tuple(registered_plugins()),
     )
 
@@ -292,7 +292,8 @@ def _size(count: int) -> str:
     return f"{count >> 30} GiB" if count >= 1 << 30 else f"{count >> 20} MiB"
 
 
-def _advice(used: str) -> Iterator[str]:
+def machine_advice(used: str) -> Iterator[str]:
+    """What is worth knowing about this machine, where answers run at this level; empty for none."""
     if shortage := process_shortage():
         # no level can be proved without processes, so nothing is known about what else is missing
         yield shortage
