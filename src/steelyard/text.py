@@ -29,19 +29,6 @@ def short_quote(text: str) -> str:
     return f'"{printable(text[:80])}{"..." if len(text) > 80 else ""}"'
 
 
-def storable_text(text: str) -> str:
-    r"""The text with U+FFFD in place of each half of a surrogate pair, which cannot be stored.
-
-    >>> storable_text("a\ud83d b"), storable_text("\ud83d\ude00")
-    ('a\ufffd b', '\U0001f600')
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 # What a model wrote is data: nothing below lets it command a terminal, a page, a spreadsheet or a reader's eye.
 
 INVISIBLE_CHARACTER_PATTERN = re.compile(

@@ -20,12 +20,12 @@ from steelyard.analysis.case_attempts import (
     total_cost,
 )
 from steelyard.analysis.estimates import Estimate, price_of_pass, share
+from steelyard.analysis.finishes import finish_notes
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
-from steelyard.records import Case, Fact, Finish, Record, RunInfo, SuiteRule, WitnessCounts
+from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
 from steelyard.stats.descriptive import flip_rate, percentile
 from steelyard.stats.intervals import bootstrap
 from steelyard.stats.passk import pass_at_k, pass_hat_k
-from steelyard.text import counted, short_quote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -274,9 +274,6 @@ def _grouped_bootstrap(values: Sequence[float], groups: Sequence[str], replicate
 
 
 MAX_NAMED_UNSCORED_CASES = 5
-MAX_NAMED_FINISHES = 5
-KNOWN_FINISHES = frozenset((*Finish, "tool_use", "content_filter"))
-"""Finish reasons that we know, also under the names that recordings have."""
 """Cases without a judged attempt that are named; the others are only counted."""
 SINGLE_ATTEMPT_WARNING = "one attempt per case says nothing about how often a model succeeds: use --samples"
 
@@ -343,22 +340,12 @@ def _topped_up(info: RunInfo, model: str) -> Iterator[str]:
         yield f"{looked} worse than before got more attempts than the others, which moves means a little"
 
 
-def _finish_notes(finishes: Sequence[str]) -> Iterator[str]:
-    """What a reader should know about how replies ended."""
-    calls = finishes.count(Finish.TOOL_CALLS)
-    if calls:
-        yield f"{calls} of {counted(len(finishes), 'reply', 'replies')} {'ends' if calls == 1 else 'end'} in tool calls: show prints them"
-    unknown = Counter(finish for finish in finishes if finish not in KNOWN_FINISHES)
-    for finish, count in sorted(unknown.items())[:MAX_NAMED_FINISHES]:
-        yield f"{counted(count, 'reply', 'replies')} ended with the unknown finish reason {short_quote(finish)}: judged as it is"
-
-
 def _gaps(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]:
     """What was cut off, not judged or not there."""
     replies = sum(len(attempts.answered) for attempts in asked)
     if 50 * model.truncated > replies:
         yield f"{model.truncated} of {replies} replies were cut off at the token limit: raise --max-tokens"
-    yield from _finish_notes([row.finish for attempts in asked for row in attempts.answered])
+    yield from finish_notes([row.finish for attempts in asked for row in attempts.answered])
     if model.unscored:
         more = len(model.unscored) - MAX_NAMED_UNSCORED_CASES
         listed = ", ".join(model.unscored[:MAX_NAMED_UNSCORED_CASES]) + (f" and {more} more" if more > 0 else "")

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
+from steelyard.engine.plugin_guard import ask_provider
 from steelyard.engine.pool import run_concurrently
-from steelyard.engine.steps import RetryPolicy, ask, ask_provider, now
+from steelyard.engine.steps import RetryPolicy, ask, now
 from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices

@@ -1,14 +1,22 @@
-"""An object of another distribution, whose exceptions become one sentence with the name of its plug-in."""
+"""Plug-ins of other distributions: their exceptions become one sentence, and old ones are called as they expect."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from inspect import Parameter
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from steelyard.plugins import BUILT_IN_PLUGINS, PluginKind, explain_plugin_errors
+from steelyard.protocols import Delivery, Provider
+from steelyard.records import Answer, Attempt
+
+PluginOutput = TypeVar("PluginOutput")
 
 
 def guarded_plugin(kind: PluginKind, name: str, part: Any, protocol: type, unguarded: Collection[str] = ()) -> Any:
@@ -62,3 +70,28 @@ class _GuardedPart:
                 raise  # it came from the block inside, and the part only passed it on
             with self._guard():
                 raise error
+
+
+def ask_provider(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
+    """One request, to a provider of any age."""
+    ask_it: Any = provider.ask
+    is_method = hasattr(ask_it, "__func__")
+    if _max_arguments(ask_it.__func__ if is_method else ask_it) - is_method > 1:
+        return provider.ask(attempt, delivery)
+    return cast("Awaitable[Answer]", ask_it(attempt))  # a plug-in from before deliveries
+
+
+@functools.cache
+def _max_arguments(function: Callable[..., Any]) -> float:
+    """How many positional arguments a function takes."""
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    if Parameter.VAR_POSITIONAL in kinds:
+        return math.inf
+    return sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+
+
+def round_tripped(returned: PluginOutput, kind: type[PluginOutput]) -> PluginOutput:
+    """What a plug-in returned, as it will be read back; what cannot be stored, such as half a character, raises here."""
+    if not isinstance(returned, kind):
+        raise TypeError(f"it returned {type(returned).__name__}, not {kind.__name__}")
+    return msgspec.json.decode(msgspec.json.encode(returned), type=kind)

@@ -26,10 +26,10 @@ from steelyard.engine.preflight.connect import (
     check_plan,
     check_prices,
     check_verifiers,
-    close_providers,
     connect,
     started_in,
     unavailable_cases,
+    unmatched_reply_notes,
 )
 from steelyard.engine.preflight.named_code import case_code, model_code, note_own_code, settings_code
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
@@ -46,7 +46,6 @@ from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, Su
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.witnesses import witness_counts, witness_results
-from steelyard.text import counted, short_quote
 
 
 class Run(NamedTuple):
@@ -167,7 +166,7 @@ def run(
     dealt = shard_cases_of(sets.cases, plan.shard)
     check_verifiers(dealt, means)
     providers = connect(given, means, plan.base_url)
-    unmatched_notes = _unmatched_notes(sets.cases, providers)
+    unmatched_notes = unmatched_reply_notes(sets.cases, providers)
     recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
     started_at = now()
     prices = Prices(means.settings.prices)
@@ -236,28 +235,6 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
         return evalsets.EvalSets(cases, (), ())
     loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
     return loaded._replace(cases=(*cases, *loaded.cases))
-
-
-def _unmatched_notes(cases: Sequence[Case], providers: Mapping[str, Provider]) -> tuple[str, ...]:
-    """What recordings hold for no case of a run, where cases lack a reply; raises where no recording has any for a case."""
-    ids = {case.id for case in cases}
-    recorded = {model: sum(provider.available(case) or 0 for case in ids) for model, provider in providers.items()}
-    live = any(provider.available(cases[0].id) is None for provider in providers.values())
-    if not live and not any(recorded.values()):
-        run_coroutine(close_providers(providers))
-        raise InputError(
-            f"{', '.join(providers)}: no recorded reply is for a case of this run, such as {short_quote(cases[0].id)}; "
-            "is it the recording of another eval set?"
-        )
-    notes = []
-    for model, provider in providers.items():
-        unmatched = getattr(provider, "unmatched", None)
-        count = unmatched(ids) if unmatched is not None else 0
-        if count and any(provider.available(case) == 0 for case in ids):
-            notes.append(
-                f"{model}: {counted(count, 'recorded reply is', 'recorded replies are')} for no case of this run"
-            )
-    return tuple(notes)
 
 
 def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dict[str, int]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
-from inspect import Parameter
 from itertools import count
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +18,7 @@ from steelyard.engine.pace import (
     ConcurrencyLimiter,
     backoff_seconds,
 )
+from steelyard.engine.plugin_guard import ask_provider, round_tripped
 from steelyard.errors import (
     FilteredInput,
     ProviderError,
@@ -34,14 +31,12 @@ from steelyard.errors import (
     wrap_exceptions,
 )
 from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel, Provider, Verifier
-from steelyard.providers.bodies import LenientNumbers
+from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.sandbox.fair_clock import has_fair_clock
-from steelyard.text import storable_text
 from steelyard.verifiers.function import verify_with_function
 
-PluginOutput = TypeVar("PluginOutput")
 BodyKeeper = Callable[[Attempt, str, bytes], None]
 """Stores the body of a response to an attempt, with its timestamp."""
 
@@ -129,7 +124,7 @@ async def _answer(
             try:
                 async with asyncio.timeout(persistence.deadline):
                     with wrap_exceptions(ProviderError):
-                        answer = _sound_answer(await ask_provider(provider, attempt, delivery))
+                        answer = round_tripped(sound_answer(await ask_provider(provider, attempt, delivery)), Answer)
             finally:
                 if delivery.body and keep_body is not None:
                     keep_body(attempt, now(), delivery.body)
@@ -167,24 +162,6 @@ async def _answer(
     return None
 
 
-def ask_provider(provider: Provider, attempt: Attempt, delivery: Delivery) -> Awaitable[Answer]:
-    """One request, to a provider of any age."""
-    ask_it: Any = provider.ask
-    is_method = hasattr(ask_it, "__func__")
-    if _max_arguments(ask_it.__func__ if is_method else ask_it) - is_method > 1:
-        return provider.ask(attempt, delivery)
-    return cast("Awaitable[Answer]", ask_it(attempt))  # a plug-in from before deliveries
-
-
-@cache
-def _max_arguments(function: Callable[..., Any]) -> float:
-    """How many positional arguments a function takes."""
-    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
-    if Parameter.VAR_POSITIONAL in kinds:
-        return math.inf
-    return sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
-
-
 async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
     """The verdict on one reply, tried for twice, and how often it came out otherwise when it was reached again."""
     fact = await verify(reply, case, verifier)
@@ -206,10 +183,10 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
     """The verdict on one reply, or the reason why it is missing."""
     try:
         with wrap_exceptions(VerifierError):
-            found = _round_tripped(await verifier.verify(case, reply.answer), Finding)
+            found = round_tripped(await verifier.verify(case, reply.answer), Finding)
             if case.expectations.custom_check:
                 checked = await verify_with_function(case.expectations.custom_check, case, reply.answer.text)
-                found = _with_custom_check(found, _round_tripped(checked, Finding))
+                found = _with_custom_check(found, round_tripped(checked, Finding))
     except StepError as error:
         return failure(reply, error)
     return Verdict(
@@ -237,40 +214,6 @@ async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier
         verdict.found, rechecked=len(outcomes), disagreed=sum(outcome != passed for outcome in outcomes)
     )
     return msgspec.structs.replace(verdict, found=found)
-
-
-def _round_tripped(returned: PluginOutput, kind: type[PluginOutput]) -> PluginOutput:
-    """What a plug-in returned, as it will be read back; what cannot be stored, such as half a character, raises here."""
-    if not isinstance(returned, kind):
-        raise TypeError(f"it returned {type(returned).__name__}, not {kind.__name__}")
-    return msgspec.json.decode(msgspec.json.encode(returned), type=kind)
-
-
-def _sound_answer(returned: Any) -> Answer:
-    """What a provider returned, as it can be stored: text without half characters, numbers that can be."""
-    if not isinstance(returned, Answer):
-        raise TypeError(f"it returned {type(returned).__name__}, not Answer")
-    numbers = LenientNumbers()
-    cost = returned.cost
-    sound = msgspec.structs.replace(
-        returned,
-        text=storable_text(returned.text),
-        error=storable_text(returned.error),
-        reasoning=storable_text(returned.reasoning),
-        transcript=storable_text(returned.transcript),
-        input_tokens=numbers.tokens("input_tokens", returned.input_tokens),
-        output_tokens=numbers.tokens("output_tokens", returned.output_tokens),
-        cached_tokens=numbers.tokens("cached_tokens", returned.cached_tokens),
-        reasoning_tokens=numbers.tokens("reasoning_tokens", returned.reasoning_tokens),
-        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
-        latency=numbers.seconds("latency", returned.latency),
-    )
-    if (sound.cached_tokens or 0) > (sound.input_tokens if sound.input_tokens is not None else math.inf):
-        # they would make the rest of the input cost less than nothing
-        numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
-        sound = msgspec.structs.replace(sound, cached_tokens=None)
-    note = "; ".join(filter(None, (returned.note, numbers.note)))
-    return _round_tripped(msgspec.structs.replace(sound, note=note), Answer)
 
 
 def _with_custom_check(found: Finding, checked: Finding) -> Finding:

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.records import Cost, ToolCall
-from steelyard.text import storable_text
+from steelyard.records import Answer, Cost, ToolCall
 
 MAX_TOKEN_COUNT = 10**12
 MAX_REPLY_COST_USD = 10**6
@@ -19,6 +18,19 @@ MAX_INTEGER_DIGITS = 400
 """Digits of a number that are read at all; beyond that it is infinite to us."""
 STREAM_START_PATTERN = re.compile(rb"\s*(?:data|event|id|retry)?:")
 STREAM_END = "[DONE]"
+
+
+def storable_text(text: str) -> str:
+    r"""The text with U+FFFD in place of each half of a surrogate pair, which cannot be stored.
+
+    >>> storable_text("a\ud83d b"), storable_text("\ud83d\ude00")
+    ('a\ufffd b', '\U0001f600')
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def json_value(body: bytes) -> Any:
@@ -136,3 +148,30 @@ class LenientNumbers:
             return number
         self.notes.append(f"{name} is {str(value)[:40]}, which is {what}")
         return None
+
+
+def sound_answer(returned: Any) -> Answer:
+    """What a provider returned, as it can be stored: text without half characters, numbers that can be."""
+    if not isinstance(returned, Answer):
+        raise TypeError(f"it returned {type(returned).__name__}, not Answer")
+    numbers = LenientNumbers()
+    cost = returned.cost
+    sound = msgspec.structs.replace(
+        returned,
+        text=storable_text(returned.text),
+        error=storable_text(returned.error),
+        reasoning=storable_text(returned.reasoning),
+        transcript=storable_text(returned.transcript),
+        input_tokens=numbers.tokens("input_tokens", returned.input_tokens),
+        output_tokens=numbers.tokens("output_tokens", returned.output_tokens),
+        cached_tokens=numbers.tokens("cached_tokens", returned.cached_tokens),
+        reasoning_tokens=numbers.tokens("reasoning_tokens", returned.reasoning_tokens),
+        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
+        latency=numbers.seconds("latency", returned.latency),
+    )
+    if (sound.cached_tokens or 0) > (sound.input_tokens if sound.input_tokens is not None else math.inf):
+        # they would make the rest of the input cost less than nothing
+        numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
+        sound = msgspec.structs.replace(sound, cached_tokens=None)
+    note = "; ".join(filter(None, (returned.note, numbers.note)))
+    return msgspec.structs.replace(sound, note=note)

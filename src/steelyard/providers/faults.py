@@ -268,3 +268,29 @@ def decoded_error(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return body.decode("utf-8", "replace")
+
+
+def named_parameters(message: str, body: Any) -> list[str]:
+    """The parameters of a request that an error message names.
+
+    Servers have no common field for the parameter that they do not support, but their message names it.
+    """
+    return [name for name in body if name in message] if isinstance(body, dict) else []
+
+
+def error_message(content: Any) -> str:
+    """What an error says, in one line.
+
+    >>> error_message({"error": {"message": "no such model", "code": "model_not_found"}})
+    'no such model (model_not_found)'
+    """
+    code = ""
+    for name in ("error", "message", "detail"):
+        if isinstance(content, dict) and name in content:
+            code = str(content.get("code") or content.get("type") or code)
+            content = content[name]
+    if isinstance(content, dict):
+        code = str(content.get("code") or content.get("type") or code)
+        content = content.get("message", content)
+    text = " ".join(str(content).split())
+    return f"{text} ({code})" if code and code not in text else text

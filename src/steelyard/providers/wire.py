@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import re
-import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,22 +13,21 @@ import msgspec
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, RateLimitHeadroom
 from steelyard.providers.bodies import as_dict, is_event_stream, json_value, stream_events
-from steelyard.providers.faults import decoded_error, error_status, is_error, provider_error
+from steelyard.providers.connections import ConnectionTrace, error_description, request_body, trusted_certificates
+from steelyard.providers.faults import (
+    decoded_error,
+    error_message,
+    error_status,
+    is_error,
+    named_parameters,
+    provider_error,
+)
+from steelyard.providers.waits import headroom, retry_after
 
 MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
 MAX_REQUESTS_PER_ENDPOINT = 64
 """Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
-
-PLAIN_PORT_SSL_REASONS = (
-    "WRONG_VERSION_NUMBER",
-    "RECORD_LAYER_FAILURE",
-    "HTTP_REQUEST",
-    "UNKNOWN_PROTOCOL",
-    "PACKET_LENGTH_TOO_LONG",
-)
-"""What OpenSSL says of a peer that does not speak TLS."""
-TLS_SILENCE_HINT = "; the TLS handshake was not answered: write http:// instead of https:// if the port is a plain one"
 
 Shape = TypeVar("Shape")
 
@@ -83,17 +76,17 @@ class HttpEndpoint:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
                 timeout=None,
-                verify=_certificates(),
+                verify=trusted_certificates(),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_REQUESTS_PER_ENDPOINT),
             )
         content, headers = None, self._headers
         if body is not None:
             encoded = msgspec.json.encode(body)
-            content = _request_body(encoded, delivery)
+            content = request_body(encoded, delivery)
             headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
         started = time.monotonic()
         received = bytearray()
-        trace = _ConnectionTrace(delivery)
+        trace = ConnectionTrace(delivery)
         try:
             async with self._client.stream(
                 method, self.url + path, content=content, headers=headers, extensions={"trace": trace}
@@ -111,7 +104,7 @@ class HttpEndpoint:
                 # the server closed a connection that had been idle: it has not read the request; the pool drops the connection
                 delivery.accepted = False
                 return await self.exchange(method, path, body, delivery)
-            raise Unavailable(self.clean(f"{self.url}: {_error_description(error)}{_tls_hint(error)}")) from None
+            raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received), body)
@@ -198,149 +191,3 @@ class HttpEndpoint:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
-
-
-class _ConnectionTrace:
-    """What the client tells about the connection of one request."""
-
-    def __init__(self, delivery: Delivery) -> None:
-        self._delivery = delivery
-        self._is_new = False
-        self._is_answered = False
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the request went over a connection from before, and nothing came back."""
-        return not self._is_new and not self._is_answered
-
-    async def __call__(self, event: str, details: dict[str, Any]) -> None:  # noqa: ARG002  the name of the event is enough
-        if event == "connection.connect_tcp.started":
-            self._is_new = True
-        elif event == "connection.start_tls.started":
-            self._delivery.obstacle = TLS_SILENCE_HINT
-        elif event == "connection.start_tls.complete":
-            self._delivery.obstacle = ""
-        elif event.endswith("receive_response_headers.complete"):
-            self._is_answered = True
-
-
-def _tls_hint(error: BaseException | None) -> str:
-    """The way out where a port does not speak TLS, or speaks nothing else."""
-    while error is not None:
-        if isinstance(error, ssl.SSLError) and error.reason in PLAIN_PORT_SSL_REASONS:
-            return "; the port does not speak TLS: write http:// instead of https:// if it is a plain one"
-        error = error.__cause__ or error.__context__
-    return ""
-
-
-async def _request_body(content: bytes, delivery: Delivery) -> AsyncIterator[bytes]:
-    """The body of a request; it is accepted when the client asks for more, because all of it is sent by then."""
-    yield content
-    delivery.accepted = True
-
-
-@cache
-def _certificates() -> ssl.SSLContext:
-    """The certificates to trust; reading them takes longer than many requests, and they are the same for all."""
-    return httpx2.create_ssl_context()
-
-
-def _error_description(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def named_parameters(message: str, body: Any) -> list[str]:
-    """The parameters of a request that an error message names.
-
-    Servers have no common field for the parameter that they do not support, but their message names it.
-    """
-    return [name for name in body if name in message] if isinstance(body, dict) else []
-
-
-def error_message(content: Any) -> str:
-    """What an error says, in one line.
-
-    >>> error_message({"error": {"message": "no such model", "code": "model_not_found"}})
-    'no such model (model_not_found)'
-    """
-    code = ""
-    for name in ("error", "message", "detail"):
-        if isinstance(content, dict) and name in content:
-            code = str(content.get("code") or content.get("type") or code)
-            content = content[name]
-    if isinstance(content, dict):
-        code = str(content.get("code") or content.get("type") or code)
-        content = content.get("message", content)
-    text = " ".join(str(content).split())
-    return f"{text} ({code})" if code and code not in text else text
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait, if it says so in a way that can be understood."""
-    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
-        return _seconds_from_now(milliseconds) if milliseconds >= MIN_EPOCH_SECONDS else milliseconds / 1000
-    return seconds_until(headers.get("retry-after", ""))
-
-
-def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
-    """What rate-limit headers leave, in the spellings of OpenAI, Anthropic and the IETF draft."""
-    tightest = None
-    for left, reset in (
-        ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
-        ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
-        ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
-        ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
-        ("ratelimit-remaining", "ratelimit-reset"),
-        ("x-ratelimit-remaining", "x-ratelimit-reset"),
-    ):
-        remaining = _number(headers.get(left, ""))
-        seconds = seconds_until(headers.get(reset, ""))
-        if remaining is None or seconds is None:
-            continue
-        if tightest is None or (remaining, -seconds) < (tightest.requests, -tightest.reset):
-            tightest = RateLimitHeadroom(int(remaining), seconds)
-    return tightest
-
-
-def seconds_until(text: str) -> float | None:
-    """A moment or a span of time, as servers write them, in seconds from now.
-
-    >>> seconds_until("6m0.5s"), seconds_until("20"), seconds_until("120ms"), seconds_until("soon")
-    (360.5, 20.0, 0.12, None)
-    """
-    if (plain := _number(text)) is not None:
-        return _seconds_from_now(plain)
-    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
-    if re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", text):
-        return math.fsum(float(n) * units[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text))
-    for parse in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            moment = parse(text)
-        except (ValueError, TypeError):
-            continue
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-    return None
-
-
-MIN_EPOCH_SECONDS = 1e9
-"""Nobody asks for a wait of thirty years: such a number is a moment since 1970, in seconds or in a fraction of them."""
-
-
-def _seconds_from_now(number: float) -> float:
-    """A number of seconds, or a moment in seconds, milliseconds, microseconds or nanoseconds since 1970."""
-    if number < MIN_EPOCH_SECONDS:
-        return number
-    while number >= 1000 * MIN_EPOCH_SECONDS:
-        number /= 1000
-    return max(0.0, number - time.time())
-
-
-def _number(text: str) -> float | None:
-    """A number of things that can be waited for; servers also send nan, infinity and words."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None

@@ -30,6 +30,7 @@ from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
+from steelyard.text import counted, short_quote
 
 
 def connect(
@@ -147,6 +148,28 @@ async def _verifier_errors(cases: Sequence[Case], means: RunOptions) -> dict[str
         return errors | await verifying.unprepared([case for case in there if case.id not in errors])
     finally:
         await verifying.close()
+
+
+def unmatched_reply_notes(cases: Sequence[Case], providers: Mapping[str, Provider]) -> tuple[str, ...]:
+    """What recordings hold for no case of a run, where cases lack a reply; raises where no recording has any for a case."""
+    ids = {case.id for case in cases}
+    recorded = {model: sum(provider.available(case) or 0 for case in ids) for model, provider in providers.items()}
+    live = any(provider.available(cases[0].id) is None for provider in providers.values())
+    if not live and not any(recorded.values()):
+        run_coroutine(close_providers(providers))
+        raise InputError(
+            f"{', '.join(providers)}: no recorded reply is for a case of this run, such as {short_quote(cases[0].id)}; "
+            "is it the recording of another eval set?"
+        )
+    notes = []
+    for model, provider in providers.items():
+        unmatched = getattr(provider, "unmatched", None)
+        count = unmatched(ids) if unmatched is not None else 0
+        if count and any(provider.available(case) == 0 for case in ids):
+            notes.append(
+                f"{model}: {counted(count, 'recorded reply is', 'recorded replies are')} for no case of this run"
+            )
+    return tuple(notes)
 
 
 def check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:
