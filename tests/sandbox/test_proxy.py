@@ -22,7 +22,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     writer.close()
 
 
-async def resolve_all_to_loopback(host: str, port: int) -> Sequence[Address]:
+def resolve_all_to_loopback(host: str, port: int) -> Sequence[Address]:
     return [ipaddress.ip_address("127.0.0.1")]
 
 

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import socket
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from steelyard.text import printable
 MAX_PROXY_HEADER_BYTES = 64 << 10
 MAX_PROXY_CONNECTIONS = 64
 """Connections of one agent at the same time; the next one waits."""
+MAX_PROXY_RESOLVERS = 4
+"""Names that are resolved at the same time."""
 MAX_LISTED_REFUSALS = 20
 """Different refusals that are told; of the others only that there were more."""
 MAX_SHOWN_HOST_CHARACTERS = 100
@@ -26,7 +29,7 @@ PROXY_READ_BYTES = 64 << 10
 HOP_HEADERS = (b"connection", b"host", b"keep-alive", b"proxy-authorization", b"proxy-connection")
 """What is meant for us, or said anew by us, in a request that is passed on."""
 
-Resolver = Callable[[str, int], Awaitable[Sequence[Address]]]
+Resolver = Callable[[str, int], Sequence[Address]]
 
 
 class _Target(NamedTuple):
@@ -46,9 +49,9 @@ class _Refusal(Exception):
         self.status = status
 
 
-async def system_addresses(host: str, port: int) -> Sequence[Address]:
+def system_addresses(host: str, port: int) -> Sequence[Address]:
     """What a name resolves to on this machine."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = (parsed_address(str(entry[4][0])) for entry in found)
     return list(dict.fromkeys(address for address in addresses if address is not None))
 
@@ -59,6 +62,8 @@ class AgentProxy:
     def __init__(self, hosts: AllowedHosts, resolve: Resolver = system_addresses) -> None:
         self._hosts = hosts
         self._resolve = resolve
+        # threads of its own: a name server that an agent chose must keep nobody else waiting
+        self._resolving = ThreadPoolExecutor(MAX_PROXY_RESOLVERS, "agent-names")
         self._room = asyncio.Semaphore(MAX_PROXY_CONNECTIONS)
         self._refused: Counter[str] = Counter()
         self._unlisted = 0
@@ -92,6 +97,7 @@ class AgentProxy:
                 for task in ending:
                     task.cancel()
                 await asyncio.gather(*ending, return_exceptions=True)
+                self._resolving.shutdown(wait=False, cancel_futures=True)
 
     @property
     def refusals(self) -> list[str]:
@@ -133,7 +139,7 @@ class AgentProxy:
         try:
             async with asyncio.timeout(PROXY_CONNECT_TIMEOUT_SECONDS):
                 address = parsed_address(host)
-                addresses = await self._resolve(host, port) if address is None else [address]
+                addresses = [address] if address is not None else await self._resolved(host, port)
                 # what was looked at is what we connect to: a second answer of the name server changes nothing
                 open_ones = [each for each in addresses if self._hosts.permits_address(host, each, port)]
                 if addresses and not open_ones:
@@ -143,6 +149,9 @@ class AgentProxy:
                 return await _first_connection(open_ones, port)
         except (OSError, UnicodeError, TimeoutError) as error:
             raise _Refusal("502 Bad Gateway", f"{where} cannot be reached: {error or 'no answer'}") from None
+
+    async def _resolved(self, host: str, port: int) -> Sequence[Address]:
+        return await asyncio.get_running_loop().run_in_executor(self._resolving, self._resolve, host, port)
 
     def _refusal(self, text: str) -> _Refusal:
         if text in self._refused or len(self._refused) < MAX_LISTED_REFUSALS:

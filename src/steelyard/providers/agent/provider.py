@@ -101,7 +101,10 @@ class AgentProvider:
         name = words[0] if words else ""
         program = str(folder / name) if "/" in name else shutil.which(name)
         if not name or program is None or shutil.which(program) is None:
-            raise InputError(f"{self._name}: no such program; give a name on PATH or a path, such as agent:./agent.sh")
+            raise InputError(
+                f"{self._name}: no such program; give a name on PATH, a path such as agent:./agent.sh, "
+                "or a name that is declared as [agents.NAME] in steelyard.toml"
+            )
         found = [os.path.abspath(program), *words[1:]]  # noqa: PTH100  a link may be known by its own name alone
         self._programs = found[:1]
         place = next((number for number, word in enumerate(found) if number and not word.startswith("-")), 0)
