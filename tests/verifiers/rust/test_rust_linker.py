@@ -92,3 +92,13 @@ def test_a_broken_linker_is_a_failure_of_ours(tmp_path: Path) -> None:
     said = " ".join(ran.stdout.split())
     assert "no linker for Rust works in the sandbox (" in said
     assert "linking with `cc` failed: exit status: 4 internal error: Killed" in said
+
+
+@privately
+def test_a_compiler_that_takes_no_unstable_options_is_an_outage_and_no_answers_fault(tmp_path: Path) -> None:
+    refuses = OWN_LLD_BY_DEFAULT.replace("export RUSTC_BOOTSTRAP=1", "unset RUSTC_BOOTSTRAP").replace(
+        " -Zunstable-options -Clinker-features=+lld -Clink-self-contained=+linker", ""
+    )
+    ran = steelyard(refuses, tmp_path, *DEMO, "--case", "first-repeat", "-n", "1")
+    assert "takes no options that are not stable" in " ".join(ran.stdout.split()), ran.stdout + ran.stderr
+    assert ran.returncode not in (0, 1), ran.stdout

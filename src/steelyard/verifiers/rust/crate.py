@@ -34,6 +34,8 @@ MAX_RUSTC_MESSAGE_CHARS = 2000
 MAX_PROGRAM_BYTES = 256 << 20
 """The largest program that is fetched from the folder where it was built."""
 COMPILER_MEMORY_BYTES = 4 << 30
+UNSTABLE_REFUSED_PATTERN = re.compile(rb"\Aerror: the option `Z` is only accepted")
+"""What a compiler says, before anything else, that takes no options that are not stable."""
 OWN_ERROR_PREFIXES = (
     "extern location",
     "can't find crate",
@@ -276,6 +278,11 @@ class RustCompiler(NamedTuple):
         )
         if outcome.exit_code in (126, 127):
             raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
+        if outcome.exit_code and UNSTABLE_REFUSED_PATTERN.search(outcome.stdout):
+            # without them it does not say which types the tests see, and nothing that it compiles can be trusted
+            raise VerifierError(
+                f"{compiler} takes no options that are not stable, even with RUSTC_BOOTSTRAP=1; use the one that rustup installs"
+            )
         messages, elsewhere = _messages_by_module(outcome.stdout, texts)
         if ours := next((error for error in elsewhere if error.startswith(OWN_ERROR_PREFIXES)), None):
             raise VerifierError(f"the compiler lacks something of ours: {ours}")
