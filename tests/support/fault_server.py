@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 import threading
 import time
 from collections import Counter
@@ -300,6 +302,8 @@ class FaultServer:
             await asyncio.gather(watching, return_exceptions=True)
         if exchange.drops_next and not gone.is_set():
             await reader.read(1)
+            # closed with a reset, as a socket is that has unread data
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         if gone.is_set() or exchange.drops_next:
             writer.transport.abort()
 

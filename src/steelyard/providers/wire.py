@@ -100,8 +100,8 @@ class HttpEndpoint:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            if trace.is_stale and isinstance(error, httpx2.TransportError):
-                # the server closed a connection that had been idle: it has not read the request; the pool drops the connection
+            if trace.is_stale and isinstance(error, httpx2.ReadError | httpx2.WriteError):
+                # a reset, not an end, of an idle connection: it was closed before the request was read, and leaves the pool
                 delivery.accepted = False
                 return await self.exchange(method, path, body, delivery)
             raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
