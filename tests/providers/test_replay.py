@@ -321,6 +321,14 @@ def test_a_reply_to_another_prompt_is_refused(tmp_path: Path) -> None:
     assert not caught.value.everyone
 
 
+def test_a_reply_of_a_later_version_is_replayed_without_what_this_one_does_not_know(tmp_path: Path) -> None:
+    later = msgspec.to_builtins(reply("hi"))
+    later["answer"]["images"] = ["a"]
+    later["seal"] = 7
+    path = written(tmp_path / "later.jsonl", later)
+    assert texts(replay(path), "openai/m") == ["hi"]
+
+
 def test_a_stale_recording_is_missing_data_not_wrong_answers(tmp_path: Path) -> None:
     path = written(tmp_path / "r.jsonl", reply("hi"), reply("hi", 2))
     case = Case(id="greet", prompt="say hello", target="hi")

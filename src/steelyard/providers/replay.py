@@ -126,6 +126,20 @@ _reply = msgspec.json.Decoder(Reply)
 _line = msgspec.json.Decoder(_RecordingLine)
 
 
+class _LaterReply(msgspec.Struct):
+    """A reply that a later version wrote, with fields that this one does not know."""
+
+    asked: str
+    answer: dict[str, Any]
+
+
+def _recorded_reply(line: bytes) -> Reply | _LaterReply:
+    try:
+        return _reply.decode(line)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(line, type=_LaterReply)
+
+
 class ReplayProvider:
     """One model's recorded replies; only their places in the file are kept in memory."""
 
@@ -144,13 +158,16 @@ class ReplayProvider:
         line = self._line(*self._places[attempt.case.id][attempt.number - 1])
         recorded = _decoded(line)
         if recorded.kind == "reply":
-            reply = _reply.decode(line)
+            reply = _recorded_reply(line)
             if reply.asked != attempt.asked:
                 raise RecordedFailure(
                     f'{self.endpoint}: the recording for case "{attempt.case.id}" answers another prompt; '
                     "record it again, or use the prompt it was recorded with"
                 )
-            return reply.answer
+            if isinstance(reply, Reply):
+                return reply.answer
+            known = {name: value for name, value in reply.answer.items() if name in Answer.__struct_fields__}
+            return msgspec.convert(known, Answer)
         stub, language = attempt.case.verify.stub, attempt.case.language
         if stub is not None and recorded.completion is not None:
             # to the letter: the tool that recorded samples has also decided where they end
