@@ -4,6 +4,7 @@ SteelyardError
   InputError            a file, argument or setting of the user's: all its problems at once, exit code 2
   NotComparableError    two sides that were judged in different ways: exit code 3
   StoreError            a run folder that cannot be read, written or locked
+    DiskError           ... because the disk is full, broken or gone: exit code 3
   StepError             a step of the road that broke: ends as a Failure beside the verdicts
     ProviderError       the question got no answer
       Unavailable       ... this time: worth asking again
@@ -108,10 +109,14 @@ class StoreError(SteelyardError):
     """A run folder that cannot be read, written or locked."""
 
 
-class DiskFullError(StoreError):
-    """The disk is full; what was written before stays."""
+class DiskError(StoreError):
+    """The disk, or the machine it belongs to, broke while it was written; what was written before stays."""
 
     exit_code = ExitCode.CANNOT_TELL
+
+
+class DiskFullError(DiskError):
+    """The disk is full."""
 
 
 class StepError(SteelyardError):

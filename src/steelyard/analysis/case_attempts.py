@@ -22,8 +22,8 @@ class CaseAttempts:
     correct: int = 0
     answered: list[AttemptRow] = field(default_factory=list)
     judged: list[AttemptRow] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
-    """For every attempt without a verdict, the reason."""
+    missing: Counter[str] = field(default_factory=Counter)
+    """How many attempts have no verdict, by the reason."""
 
     @property
     def group(self) -> str:
@@ -43,7 +43,7 @@ class CaseAttempts:
 
     @property
     def planned(self) -> int:
-        return len(self.judged) + len(self.missing)
+        return len(self.judged) + self.missing.total()
 
     def values(self, of: Sequence[float | None]) -> list[float]:
         """One value for every judged attempt that has it, given the value of each digest."""
@@ -74,13 +74,14 @@ def attempts_by_case(
             attempts.correct += row.outcome == "correct"
             attempts.judged.append(row)
         else:
-            attempts.missing.append("no verdict yet" if row.failure_place == NO_PLACE else row.reason)
+            attempts.missing["no verdict yet" if row.failure_place == NO_PLACE else row.reason] += 1
     for column, by_case in found.items():
         for order, case in enumerate(cases):
             if order in by_judges or (order not in by_case and info.unrecorded.get(column.model, 0)):
                 continue
             attempts = by_case.setdefault(order, CaseAttempts(case))
-            attempts.missing.extend(["not asked yet"] * ((info.samples or 0) - attempts.planned))
+            if (unasked := (info.samples or 0) - attempts.planned) > 0:
+                attempts.missing["not asked yet"] += unasked
     return {column: dict(sorted(found[column].items())) for column in sorted(found)}
 
 

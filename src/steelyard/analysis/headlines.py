@@ -66,7 +66,7 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
         tier=column.tier,
         attempts=sum(len(attempts.judged) for attempts in cases),
         correct=sum(attempts.correct for attempts in cases),
-        missing=sum(len(attempts.missing) for attempts in cases),
+        missing=sum(attempts.missing.total() for attempts in cases),
         pass_at_1=None if pass_at_1.value is None else pass_at_1,
         mean_score=None if score.value is None else score,
         cost_usd=total_cost(row for attempts in cases for row in attempts.answered),

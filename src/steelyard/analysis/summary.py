@@ -143,7 +143,7 @@ def model_summary(
         attempts=judged.total(),
         correct=sum(attempts.correct for attempts in cases),
         solved=sum(attempts.correct > 0 for attempts in cases),
-        missing=sum(len(attempts.missing) for attempts in cases),
+        missing=sum(attempts.missing.total() for attempts in cases),
         unscored=tuple(attempts.case.id for attempts in cases if not attempts.judged),
         pass_at={size: mean_pass(pass_at_k, cases, size) for size in k},
         pass_hat={size: mean_pass(pass_hat_k, cases, size) for size in k},
@@ -354,7 +354,7 @@ def _gaps(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]
     if empty and model.attempts:
         yield f"no judged attempt, and so not in the overall score: suite {', '.join(empty)}"
     if model.missing:
-        reason = most_frequent(reason for attempts in asked for reason in attempts.missing)
+        reason = most_frequent(sum((attempts.missing for attempts in asked), Counter()))
         planned = model.attempts + model.missing
         yield f"{model.missing} of {planned} attempts are missing, most often: {reason}"
 
@@ -514,7 +514,7 @@ def _case_summary(
         tier=column.tier,
         attempts=tried,
         correct=attempts.correct,
-        missing=len(attempts.missing),
+        missing=attempts.missing.total(),
         rate=share(attempts.correct, tried),
         score=math.fsum(known) / len(known) if known else None,
         pass_at={size: pass_at_k(tried, attempts.correct, size) for size in sizes},
@@ -532,7 +532,7 @@ def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[st
             group=attempts.group,
             expected=attempts.case.expected_classification,
             classes=attempts.classes,
-            missing=len(attempts.missing),
+            missing=attempts.missing.total(),
             waits=[row.wait for row in attempts.answered if row.wait is not None],
         )
         for attempts in asked

@@ -117,10 +117,10 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         metavar="N",
         help="the maximum number of requests at once; the actual number adapts to the endpoint",
     )
-    how.add_argument("--max-cost", type=float, metavar="USD", help="stop before more than this is spent")
+    how.add_argument("--max-cost", type=amount, metavar="USD", help="stop before more than this is spent")
     how.add_argument(
         "--recheck",
-        type=positive_integer,
+        type=attempt_count,
         metavar="N",
         help="verify attempts that passed or ran out of time N more times, and list different outcomes",
     )
@@ -237,13 +237,13 @@ def add_suite_options(sub: argparse.ArgumentParser) -> None:
     )
     suites.add_argument(
         "--latency-target",
-        type=float,
+        type=amount,
         metavar="SECONDS",
         help="a reply up to this latency has the full score (default: the run's own, or 2)",
     )
     suites.add_argument(
         "--latency-limit",
-        type=float,
+        type=amount,
         metavar="SECONDS",
         help="a reply from this latency on scores 0 (default: the run's own, or 30)",
     )
@@ -260,14 +260,41 @@ def add_report_option(sub: Any) -> None:
     )
 
 
+MAX_INTEGER = 10**9
+"""More than anybody can mean."""
+
+
 def positive_integer(text: str) -> int:
     """A whole number from 1 on."""
     try:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number') from None
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    if not 1 <= number <= MAX_INTEGER:
+        raise argparse.ArgumentTypeError(f"must be 1 or more and at most {MAX_INTEGER:,}, not {text}")
+    return number
+
+
+def attempt_count(text: str) -> int:
+    """How many attempts, or how often something is done with one."""
+    from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+
+    number = positive_integer(text)
+    if number > MAX_ATTEMPTS_PER_CASE:
+        raise argparse.ArgumentTypeError(f"must be at most {MAX_ATTEMPTS_PER_CASE:,}, not {text}")
+    return number
+
+
+def amount(text: str) -> float:
+    """A number from 0 on."""
+    from steelyard.records.bounds import MAX_NUMBER, is_bounded
+
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number') from None
+    if not is_bounded(number):
+        raise argparse.ArgumentTypeError(f"must be between 0 and {MAX_NUMBER:g}, not {text}")
     return number
 
 
@@ -290,7 +317,7 @@ def port_number(text: str) -> int:
 
 def positive_integers(text: str) -> tuple[int, ...]:
     """Numbers separated by commas, in ascending order and each once."""
-    return tuple(sorted({positive_integer(piece) for piece in text.replace(" ", ",").split(",") if piece}))
+    return tuple(sorted({attempt_count(piece) for piece in text.replace(" ", ",").split(",") if piece}))
 
 
 def named_rates(text: str) -> dict[str, float]:

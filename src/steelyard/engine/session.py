@@ -317,6 +317,7 @@ class Session:
         while True:
             await asyncio.sleep(1)
             await asyncio.to_thread(self._journal.sync)
+            self._journal.check_present()
             self._keep_witnesses()
             self._show()
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.outcomes.files import UnreadableOutcomesError
+from steelyard.records.bounds import MAX_NUMBER, is_bounded
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _number(value: Any) -> float:
             number = float(value)
     except (ValueError, OverflowError):
         return INVALID_NUMBER
-    return number if math.isfinite(number) else INVALID_NUMBER
+    return number if is_bounded(number, least=-MAX_NUMBER) else INVALID_NUMBER
 
 
 def quoted_cell(value: Any) -> str:

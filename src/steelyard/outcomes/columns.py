@@ -26,6 +26,7 @@ from steelyard.outcomes.files import (
     UnreadableOutcomesError,
     missing_column_message,
 )
+from steelyard.records.bounds import MAX_NUMBER
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
@@ -392,7 +393,7 @@ def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]
     values = np.frombuffer(column.buffers()[1], np.float64)[column.offset : column.offset + len(column)]
     if keep:
         return values
-    values = np.where(np.isfinite(values), values, cells.INVALID_NUMBER)
+    values = np.where(np.abs(values) <= MAX_NUMBER, values, cells.INVALID_NUMBER)
     return np.where(_bits(column.buffers()[0], column), values, np.nan) if column.null_count else values
 
 

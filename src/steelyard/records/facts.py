@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal, get_args
 
+from msgspec.structs import force_setattr
+
+from steelyard.records.bounds import Amount, AttemptNumber, Count, SignedNumber, is_bounded
 from steelyard.records.cases import Record
 
 FailureStage = Literal["ask", "verify", "judge"]
@@ -95,6 +98,17 @@ class Answer(Record, frozen=True, kw_only=True):
     note: str = ""
     """What is odd about how it came: an unknown finish reason, a number that cannot be one."""
 
+    def __post_init__(self) -> None:
+        """Drop numbers that make no sense, wherever they come from: the text beside them was paid for all the same."""
+        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+            tokens = getattr(self, name)
+            if tokens is not None and not is_bounded(tokens):
+                force_setattr(self, name, None)
+        if self.cost is not None and not is_bounded(self.cost.usd):
+            force_setattr(self, "cost", None)
+        if not is_bounded(self.latency):
+            force_setattr(self, "latency", 0)
+
 
 class Span(Record, frozen=True, kw_only=True):
     """A place in a file; lines and columns count from 1."""
@@ -132,7 +146,7 @@ class Test(Record, frozen=True, kw_only=True):
     name: str
     outcome: TestOutcome
     message: str = ""
-    seconds: float = 0
+    seconds: Amount = 0
     cause: TestFailureCause = ""
     """What failed it; a message can hold any words of the code."""
 
@@ -171,14 +185,14 @@ class Finding(Record, frozen=True, kw_only=True):
     compiled: bool | None = None
     """None where nothing is compiled."""
     tests: tuple[Test, ...] = ()
-    warnings: int | None = None
+    warnings: Count | None = None
     """Lint warnings; None when no linter was asked."""
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[str, ...] | None = None
     """Expected functions and types that the code does not define; None when nobody looked."""
     passed: bool | None = None
     """The verifier's own yes or no, where it has one."""
-    score: float | None = None
+    score: SignedNumber | None = None
     """The verifier's own score in [0, 1], where it has one."""
     levels: dict[str, bool] = {}
     """What was reached, where a verifier knows more than one level of success, such as `plausible` and `fixed`."""
@@ -192,8 +206,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """Why a response was classified as it was, what decided first."""
     output: str = ""
     """What the code printed, cut to a bounded length."""
-    compile_seconds: float = 0
-    test_seconds: float = 0
+    compile_seconds: Amount = 0
+    test_seconds: Amount = 0
     trust: Trust = ""
     """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end."""
     note: str = ""
@@ -204,9 +218,9 @@ class Finding(Record, frozen=True, kw_only=True):
     """How the code tried to forge its result, if it was caught at it; such an attempt has failed."""
     trouble: str = ""
     """How its end looks like a machine in trouble, a kill from outside for example; never stored: it is verified again alone."""
-    rechecked: int = 0
+    rechecked: Count = 0
     """How often the attempt was verified again."""
-    disagreed: int = 0
+    disagreed: Count = 0
     """How often it then came out otherwise."""
 
 
@@ -217,7 +231,7 @@ class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
     at: str
     case: str
     model: str
-    number: int
+    number: AttemptNumber
     tier: str = ""
 
 
@@ -275,13 +289,13 @@ class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
     """The ask key of the reply that was judged."""
     judge: str
     """Provider and model of the judge."""
-    repeat: int = 1
+    repeat: AttemptNumber = 1
     """Which asking of this judge about this reply it is."""
     rubric: str
     """The digest of the rubric."""
     answer: Answer
     """The judge's last reply, as it came; what it cost, all requests for it together."""
-    requests: int = 1
+    requests: Count = 1
     """How often the judge was asked for it."""
     unusable: str = ""
     """Why it is no judgment, if it is none: then it has no score, and is owed again."""

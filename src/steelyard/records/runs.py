@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from steelyard.records.bounds import Amount, AttemptNumber, Count, Share
 from steelyard.records.cases import Record
 from steelyard.records.facts import Trust
 
@@ -11,9 +14,9 @@ from steelyard.records.facts import Trust
 class Price(Record, frozen=True, kw_only=True):
     """US dollars per million tokens."""
 
-    input: float
-    output: float
-    cached: float | None = None
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
     """What cached input costs; the price of other input when None."""
     source: str = ""
     date: str = ""
@@ -27,19 +30,19 @@ class GateLook(Record, frozen=True, kw_only=True):
     """A digest of what the run was held against, and how."""
     data: str
     """A digest of what the run had to show."""
-    alpha: float
+    alpha: Share
     """What all looks together may spend, on alarms and on all-clears alike."""
-    level: float
+    level: Share
     """At which level it could raise an alarm."""
-    spent: float
+    spent: Share
     """What this adds to what alarms may have spent: nothing where an earlier look had the same attempts."""
-    cleared_level: float
+    cleared_level: Share
     """At which level it could give the all-clear."""
-    cleared_spent: float
+    cleared_spent: Share
     """What this adds to what all-clears may have spent."""
-    final_level: float = 0.0
+    final_level: Share = 0.0
     """What the last test of each case could spend; it is part of `spent`."""
-    attempts: int = 0
+    attempts: Count = 0
     """At each case, where they are asked in rounds."""
     verdict: str
 
@@ -49,28 +52,28 @@ class Rule(Record, frozen=True, kw_only=True):
 
     name: str
     """What `--rule` calls it."""
-    compile: float = 0
+    compile: Amount = 0
     """Whether it compiles."""
-    tests: float = 0
+    tests: Amount = 0
     """The share of tests that pass."""
-    lint: float = 0
+    lint: Amount = 0
     """1 without warnings, a tenth less for each; 1 where no linter applies."""
-    structure: float = 0
+    structure: Amount = 0
     """The share of the expected functions and types that it defines."""
-    correct: float = 0
+    correct: Amount = 0
     """Whether it is correct, as pass@k counts it."""
 
 
 class SuiteRule(Record, frozen=True, kw_only=True):
     """How suites are scored beside the plain rule, under which a pass is 1, all else 0, and every suite counts once."""
 
-    penalties: dict[str, float] = {}
+    penalties: dict[str, Share] = {}
     """What a failure of each class costs, from 0 to 1; a class that is not named costs 1."""
-    weights: dict[str, float] = {}
+    weights: dict[str, Amount] = {}
     """How much each suite counts, 0 or more; a suite that is not named counts 1."""
-    latency_target: float = 2.0
+    latency_target: Amount = 2.0
     """Seconds within which a reply loses nothing."""
-    latency_limit: float = 30.0
+    latency_limit: Amount = 30.0
     """Seconds after which a reply is worth nothing."""
 
 
@@ -86,10 +89,10 @@ class StoppingRule(Record, frozen=True, kw_only=True):
 
     baseline: str
     """What it is held against, as the user named it."""
-    most: int
+    most: AttemptNumber
     """Attempts per case and model at the most."""
-    alpha: float = 0.05
-    margin: float = 0.05
+    alpha: Share = 0.05
+    margin: Share = 0.05
 
 
 class Tier(Record, frozen=True, kw_only=True):
@@ -112,7 +115,7 @@ class Tier(Record, frozen=True, kw_only=True):
     """The command line of a program that works in a copy of the case's workspace; a model is asked when left out."""
     environment: dict[str, str] = {}
     """For an agent: what it finds in its environment besides ours."""
-    timeout_secs: float = 600
+    timeout_secs: Amount = 600
     """For an agent: how long one attempt may take."""
 
 
@@ -125,7 +128,7 @@ class Panel(Record, frozen=True, kw_only=True):
     """What they look for, whole, so that a judgment can be read without the file."""
     digest: str
     """Equal for rubrics that ask the same."""
-    repeats: int = 1
+    repeats: AttemptNumber = 1
     """How often each judge is asked about the same answer."""
     parameters: dict[str, Any] = {}
     """Sent with each request to a judge."""
@@ -202,13 +205,13 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Where tiers are compared: what each of them is."""
     panel: Panel | None = None
     """Who judges the answers besides their verifiers."""
-    samples: int | None = None
+    samples: AttemptNumber | None = None
     """Attempts per case and model; None takes all that a replay has."""
     until: StoppingRule | None = None
     """Where attempts are asked in rounds: when to stop."""
-    more: dict[str, dict[str, int]] = {}
+    more: dict[str, dict[str, AttemptNumber]] = {}
     """By model and case, where more attempts are planned than at others, because the case looked worse."""
-    k: tuple[int, ...] = (1,)
+    k: Annotated[tuple[AttemptNumber, ...], Meta(min_length=1)] = (1,)
     seed: int | None = None
     rule: str = "code"
     rules: tuple[Rule, ...] = ()
@@ -217,7 +220,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """How suites are scored beside the plain rule."""
     versions: dict[str, str] = {}
     prices: dict[str, Price] = {}
-    unrecorded: dict[str, int] = {}
+    unrecorded: dict[str, Count] = {}
     """Per model, how many cases a replay had no recording for."""
     require_trust: Trust = ""
     """How far apart from an answer its tests must have run for a pass to count; empty where any will do."""

@@ -23,7 +23,8 @@ from steelyard.store.database import (
     sql_identifier,
     sql_string,
 )
-from steelyard.store.journal import COPY_MANIFEST_FILE, DISK_FULL_ERRNOS, USUAL_JOURNAL_LINE_BYTES
+from steelyard.store.files import DISK_FULL_ERRNOS
+from steelyard.store.journal import COPY_MANIFEST_FILE, USUAL_JOURNAL_LINE_BYTES
 from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs, is_name_in_path
 from steelyard.store.run_folders import no_runs_message
 

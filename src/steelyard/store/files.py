@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -16,8 +17,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
-from steelyard.errors import DiskFullError, InputError
+from steelyard.errors import DiskError, DiskFullError, InputError
 from steelyard.text import printable
+
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system calls a full disk."""
+DISK_BROKEN_ERRNOS = (errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What the system calls a disk that is broken or gone, and a machine that cannot open another file."""
 
 
 class AtomicFiles:
@@ -33,6 +39,9 @@ class AtomicFiles:
         self._fresh[path] = fresh
         # created, never followed: a link that somebody put there must not lead us elsewhere
         with fresh.open("xb") as file:
+            with suppress(OSError):
+                # who could not read the old file must not read the new one
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat(follow_symlinks=False).st_mode))
             for line in lines:
                 content = line.encode()
                 digest.update(content)
@@ -58,6 +67,21 @@ class AtomicFiles:
                 fresh.unlink()
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a file that a user named, whole or not at all; a link stays a link, and what it leads to is replaced."""
+    with explain_write_errors(path), AtomicFiles() as fresh:
+        fresh.write(path.resolve(), [text])
+        fresh.finish()
+
+
+def check_writable(path: Path) -> None:
+    """Raise an InputError where a file could not be written later; nothing is left of the attempt."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file in it")
+    with explain_write_errors(path), AtomicFiles() as fresh:
+        fresh.write(path.resolve(), ())
+
+
 @contextmanager
 def explain_write_errors(folder: Path) -> Iterator[None]:
     """Say in one sentence why a folder cannot be written."""
@@ -67,8 +91,10 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
         where = printable(str(folder))
         if isinstance(error, FileExistsError):
             raise InputError(f"{where}: not a folder; choose another place") from None
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno in DISK_FULL_ERRNOS:
             raise DiskFullError(f"{where}: no room left ({error.strerror}); make room and try again") from None
+        if error.errno in DISK_BROKEN_ERRNOS:
+            raise DiskError(f"{where}: {error.strerror}; check the disk and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None
 
 

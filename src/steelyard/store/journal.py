@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -15,9 +14,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from steelyard.errors import DiskFullError, InputError, Problem, StoreError, check_format
+from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Attempt, Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
-from steelyard.store.files import TolerantDecoder, format_number
+from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
 from steelyard.store.responses import ResponseLog, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
@@ -28,9 +27,6 @@ COPY_MANIFEST_FILE = "copy.json"
 
 RUN_FORMAT = 1
 """The format of run.json; it goes up when an older version could not go on, not when a field is added."""
-DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the system calls a full disk."""
-
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
@@ -261,9 +257,10 @@ class Journal(StoredRun):
             while line:
                 line = line[os.write(self._file, line) :]
         except OSError as error:
-            # half a line must not stand before the next whole one
-            os.ftruncate(self._file, self._size)
-            raise _write_error(self.folder, error) from None
+            # half a line must not stand before the next whole one; where that fails too, the next session does it
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            raise _write_error(self.folder, error, is_begun=True) from None
         self._size += size
         self._unsynced = True
 
@@ -282,7 +279,16 @@ class Journal(StoredRun):
                 self._responses.sync()
                 os.fsync(self._file)
             except OSError as error:
-                raise _write_error(self.folder, error) from None
+                raise _write_error(self.folder, error, is_begun=True) from None
+
+    def check_present(self) -> None:
+        """Raise a DiskError where nobody will find what is written from now on."""
+        try:
+            is_present = os.path.samestat(os.fstat(self._file), (self.folder / "attempts.jsonl").stat())
+        except OSError:
+            is_present = False
+        if not is_present:
+            raise DiskError(f"{self.folder}: {RUN_GONE_MESSAGE}")
 
     def describe(self, info: RunInfo) -> None:
         """Write run.json; what a later version wrote there stays."""
@@ -475,6 +481,7 @@ def append_facts(
         raise _write_error(journal.parent, error) from None
 
 
+RUN_GONE_MESSAGE = "the folder of this run was moved or deleted while it was written; nothing more is asked"
 RUN_LOCKED_MESSAGE = "another process is writing this run; wait for it, or stop it first"
 
 
@@ -527,9 +534,13 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise _write_error(path.parent, error) from None
 
 
-def _write_error(folder: Path, error: OSError) -> StoreError:
+def _write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> StoreError:
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+    if isinstance(error, FileNotFoundError):
+        return DiskError(f"{folder}: {RUN_GONE_MESSAGE}")
+    if is_begun or error.errno in DISK_BROKEN_ERRNOS:
+        return DiskError(f"{folder}: {error.strerror}; check the disk, then: steelyard resume {folder}")
     return StoreError(f"{folder}: {error.strerror}")
 
 

@@ -40,12 +40,15 @@ def list_runs(options: argparse.Namespace) -> int:
     """List the runs, oldest first."""
     from steelyard.engine.results.headline_cache import run_headlines
     from steelyard.reports import lists
+    from steelyard.text import line
 
     settings, _ = settings_and_run_options(options)
-    print(
-        lists.runs_text(run_headlines(Path(settings.output_dir)), width=terminal_width(), color=is_color_wanted()),
-        end="",
-    )
+    runs = run_headlines(Path(settings.output_dir))
+    listed = [(run.name, run.models) for run in runs if not run.problem]
+    print(lists.runs_text(listed, width=terminal_width(), color=is_color_wanted()), end="")
+    for run in runs:
+        if run.problem:
+            print(line(f"{run.name} cannot be read: {run.problem}", 500))
     return ExitCode.OK
 
 

@@ -21,6 +21,7 @@ from steelyard.cli.options import (
     add_counting_options,
     add_isolation_options,
     add_settings_option,
+    attempt_count,
     named_rates,
     positive_integer,
     positive_integers,
@@ -190,7 +191,7 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
         "--problems", type=positive_integer, default=100, metavar="N", help="how many problems (default: 100)"
     )
     sub.add_argument(
-        "--samples", type=positive_integer, default=10, metavar="N", help="attempts per problem (default: 10)"
+        "--samples", type=attempt_count, default=10, metavar="N", help="attempts per problem (default: 10)"
     )
     sub.add_argument(
         "--models",

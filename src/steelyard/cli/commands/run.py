@@ -28,6 +28,8 @@ from steelyard.cli.options import (
     add_settings_option,
     add_shard_option,
     add_trust_option,
+    amount,
+    attempt_count,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -131,11 +133,11 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--samples",
         "--epochs",
         "--repeat",
-        type=positive_integer,
+        type=attempt_count,
         metavar="N",
         help="attempts per case and model (default: the largest k; all recorded replies)",
     )
-    ask.add_argument("--temperature", type=float, metavar="T", help="sent only when given, like every parameter")
+    ask.add_argument("--temperature", type=amount, metavar="T", help="sent only when given, like every parameter")
     ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
     ask.add_argument(
@@ -173,7 +175,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     )
     decide.add_argument(
         "--max-samples",
-        type=positive_integer,
+        type=attempt_count,
         metavar="N",
         help="the maximum number of attempts per case (default: 20)",
     )
@@ -216,9 +218,7 @@ def resume(options: argparse.Namespace) -> int:
 
 def _resume_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
-    sub.add_argument(
-        "-n", "--samples", type=positive_integer, metavar="N", help="attempts per case and model from now on"
-    )
+    sub.add_argument("-n", "--samples", type=attempt_count, metavar="N", help="attempts per case and model from now on")
     add_inconclusive_option(sub)
     add_allow_code_option(sub)
     add_execution_options(sub, backend=True)

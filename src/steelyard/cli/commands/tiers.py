@@ -22,6 +22,8 @@ from steelyard.cli.options import (
     add_execution_options,
     add_run_argument,
     add_shard_option,
+    amount,
+    attempt_count,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -45,6 +47,7 @@ def tiers(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
+    _check_charts_folder(options.charts)
     folder = Path()
     stopped: tuple[str, ...] = ()
     if bool(options.experiment) == bool(options.runs_csv):
@@ -136,6 +139,7 @@ def judge(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
+    _check_charts_folder(options.charts)
     judges = split_model_names(options.judges or ())
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
@@ -168,10 +172,10 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--rubric", metavar="FILE", help="the rubric: .yaml .toml .json (default: ten categories)")
     sub.add_argument(
-        "--repeats", type=positive_integer, default=1, metavar="N", help="how often to ask each judge (default: 1)"
+        "--repeats", type=attempt_count, default=1, metavar="N", help="how often to ask each judge (default: 1)"
     )
     sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-    sub.add_argument("--temperature", type=float, metavar="T", help="sent to the judges only when given")
+    sub.add_argument("--temperature", type=amount, metavar="T", help="sent to the judges only when given")
     sub.add_argument(
         "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
     )
@@ -199,14 +203,25 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
 def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
     """Write each chart as Vega-Lite and as SVG."""
     from steelyard.reports.charts.svg import chart_files
-    from steelyard.store.files import explain_write_errors
+    from steelyard.store.files import AtomicFiles, explain_write_errors
     from steelyard.text import counted
 
-    with explain_write_errors(folder):
+    with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in chart_files(charts).items():
-            (folder / name).write_text(text, "utf-8")
+            fresh.write(folder / name, [text])
+        fresh.finish()
     print_to_stderr(f"wrote {counted(len(charts), 'chart')} into {folder}")
+
+
+def _check_charts_folder(folder: str | None) -> None:
+    """Raise an InputError where charts could not be written later."""
+    from steelyard.store.files import check_writable, explain_write_errors
+
+    if folder:
+        with explain_write_errors(Path(folder)):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        check_writable(Path(folder) / "chart.svg")
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:

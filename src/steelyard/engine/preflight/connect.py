@@ -29,6 +29,7 @@ from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price
+from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
 from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
 from steelyard.text import counted, short_quote
 
@@ -112,15 +113,21 @@ def check_parameters(*sent: Mapping[str, Any]) -> None:
 
 def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
     """Raise an InputError where there is nothing to ask, or something twice."""
-    if not k or min(k) < 1:
-        raise InputError(f"k must be 1 or more, not {min(k, default='nothing')}")
-    if samples is not None and samples < 1:
-        raise InputError(f"samples must be 1 or more, not {samples}")
+    check_attempts("k", *k or (0,))
+    if samples is not None:
+        check_attempts("samples", samples)
     if not cases:
         raise InputError("no cases to ask")
     twice = [case for case, count in Counter(case.id for case in cases).items() if count > 1]
     if twice:
         raise InputError(f'case "{twice[0]}" is given twice; --samples N asks for more attempts at one case')
+
+
+def check_attempts(name: str, *numbers: int) -> None:
+    """Raise an InputError where a number of attempts is none that can be asked for."""
+    for number in numbers:
+        if not 1 <= number <= MAX_ATTEMPTS_PER_CASE:
+            raise InputError(f"{name} must be 1 or more and at most {MAX_ATTEMPTS_PER_CASE:,}, not {number}")
 
 
 def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str]:

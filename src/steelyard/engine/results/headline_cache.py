@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,12 +19,13 @@ from steelyard.analysis.headlines import (
     problem_sentences,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.errors import StoreError
+from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
+    is_hidden,
     run_fingerprint,
     run_folder_snapshot,
     run_size_fingerprint,
@@ -60,12 +62,36 @@ def _write_cache(journal: Journal, cases: Sequence[Case], table: AttemptTable, s
     return ()
 
 
-def run_headlines(root: Path) -> list[tuple[str, tuple[ModelHeadline, ...]]]:
-    """The runs below a folder by their names, oldest first, each with its headline figures.
+class ListedRun(NamedTuple):
+    """A run as a list shows it."""
 
-    They are read from the cache, or from the journal where the cache is of another state of the run.
+    name: str
+    models: tuple[ModelHeadline, ...] = ()
+    problem: str = ""
+    """Why it cannot be read, if it cannot."""
+
+
+def run_headlines(root: Path) -> list[ListedRun]:
+    """The runs below a folder by their names, oldest first, each with its headline figures; then those that cannot be read.
+
+    Figures are read from the cache, or from the journal where the cache is of another state of the run.
     """
-    return [(run.folder.name, _cached_headlines(run) or _computed_headlines(run)) for run in runs(root)]
+    readable, listed = set(), []
+    for run in runs(root):
+        readable.add(run.folder)
+        listed.append(_listed(run))
+    others = (path.parent for path in sorted(root.glob("*/run.json")))
+    return listed + [
+        _listed(StoredRun(folder)) for folder in others if folder not in readable and not is_hidden(folder)
+    ]
+
+
+def _listed(run: StoredRun) -> ListedRun:
+    try:
+        return ListedRun(run.folder.name, _cached_headlines(run) or _computed_headlines(run))
+    except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
+        # one run that anybody may have filled must not hide the others
+        return ListedRun(run.folder.name, problem=str(error))
 
 
 def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:

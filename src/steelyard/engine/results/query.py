@@ -23,7 +23,7 @@ from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
 from steelyard.store.archive import RunDatabase, open_run_database
-from steelyard.store.journal import DISK_FULL_ERRNOS
+from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.parquet import FactScore
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain

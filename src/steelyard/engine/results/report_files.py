@@ -19,6 +19,7 @@ from steelyard.errors import InputError, did_you_mean
 from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
+from steelyard.store.files import check_writable, write_file
 from steelyard.store.journal import StoredRun
 from steelyard.tiers.results import ExperimentAnalysis
 
@@ -123,6 +124,7 @@ def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> No
 def _check_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    check_writable(path)
 
 
 def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterable[str]) -> RunResults:
@@ -160,19 +162,15 @@ def write_reports(
         else:
             results = results or stored_results(stored, scoring, formats_without_page(paths))
             text = reports.render(name, results, where=str(path))
-        written.append(_write(path, text))
+        write_file(path, text)
+        written.append(path)
     return written
 
 
 def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
     """Write to each file the text of its suffix; returns what was written."""
     check_text_paths(paths, texts)
-    return [_write(path, texts[path.suffix]) for path in map(Path, paths)]
-
-
-def _write(path: Path, text: str) -> Path:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    return path
+    written = [Path(path) for path in paths]
+    for path in written:
+        write_file(path, texts[path.suffix])
+    return written

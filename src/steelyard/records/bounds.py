@@ -1,0 +1,29 @@
+"""The bounds of numbers that come from outside: nothing can be computed from one that lies beyond them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+MAX_NUMBER = 1e12
+"""More than any cost, duration, score or number of tokens that is meant; sums and squares of it stay finite."""
+MAX_ATTEMPTS_PER_CASE = 1_000_000
+"""Attempts at one case of one model, and the k of pass@k."""
+
+AttemptNumber = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS_PER_CASE)]
+"""An attempt's number, or how many attempts there are; a file that says otherwise is damaged."""
+Amount = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+"""A duration, a price or a weight."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, le=int(MAX_NUMBER))]
+SignedNumber = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+
+
+def is_bounded(number: float | None, *, least: float = 0) -> bool:
+    """Whether a number is one that can be computed with: not NaN, not infinite and not absurd.
+
+    >>> is_bounded(1e308), is_bounded(float("nan")), is_bounded(-1), is_bounded(-1, least=-MAX_NUMBER), is_bounded(0.25)
+    (False, False, False, True, True)
+    """
+    return number is not None and least <= number <= MAX_NUMBER
