@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ log = os.open(os.environ["ASKS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 async def ask(prompt, attempt):
     os.write(log, f"{os.getpid()} asked {attempt.key}\\n".encode())
-    await asyncio.sleep(0.005 + int(attempt.key[:2], 16) / 8000)  # never in step with each other
+    await asyncio.sleep(float(os.environ["PAUSE"]) + 0.005 + int(attempt.key[:2], 16) / 8000)  # never in step with each other
     os.write(log, f"{os.getpid()} answered {attempt.key}\\n".encode())
     return f"answer to {attempt.case.id}, number {attempt.number}"
 """
@@ -54,7 +55,7 @@ class Place:
             lines += ['verify = {python = "checks.py:score"}']
         (folder / "evals.toml").write_text("\n".join(lines))
 
-    def start(self, most_bytes: int = resource.RLIM_INFINITY) -> subprocess.Popen[str]:
+    def start(self, most_bytes: int = resource.RLIM_INFINITY, pause: float = 0) -> subprocess.Popen[str]:
         """Begin the run, or carry it on."""
         begin = ["run", "evals.toml", "-m", "python:model.py:ask", "--samples", str(SAMPLES), "--output", "run"]
         command = ["resume", "run"] if (self.run / "run.json").exists() else begin
@@ -65,7 +66,7 @@ class Place:
         return subprocess.Popen(
             [sys.executable, "-m", "steelyard.cli", *command, "-j", "4"],
             cwd=self.folder,
-            env={**os.environ, "ASKS": str(self.folder / "asks")},
+            env={**os.environ, "ASKS": str(self.folder / "asks"), "PAUSE": str(pause)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -182,3 +183,18 @@ def test_a_second_process_on_a_run_is_refused_and_the_first_does_not_notice(plac
     assert process.returncode == 0, said
     complete(place)
     assert {ask.process for ask in place.asks()} == {process.pid}
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved"])
+def test_a_run_whose_folder_goes_away_asks_nobody_any_more(place: Place, how: str) -> None:
+    process = place.start(pause=0.3)
+    place.wait_for(5, process)
+    if how == "deleted":
+        shutil.rmtree(place.run)
+    else:
+        place.run.rename(place.folder / "elsewhere")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert "run: the folder of this run was moved or deleted while it was written; nothing more is asked" in said
+    assert "Traceback" not in said
+    assert len(place.asks()) < ATTEMPTS

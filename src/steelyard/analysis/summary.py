@@ -413,7 +413,7 @@ class Summary(Record, frozen=True, kw_only=True):
     witnesses: WitnessCounts | None = None
     """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
     conclusive: bool = True
-    """False when more than 5% of the cases of some model are unscored."""
+    """False when more than 5% of the cases of some model are unscored, or more than 5% of its attempts are missing."""
 
 
 class RunResults(NamedTuple):
@@ -493,7 +493,8 @@ def summarise_attempts(
         warnings=tuple(run_warnings(info, cases, by_column, models, weights.name, unknown)),
         conclusive=is_judged
         and not any(
-            20 * len(model.unscored) > len(by_column[column]) for column, model in zip(by_column, models, strict=True)
+            20 * len(model.unscored) > len(by_column[column]) or 20 * model.missing > model.attempts + model.missing
+            for column, model in zip(by_column, models, strict=True)
         ),
     )
 

@@ -12,7 +12,9 @@ MAX_ATTEMPTS_PER_CASE = 1_000_000
 """Attempts at one case of one model, and the k of pass@k."""
 
 AttemptNumber = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS_PER_CASE)]
-"""An attempt's number, or how many attempts there are; a file that says otherwise is damaged."""
+"""How many attempts there are; a file that says otherwise is damaged."""
+AttemptIndex = Annotated[int, Meta(ge=0, le=MAX_ATTEMPTS_PER_CASE)]
+"""Which of the attempts at a case it is; other tools count from 0."""
 Amount = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
 """A duration, a price or a weight."""
 Share = Annotated[float, Meta(ge=0, le=1)]

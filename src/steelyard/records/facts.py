@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from msgspec.structs import force_setattr
 
-from steelyard.records.bounds import Amount, AttemptNumber, Count, SignedNumber, is_bounded
+from steelyard.records.bounds import Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
 from steelyard.records.cases import Record
 
 FailureStage = Literal["ask", "verify", "judge"]
@@ -231,7 +231,7 @@ class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
     at: str
     case: str
     model: str
-    number: AttemptNumber
+    number: AttemptIndex
     tier: str = ""
 
 

@@ -62,7 +62,7 @@ def _write_cache(journal: Journal, cases: Sequence[Case], table: AttemptTable, s
     return ()
 
 
-class ListedRun(NamedTuple):
+class RunListEntry(NamedTuple):
     """A run as a list shows it."""
 
     name: str
@@ -71,7 +71,7 @@ class ListedRun(NamedTuple):
     """Why it cannot be read, if it cannot."""
 
 
-def run_headlines(root: Path) -> list[ListedRun]:
+def run_headlines(root: Path) -> list[RunListEntry]:
     """The runs below a folder by their names, oldest first, each with its headline figures; then those that cannot be read.
 
     Figures are read from the cache, or from the journal where the cache is of another state of the run.
@@ -86,12 +86,12 @@ def run_headlines(root: Path) -> list[ListedRun]:
     ]
 
 
-def _listed(run: StoredRun) -> ListedRun:
+def _listed(run: StoredRun) -> RunListEntry:
     try:
-        return ListedRun(run.folder.name, _cached_headlines(run) or _computed_headlines(run))
+        return RunListEntry(run.folder.name, _cached_headlines(run) or _computed_headlines(run))
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
-        return ListedRun(run.folder.name, problem=str(error))
+        return RunListEntry(run.folder.name, problem=str(error))
 
 
 def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:

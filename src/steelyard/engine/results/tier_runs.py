@@ -219,6 +219,7 @@ def _missing_runs(
         missing.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
         without = sum(1 for case, count in planned.items() if count and not done[tier, case])
         conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * len(cases) + 1e-9
+        conclusive = conclusive and owed <= MAX_UNSCORED_TIER_CASE_SHARE * sum(planned.values()) + 1e-9
     return tuple(missing), conclusive
 
 
