@@ -158,9 +158,17 @@ COMMANDS: Mapping[str, Command] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code, whoever reads what it prints."""
     with guarded_output() as output:
-        code = _main(list(sys.argv[1:] if argv is None else argv))
+        ended: SystemExit | None = None
+        code: int = ExitCode.OK
+        try:
+            code = _main(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit as exit_:
+            # how argparse ends --help
+            ended = exit_
         output.flush()
         if output.error is None:
+            if ended is not None:
+                raise ended
             return code
         print_to_stderr(f"steelyard: the output could not be written: {output.error.strerror}")
         return code or ExitCode.CANNOT_TELL
@@ -184,9 +192,6 @@ def _main(arguments: list[str]) -> int:
             return ExitCode.OK
         code: int = options.command(options)
         return code
-    except SystemExit as ended:
-        # how argparse ends --help
-        return ended.code if isinstance(ended.code, int) else ExitCode.OK
     except KeyboardInterrupt as interrupt:
         folder = getattr(interrupt, "folder", None)
         print_to_stderr(

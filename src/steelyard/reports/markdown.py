@@ -28,7 +28,7 @@ def report(results: RunResults) -> str:
     about = [counted(len(results.cases), "case"), f"rule {code(summary.rule)}", "intervals at 95%"]
     parts = [f"### Run {code(info.id)}", " · ".join([sets, *about] if sets else about)]
     if not summary.conclusive:
-        parts.append("**Cannot tell**: more than 5% of the cases of some model are unscored.")
+        parts.append("**Cannot tell**: more than 5% of cases or attempts of some model have no verdict.")
     names = [code(model_label(model.model, model.tier)) for model in summary.models]
     parts.append(markdown_table(["", *names], [[escaped(row.name), *row.cells] for row in rows]))
     notes = footnotes(rows)

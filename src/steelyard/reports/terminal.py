@@ -48,7 +48,9 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     page = TerminalPage(width, color)
     page.say(Text(line(title), style="bold"))
     if not summary.conclusive:
-        page.say(Text("Cannot tell: more than 5% of the cases of some model are unscored.", style="bold yellow"))
+        page.say(
+            Text("Cannot tell: more than 5% of cases or attempts of some model have no verdict.", style="bold yellow")
+        )
     for models in _side_by_side_groups(summary.models, width):
         page.say()
         _put_models(page, models)
