@@ -165,6 +165,23 @@ def test_a_command_in_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
     assert (ran.returncode, len(ran.stderr.splitlines())) == (3, 1), ran.stderr
 
 
+@pytest.mark.parametrize("limit", ["-n 48", "-v 250000"])
+def test_a_machine_that_gives_us_too_little_is_named_in_one_sentence(place: Path, limit: str) -> None:
+    """As the address space is too small for a library at the end of a run, the run itself is whole."""
+    (place / "code.toml").write_text(
+        '[eval_set]\nid = "s"\nname = "s"\n[[cases]]\nid = "double"\nname = "d"\nprompt = "p"\n\n'
+        "[cases.verify]\nkind = 'python'\ntests = 'assert double(2) == 4'\n"
+    )
+    (place / "r.jsonl").write_text(
+        '{"case_id": "double", "model": "m", "response": "```python\\ndef double(n):\\n    return n + n\\n```"}\n'
+    )
+    command = f"{STEELYARD} run code.toml -m replay:r.jsonl --output 'limit{limit}'"
+    ran = bash(place, f"ulimit {limit}; {command}")
+    assert ("Traceback" in ran.stderr, ran.returncode in (0, 3), limit[:2] in ran.stderr) == (False, True, True), (
+        ran.stderr
+    )
+
+
 def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) -> None:
     command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
     process = subprocess.Popen(

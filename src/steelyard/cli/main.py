@@ -70,6 +70,10 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """The options as given; a mistyped one is an error that names the one that was meant."""
+    if any("\0" in argument for argument in arguments):
+        from steelyard.errors import InputError
+
+        raise InputError("an argument has a character that is no text (U+0000); leave it out")
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         from difflib import get_close_matches

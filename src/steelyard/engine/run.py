@@ -311,4 +311,7 @@ def write_parquet_copy(folder: Path) -> tuple[str, ...]:
         copy_to_parquet(folder, fact_scores)
     except StoreError as error:
         return (str(error),)
+    except (ImportError, MemoryError) as error:
+        # where memory is short, not even the library can be loaded
+        return (f"{folder}: the Parquet copy could not be written: {error}",)
     return ()

@@ -9,8 +9,8 @@ import socket
 import struct
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,12 +140,9 @@ def probe_isolation(level: str) -> IsolationProbeResult:
     missing = _missing(enclosure)
     if missing:
         return IsolationProbeResult(enclosure, {}, missing)
-    found: list[IsolationProbeResult] = []
     # a loop of its own, so that a caller's own loop does not matter
-    trying = threading.Thread(target=lambda: found.append(asyncio.run(_probe_in_sandbox(enclosure))))
-    trying.start()
-    trying.join()
-    return found[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(_probe_in_sandbox(enclosure))).result()
 
 
 def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> IsolationLevel:
