@@ -70,10 +70,6 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """The options as given; a mistyped one is an error that names the one that was meant."""
-    if any("\0" in argument for argument in arguments):
-        from steelyard.errors import InputError
-
-        raise InputError("an argument has a character that is no text (U+0000); leave it out")
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         from difflib import get_close_matches
@@ -85,6 +81,19 @@ def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argp
         way_out = f'did you mean "{close[0]}"?' if close else f"see steelyard {arguments[0]} --help"
         raise InputError(f'unknown argument "{unknown[0]}"; {way_out}')
     return options
+
+
+def _check_arguments(arguments: list[str]) -> None:
+    """Raise an InputError where an argument could not come from a shell, and can name no file."""
+    for argument in arguments:
+        try:
+            is_text = b"\0" not in os.fsencode(argument)
+        except UnicodeEncodeError:
+            is_text = False
+        if not is_text:
+            from steelyard.errors import InputError
+
+            raise InputError(f"the argument {argument!r} has a character that no file name can have; leave it out")
 
 
 def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:
@@ -187,6 +196,7 @@ def _main(arguments: list[str]) -> int:
         # a terminal that was closed; nohup makes us deaf to it
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
+        _check_arguments(arguments)
         commands = command_parser(COMMANDS)
         if {"-h", "--help"}.isdisjoint(arguments):
             apply_configured_defaults(commands, arguments)

@@ -287,14 +287,25 @@ def attempt_count(text: str) -> int:
 
 def amount(text: str) -> float:
     """A number from 0 on."""
+    return _number(text, 0)
+
+
+def finite_number(text: str) -> float:
+    """A number that is neither infinite nor absurd."""
+    from steelyard.records.bounds import MAX_NUMBER
+
+    return _number(text, -MAX_NUMBER)
+
+
+def _number(text: str, least: float) -> float:
     from steelyard.records.bounds import MAX_NUMBER, is_bounded
 
     try:
         number = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is not a number') from None
-    if not is_bounded(number):
-        raise argparse.ArgumentTypeError(f"must be between 0 and {MAX_NUMBER:g}, not {text}")
+    if not is_bounded(number, least=least):
+        raise argparse.ArgumentTypeError(f"must be between {least:g} and {MAX_NUMBER:g}, not {text}")
     return number
 
 

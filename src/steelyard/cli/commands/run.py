@@ -28,8 +28,8 @@ from steelyard.cli.options import (
     add_settings_option,
     add_shard_option,
     add_trust_option,
-    amount,
     attempt_count,
+    finite_number,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -137,7 +137,9 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="attempts per case and model (default: the largest k; all recorded replies)",
     )
-    ask.add_argument("--temperature", type=amount, metavar="T", help="sent only when given, like every parameter")
+    ask.add_argument(
+        "--temperature", type=finite_number, metavar="T", help="sent only when given, like every parameter"
+    )
     ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
     ask.add_argument(

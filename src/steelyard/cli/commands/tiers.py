@@ -22,8 +22,8 @@ from steelyard.cli.options import (
     add_execution_options,
     add_run_argument,
     add_shard_option,
-    amount,
     attempt_count,
+    finite_number,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -175,7 +175,7 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
         "--repeats", type=attempt_count, default=1, metavar="N", help="how often to ask each judge (default: 1)"
     )
     sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-    sub.add_argument("--temperature", type=amount, metavar="T", help="sent to the judges only when given")
+    sub.add_argument("--temperature", type=finite_number, metavar="T", help="sent to the judges only when given")
     sub.add_argument(
         "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
     )
