@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: check demo test test-slow bench format pins docs clean
+.PHONY: check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/ready
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
@@ -47,6 +47,21 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/scale.py --memory 100000,200000
 	$(BIN)/python benchmarks/statistics_at_size.py --rows 1000000 10000000
 	$(BIN)/python benchmarks/many_runs.py
+
+# For MINUTES each: kills of every command, and damaged files of every kind. Then a server with every fault, and broken machines.
+MINUTES ?= 10
+SEED ?= 1
+chaos: chaos-kills chaos-fuzz chaos-machines
+
+chaos-kills: .venv/ready
+	$(BIN)/python benchmarks/nightly/kills.py --minutes $(MINUTES) --seed $(SEED)
+
+chaos-fuzz: .venv/ready
+	$(BIN)/python benchmarks/nightly/fuzz.py --minutes $(MINUTES) --seed $(SEED)
+
+chaos-machines: .venv/ready .venv/system
+	$(BIN)/pytest -q tests/engine/test_faults.py tests/engine/test_broken_machines.py tests/engine/test_crash.py \
+		tests/cli/test_streams_and_exits.py tests/store/test_numbers_at_the_door.py
 
 format: .venv/ready
 	$(BIN)/ruff check --quiet --fix src tests benchmarks docs

@@ -21,6 +21,7 @@ from support.toolchains import needs
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
+CHAOS = ROOT / ".github" / "workflows" / "chaos.yml"
 PAGE = ROOT / "docs" / "ci.md"
 SHARDS = ROOT / "docs" / "shards.md"
 HOSTILE = "a b'\"; echo owned >&2; $(touch owned) `touch owned` ${HOME} --config=x"
@@ -43,6 +44,7 @@ def scripts() -> dict[str, str]:
     [
         (ACTION, ["github-actions"]),
         (GITHUB, ["github-workflows"]),
+        (CHAOS, ["github-workflows"]),
         (GITLAB, ["gitlab-ci", "--data-transform=gitlab-ci"]),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
