@@ -134,10 +134,10 @@ def test_a_declared_agent_does_its_work_and_reaches_nothing_else(
 
 
 def test_when_we_are_killed_nothing_of_a_contained_agent_goes_on(case: Case, tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
+    begun, seconds = tmp_path / "begun", str(100_000_000 + os.getpid())  # nobody else sleeps so long
     begun.mkdir()
     (tmp_path / "steelyard.toml").write_text(
-        f"""[agents.sleeper]\ncommand = "sh -c 'setsid sleep 4717 & touch {begun}/now; sleep 4717'"\nwritable_folders = ["begun"]\n"""
+        f"""[agents.sleeper]\ncommand = "sh -c 'setsid sleep {seconds} & touch {begun}/now; sleep {seconds}'"\nwritable_folders = ["begun"]\n"""
     )
     (tmp_path / "evals.toml").write_text(EVAL_SET)
     command = [
@@ -152,14 +152,15 @@ def test_when_we_are_killed_nothing_of_a_contained_agent_goes_on(case: Case, tmp
         "on",
     ]
     engine = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    while not (begun / "now").exists():
-        assert engine.poll() is None, engine.communicate()
-        time.sleep(0.02)
-    assert running(b"sleep", b"4717")
-    engine.kill()
-    engine.communicate()
+    try:
+        while not (begun / "now").exists() or not running(b"sleep", seconds.encode()):
+            assert engine.poll() is None, engine.communicate()
+            time.sleep(0.02)
+    finally:
+        engine.kill()
+        engine.communicate()
     for _ in range(500):
-        if not running(b"sleep", b"4717"):
+        if not running(b"sleep", seconds.encode()):
             return
         time.sleep(0.02)
     pytest.fail("it went on")
