@@ -141,7 +141,7 @@ def distinct_names(names: Iterable[str]) -> list[str]:
     return distinct
 
 
-def linear_axis(title: str, low: float, high: float, *, style: str, ticks: int = 5, has_grid: bool = True) -> Axis:
+def linear_axis(title: str, low: float, high: float, *, style: str, ticks: int = 5) -> Axis:
     """An axis with about this many ticks at round numbers.
 
     >>> linear_axis("share", 0, 0.42, style=".0%").ticks
@@ -152,7 +152,7 @@ def linear_axis(title: str, low: float, high: float, *, style: str, ticks: int =
     power = 10.0 ** math.floor(math.log10(rough))
     step = min((power * digit for digit in (1, 2, 2.5, 5, 10)), key=lambda each: abs(math.log(each / rough)))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return Axis(title, (), low, high, False, tuple(round(place * step, 12) for place in places), style, has_grid)
+    return Axis(title, (), low, high, False, tuple(round(place * step, 12) for place in places), style, True)
 
 
 def share_axis(title: str) -> Axis:
@@ -160,12 +160,12 @@ def share_axis(title: str) -> Axis:
     return Axis(title, (), 0.0, 1.0, False, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), ".0%", True)
 
 
-def log_axis(title: str, low: float, high: float, *, style: str, has_grid: bool = True) -> Axis:
+def log_axis(title: str, low: float, high: float, *, style: str) -> Axis:
     """A logarithmic axis with ticks at 1, 2 and 5, or at powers of ten where these are many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     digits = (1, 2, 5) if len(powers) <= 3 else (1,)
     ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
-    return Axis(title, (), low, high, True, tuple(tick for tick in ticks if low <= tick <= high), style, has_grid)
+    return Axis(title, (), low, high, True, tuple(tick for tick in ticks if low <= tick <= high), style, True)
 
 
 # Export as Vega-Lite: Satyanarayan et al. 2017, "Vega-Lite: A Grammar of Interactive Graphics", IEEE Transactions on

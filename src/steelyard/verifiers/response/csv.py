@@ -37,18 +37,19 @@ class CsvRow(NamedTuple):
     """Why the text is no CSV from here on; empty where it is."""
 
 
-def csv_rows(text: str, delimiter: str = ",", position: int = 0) -> list[CsvRow]:
+def csv_rows(text: str, delimiter: str = ",") -> list[CsvRow]:
     r"""The records of a text up to its end, or up to the first fault.
 
     >>> [row.fields for row in csv_rows('a,b\n1,"x, y"\n')]
     [['a', 'b'], ['1', 'x, y']]
     """
     if '"' not in text and "\r" not in text:
-        return _unquoted_csv_rows(text, delimiter, position)
+        return _unquoted_csv_rows(text, delimiter)
     sign = re.escape(delimiter)
     token = re.compile(rf'(?:"((?:[^"]++|"")*+)"|([^"\r\n{sign}]*+))({sign}|\r?\n|\Z)')
     found: list[CsvRow] = []
-    start, fields = position, list[str]()
+    position = start = 0
+    fields: list[str] = []
     while position < len(text) or fields:
         match = token.match(text, position)
         if match is None:
@@ -65,10 +66,11 @@ def csv_rows(text: str, delimiter: str = ",", position: int = 0) -> list[CsvRow]
     return found
 
 
-def _unquoted_csv_rows(text: str, delimiter: str, position: int) -> list[CsvRow]:
+def _unquoted_csv_rows(text: str, delimiter: str) -> list[CsvRow]:
     """The same, much faster, for a text without quotation marks."""
     found: list[CsvRow] = []
-    lines = text[position:].split("\n", MAX_CSV_ROWS + 1)
+    position = 0
+    lines = text.split("\n", MAX_CSV_ROWS + 1)
     is_cut = len(lines) > MAX_CSV_ROWS + 1 and bool(lines.pop())
     for line in lines if lines[-1] or is_cut else lines[:-1]:
         found.append(CsvRow(position, line.split(delimiter)))
