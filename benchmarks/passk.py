@@ -135,7 +135,7 @@ def table_duckdb(work: Work) -> Callable[[], list[float]]:
 
 
 def interval_steelyard(work: Work) -> Callable[[], list[float]]:
-    from steelyard.stats.intervals import bootstrap
+    from steelyard.stats.bootstrap import bootstrap
 
     values, counts = np.unique(_rates(work), return_counts=True)
     return lambda: [float(end) for end in bootstrap(values, counts, seed=0) or ()]

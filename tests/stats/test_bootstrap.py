@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.stats.intervals import bootstrap
+from steelyard.stats.bootstrap import bootstrap
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -13,8 +13,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_interval
-from steelyard.stats.intervals import Interval, bootstrap, clopper_pearson, mean_interval, standard_error, wilson
+from steelyard.stats.intervals import Interval, clopper_pearson, mean_interval, standard_error, wilson
 from steelyard.stats.passk import pass_at_k
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"

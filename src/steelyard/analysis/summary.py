@@ -23,8 +23,8 @@ from steelyard.analysis.estimates import Estimate, price_of_pass, share
 from steelyard.analysis.finishes import finish_notes
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
 from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
+from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.descriptive import flip_rate, percentile
-from steelyard.stats.intervals import bootstrap
 from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:

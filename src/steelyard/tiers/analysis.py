@@ -18,9 +18,10 @@ from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
 from steelyard.errors import InputError, did_you_mean
+from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import describe, median_interval, uplift_interval
-from steelyard.stats.intervals import Interval, bootstrap, standard_error, student_quantile
+from steelyard.stats.intervals import Interval, standard_error, student_quantile
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
 from steelyard.text import line, printable, short_quote
