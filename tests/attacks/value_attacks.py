@@ -272,9 +272,9 @@ SOURCES: dict[str, str] = {
     "unicode N": "x = '\\N{LATIN SMALL LETTER A}'\n" + WRONG,
     "bad escape": "x='\\N{xx}'\n",
     "long line": "x = '" + "a" * 5_000_000 + "'\n" + WRONG,
-    "many names": "".join(f"v{i}=1\n" for i in range(70000)) + WRONG,
+    "many names": "".join(f"v{i}=1\n" for i in range(20000)) + WRONG,
     "many args": "def g(" + ",".join(f"a{i}" for i in range(5000)) + "): pass\n" + WRONG,
-    "many consts": "x=[" + ",".join(map(str, range(200000))) + "]\n" + WRONG,
+    "many consts": "x=[" + ",".join(map(str, range(50000))) + "]\n" + WRONG,
     "elif": "if 0: pass\n" + "elif 0: pass\n" * 5000 + WRONG,
     "dict deep": "x=" + "{1:" * 150 + "1" + "}" * 150 + "\n" + WRONG,
     "decorators": "@property\n" * 3000 + WRONG,
@@ -304,7 +304,7 @@ SOURCES: dict[str, str] = {
 WRONG_LABELS = ("wrong answer", "exception", "died", "tampered", "memory limit")
 SOURCE_LABELS = (*WRONG_LABELS, "does not compile", "cpu limit", "memory limit")
 VALUE_ATTACKS = (
-    *(Attack(4, f"returns {name}", code, WRONG_LABELS, style, once=True) for name, code in VALUES.items() for style in ("check", "io")),
+    *(Attack(4, f"returns {name}", code, WRONG_LABELS, ("check", "io")[number % 2], once=True) for number, (name, code) in enumerate(VALUES.items())),
     *(Attack(25, f"raises {name}", code, WRONG_LABELS, style, once=True) for name, code in EXCEPTIONS.items() for style in ("asserts", "unittest")),
     *(Attack(24, f"is written as {name}", code, SOURCE_LABELS, "program", once=True) for name, code in SOURCES.items()),
 )  # fmt: skip
