@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import shutil
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -673,6 +675,40 @@ def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> Non
         judge(RIGHT, case(PYTEST, verify=Verify(python_env=str(environment), style="pytest")))
     with pytest.raises(VerifierError, match="is not a virtual environment"):
         VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
+
+
+PLUGIN = """
+import _pytest.fixtures, unittest
+class Ours: pass
+def replaced(owner, name):
+    before = getattr(owner, name)
+    setattr(owner, name, lambda *a, **k: before(*a, **k))
+replaced(_pytest.fixtures.FixtureFunctionMarker, "__call__")
+def pytest_configure(config):
+    replaced(unittest.TestCase, "assertTrue")
+"""
+"""Changes pytest when it is loaded, as hypothesis does, and unittest a little later."""
+
+
+def test_a_plug_in_that_changes_pytest_makes_no_answer_a_forger(tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    venv.create(environment, symlinks=True)
+    folder = next((environment / "lib").iterdir()) / "site-packages"
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+        found = Path(str(importlib.util.find_spec(name).origin)).parent  # type: ignore[union-attr]
+        shutil.copytree(found, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(str(importlib.util.find_spec("py").origin), folder)  # type: ignore[union-attr]
+    (folder / "changing.py").write_text(PLUGIN)
+    (folder / "changing-1.dist-info").mkdir()
+    (folder / "changing-1.dist-info" / "METADATA").write_text("Name: changing\nVersion: 1\n")
+    (folder / "changing-1.dist-info" / "entry_points.txt").write_text("[pytest11]\nchanging = changing\n")
+    tests = "import pytest\nfrom answer import add\n@pytest.fixture\ndef two(tmp_path): return 2\ndef test_add(two): assert add(1, two) == 3\n"
+    of = case(tests, verify=Verify(python_env=str(environment), style="pytest"))
+    right, wrong = judge(RIGHT, of), judge("def add(a, b):\n    return 4\n", of)
+    assert (right.label, right.trust) == ("", "in-process"), right.reason
+    assert wrong.label == "wrong answer", wrong.reason
+    forged = judge("import pytest\ndef add(a, b):\n    pytest.fixture = None\n    return 3\n", of)
+    assert forged.label == "tampered", forged.reason
 
 
 def test_every_reference_we_ship_is_accepted_and_every_counterexample_refused() -> None:

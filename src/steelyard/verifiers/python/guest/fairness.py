@@ -28,7 +28,7 @@ from steelyard.verifiers.python.guest.wire import short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
@@ -107,6 +107,13 @@ def all_types() -> dict[int, object]:
                 found[id(kind)] = kind
                 waiting.append(kind)
     return {number: _class_attributes(kind).get("__eq__") for number, kind in found.items()}
+
+
+def codes_of(trace: Any) -> Iterator[types.CodeType]:
+    """The code that an exception came through, outermost first."""
+    while trace is not None:
+        yield trace.tb_frame.f_code
+        trace = trace.tb_next
 
 
 class ComparisonJudge:
@@ -272,19 +279,19 @@ class ComparisonJudge:
         return is_made_so and is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
 
     def has_answers_code(self, trace: Any) -> bool:
-        """Whether an exception came out of the answer, or out of the library where the tests did not ask for it there."""
+        """Whether an exception came out of the answer."""
+        return any(self._is_answers_code(code) for code in codes_of(trace))
+
+    def has_foreign_code(self, trace: Any) -> bool:
+        """Whether a skip came out of the answer, or out of the library where the tests did not ask for it there."""
         is_below_tests = is_of_library = False
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if self._is_answers_code(code):
-                return True
+        for code in codes_of(trace):
             if code.co_filename == TESTS_FILE:
                 is_below_tests, is_of_library = True, False
             elif not code.co_filename.endswith(SKIPPING_FILES) or code.co_name == "skip_wrapper":
                 # a function of the answer's may be one that the library made, by a decorator for example
                 is_of_library = is_below_tests
-            trace = trace.tb_next
-        return is_of_library
+        return is_of_library or self.has_answers_code(trace)
 
     def _is_answers_code(self, code: Any) -> bool:
         file: str = code.co_filename

@@ -293,6 +293,10 @@ class AnswerSession:
 
         def loaded() -> types.ModuleType:
             is_loaded.append(True)
+            if any(self._machinery.changes()):
+                self._machinery = (
+                    Machinery()
+                )  # plug-ins of pytest have changed it, and no line of the answer has run yet
             self._load()
             exec(code, module.__dict__)
             self._machinery.remember("the tests", module)

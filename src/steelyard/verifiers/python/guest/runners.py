@@ -13,6 +13,7 @@ import time
 import types
 import unittest
 import unittest.mock  # loaded before the answer is, so that its classes are known
+from importlib import metadata
 from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import TESTS_FILE, ComparisonJudge, fair_code
@@ -31,6 +32,11 @@ try:
 
     HAS_PYTEST = True
     _RAISED = pytest.StashKey[list[BaseException]]()
+    for _plugin in metadata.entry_points(group="pytest11"):
+        if _plugin.name != "steelyard":
+            # loaded before the answer is: some change pytest when they are, and what they bring along is not the answer's
+            with contextlib.suppress(Exception):
+                _plugin.load()
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
@@ -110,13 +116,14 @@ class StyleRunner:
             self._tell(TestResultLine(name, "failed", end.text, 0.0, end.cause))
 
     def is_answers(self, error: BaseException) -> bool:
-        """Whether an exception came out of the answer."""
-        return self.judge.has_answers_code(error.__traceback__)
+        """Whether a skip came out of the answer."""
+        return self.judge.has_foreign_code(error.__traceback__)
 
     def note_error(self, error: BaseException) -> None:
         """Remember what failed a test, and a name that the tests themselves use and nobody has defined."""
         self._undefined = self._undefined or undefined_name(error)
-        self._cause = self._cause or failure_cause(error, is_answers=self.is_answers(error))
+        is_answers = self.judge.has_answers_code(error.__traceback__)
+        self._cause = self._cause or failure_cause(error, is_answers=is_answers)
 
     def finish(self) -> None:
         """Let pytest clean up."""
@@ -254,7 +261,7 @@ def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[
         try:
             function()
         except unittest.SkipTest as skipped:
-            is_own = not judge.has_answers_code(skipped.__traceback__)
+            is_own = not judge.has_foreign_code(skipped.__traceback__)
             return "declined" if is_own else "skipped", str(skipped)
         return "passed", ""
 
