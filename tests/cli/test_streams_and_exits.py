@@ -176,7 +176,8 @@ def test_a_machine_that_gives_us_too_little_is_named_in_one_sentence(place: Path
         '{"case_id": "double", "model": "m", "response": "```python\\ndef double(n):\\n    return n + n\\n```"}\n'
     )
     command = f"{STEELYARD} run code.toml -m replay:r.jsonl --output 'limit{limit}'"
-    ran = bash(place, f"ulimit {limit}; {command}")
+    # on a machine of many processors a library of numpy's would end the process for want of room for its threads
+    ran = bash(place, f"ulimit {limit}; OPENBLAS_NUM_THREADS=1 {command}")
     assert ("Traceback" in ran.stderr, ran.returncode in (0, 3), limit[:2] in ran.stderr) == (False, True, True), (
         ran.stderr
     )

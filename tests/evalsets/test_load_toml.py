@@ -454,9 +454,9 @@ def test_a_set_brings_rules_of_its_own_and_may_be_scored_by_one(file: Path) -> N
     ("rules", "line", "what"),
     [
         ('[[rules]]\nname = "mine"\n', 4, 'rule "mine": weights are numbers from 0 up, and one must be above 0'),
-        ('[[rules]]\nname = "mine"\ntests = -1\n', 4, "from 0 up"),
-        ('[[rules]]\nname = "mine"\ntests = inf\n', 4, "from 0 up"),
-        ('[[rules]]\nname = "mine"\ntests = nan\n', 4, "from 0 up"),
+        ('[[rules]]\nname = "mine"\ntests = -1\n', 6, 'rule "mine": tests: expected a number >= 0'),
+        ('[[rules]]\nname = "mine"\ntests = inf\n', 6, 'rule "mine": tests: expected a number <= 1000000000000'),
+        ('[[rules]]\nname = "mine"\ntests = nan\n', 6, 'rule "mine": tests: expected a number'),
         ('[[rules]]\nname = "mine"\ntests = "much"\n', 6, 'rule "mine": tests: expected a number, got text'),
         ("[[rules]]\ntests = 1\n", 4, "rule 1: name is missing"),
         ('[[rules]]\nname = ""\ntests = 1\n', 4, "1 to 80 characters"),

@@ -337,4 +337,5 @@ def test_all_of_this_holds_for_an_ordinary_user() -> None:
     options = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(Path(__file__).parents[1]), "-k", chosen]
     done = run_as("nobody", [python, "-m", "pytest", *options, __file__], uid=NOBODY - 1001)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "skipped" not in done.stdout
+    # where a level is missing, it is missing for everybody
+    assert "skipped" not in done.stdout or not all(probe_isolation(level).held for level in ("full", "bubblewrap"))

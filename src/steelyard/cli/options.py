@@ -270,8 +270,10 @@ def positive_integer(text: str) -> int:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number') from None
-    if not 1 <= number <= MAX_INTEGER:
-        raise argparse.ArgumentTypeError(f"must be 1 or more and at most {MAX_INTEGER:,}, not {text}")
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, not {text}")
+    if number > MAX_INTEGER:
+        raise argparse.ArgumentTypeError(f"must be at most {MAX_INTEGER:,}, not {text}")
     return number
 
 

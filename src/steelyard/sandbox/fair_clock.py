@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.sandbox.processors import processor_count
+from steelyard.sandbox.processors import machine_processor_count, processor_count
 
 MAX_OTHERS_CROWD = 8
 """Threads for each processor that may have to wait because of others; more are in each other's way, whatever else runs."""
@@ -108,7 +108,7 @@ def is_in_its_own_way(runnable: int) -> bool:
     # all that our sandboxes run is no excuse: two answers that multiply would excuse each other;
     # and others are counted on the whole machine, of which we may have a part
     others = runnable_tasks() - tree_usage([os.getpid()]).runnable
-    return crowd > others / (os.cpu_count() or 1)
+    return crowd > others / machine_processor_count()
 
 
 def runnable_tasks() -> int:

@@ -20,6 +20,11 @@ def processor_count() -> int:
     return max(1, math.ceil(min(bound, cgroup_quota(groups, Path("/sys/fs/cgroup")))))
 
 
+def machine_processor_count() -> int:
+    """The processors of the whole machine, of which we may have a part: what others use is spread over all of them."""
+    return os.cpu_count() or 1
+
+
 def cgroup_quota(groups: str, root: Path) -> float:
     """The processors that the control groups listed in `groups`, mounted at `root`, grant; infinite when none limits them."""
     quotas = [math.inf]

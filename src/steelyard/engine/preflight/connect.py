@@ -126,8 +126,10 @@ def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> 
 def check_attempts(name: str, *numbers: int) -> None:
     """Raise an InputError where a number of attempts is none that can be asked for."""
     for number in numbers:
-        if not 1 <= number <= MAX_ATTEMPTS_PER_CASE:
-            raise InputError(f"{name} must be 1 or more and at most {MAX_ATTEMPTS_PER_CASE:,}, not {number}")
+        if number < 1:
+            raise InputError(f"{name} must be 1 or more, not {number}")
+        if number > MAX_ATTEMPTS_PER_CASE:
+            raise InputError(f"{name} must be at most {MAX_ATTEMPTS_PER_CASE:,}, not {number}")
 
 
 def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str]:
