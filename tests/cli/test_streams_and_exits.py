@@ -185,6 +185,8 @@ def test_a_machine_that_gives_us_too_little_is_named_in_one_sentence(place: Path
 
 def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) -> None:
     command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
+    # whoever runs this test may ignore the signal, as nohup does, and we would with it
+    command = ["env", "--default-signal=HUP", *command]
     process = subprocess.Popen(
         [*command, "-n", "40", "--output", "hung-up"], cwd=place, stderr=subprocess.PIPE, text=True
     )

@@ -25,7 +25,7 @@ def test_benjamini_hochberg_gives_the_worked_values() -> None:
 
 def test_both_agree_with_statsmodels_in_any_order_and_with_ties() -> None:
     chance = random.Random(8)
-    for size in range(1, 40):
+    for size in (1, 2, 3, 5, 8, 13, 21, 39):
         p = [round(chance.random() ** 3, chance.choice([1, 2, 9])) for _ in range(size)]
         assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist(), rel=1e-13)
         assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1].tolist(), rel=1e-13)

@@ -96,8 +96,11 @@ COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "
 """Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
-def all_types() -> dict[int, object]:
-    """The classes that there are now, by their identities, each with the `__eq__` that it defines, if it does."""
+def all_types() -> dict[int, tuple[type, object]]:
+    """The classes that there are now, by their addresses, each with the `__eq__` that it defines, if it does.
+
+    They are held, so that no class of the answer's can come to have the address of one that is gone.
+    """
     found: dict[int, type] = {id(object): object}
     waiting: list[type] = [object]
     while waiting:
@@ -106,7 +109,7 @@ def all_types() -> dict[int, object]:
             if id(kind) not in found:
                 found[id(kind)] = kind
                 waiting.append(kind)
-    return {number: _class_attributes(kind).get("__eq__") for number, kind in found.items()}
+    return {number: (kind, _class_attributes(kind).get("__eq__")) for number, kind in found.items()}
 
 
 def codes_of(trace: Any) -> Iterator[types.CodeType]:
@@ -119,7 +122,9 @@ def codes_of(trace: Any) -> Iterator[types.CodeType]:
 class ComparisonJudge:
     """Compares for the tests, and knows whether the answer's own word decided."""
 
-    def __init__(self, tests: str, known_types: Mapping[int, object], *, is_own_word_allowed: bool) -> None:
+    def __init__(
+        self, tests: str, known_types: Mapping[int, tuple[type, object]], *, is_own_word_allowed: bool
+    ) -> None:
         self._is_allowed = is_own_word_allowed
         self._known_types = known_types
         self._foreign = tuple(
@@ -267,7 +272,7 @@ class ComparisonJudge:
             return False
         equality = _class_attributes(kind).get("__eq__")
         if id(kind) in self._known_types:
-            return self._known_types[id(kind)] is equality
+            return self._known_types[id(kind)][1] is equality
         if type(equality) is types.FunctionType:
             is_made_so = not self._is_answers_code(equality.__code__)
         else:  # any other callable can be put there, and may agree to everything
