@@ -613,9 +613,10 @@ def test_closing_leaves_no_process_and_no_folder(
 ) -> None:
     tmp_path.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    others = set(process_tree_pids(os.getpid()))  # other tests may have theirs here
     shell(sandbox, "mkdir -p a/b; echo x > a/b/c; (setsid sleep 60 &)")
     assert list(tmp_path.iterdir()) == []
-    assert process_tree_pids(os.getpid()) == [os.getpid()]
+    assert set(process_tree_pids(os.getpid())) <= others
 
 
 def test_an_interpreter_that_does_not_start_is_our_failure(sandbox: ZygoteSandbox, tmp_path: Path) -> None:
