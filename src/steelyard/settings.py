@@ -13,6 +13,7 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.plugins import foreign_plugins, is_plugin, plugin_names, settings_type
 from steelyard.protocols import ProviderSettings
 from steelyard.records import AgentSettings, Price, Record
+from steelyard.text import printable
 
 PROVIDER_KEYS = tuple(key for key in ProviderSettings.__struct_fields__ if key != "settings")
 DEFAULT_SETTINGS_PATH = Path("steelyard.toml")
@@ -149,6 +150,12 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
         suites.pop(key)
         way_out = did_you_mean(key, SuiteSettings.__struct_fields__)
         problems.append(Problem(where, 0, f'unknown key "{key}" in [suites] ({way_out})', False))
+    for name, agent in table["agents"].items() if isinstance(table.get("agents"), dict) else ():
+        for key in (
+            [key for key in agent if key not in AgentSettings.__struct_fields__] if isinstance(agent, dict) else ()
+        ):
+            way_out = did_you_mean(key, AgentSettings.__struct_fields__)
+            raise InputError(f'{where}: unknown key "{printable(key)}" in [agents.{printable(name)}] ({way_out})')
     general = {key: table.pop(key) for key in list(table) if key in known}
     settings = _converted({**general, "options": {**table, **general.get("options", {})}}, Settings, where)
     return msgspec.structs.replace(settings, providers=providers), problems

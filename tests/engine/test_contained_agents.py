@@ -20,7 +20,7 @@ from steelyard.cli.main import main
 from steelyard.engine.options import RunOptions
 from steelyard.engine.resume import resume
 from steelyard.errors import ExitCode, InputError
-from steelyard.records import AgentSettings, Case, Reply, Verify
+from steelyard.records import AgentSettings, Case, Failure, Reply, Verify
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings, load
@@ -249,10 +249,25 @@ def test_what_a_declaration_means_is_never_guessed(tmp_path: Path) -> None:
     assert load(file, {})[0].agents == {"finder": AgentSettings(command="find", hosts=("a.test",))}
     for text, reason in {
         "[agents]\nfinder = 1\n": r"Expected `object`.*agents",
-        '[agents.finder]\ncommand = "x"\nhost = ["a"]\n': r"unknown field `host`.*agents",
+        '[agents.finder]\ncommand = "x"\nhost = ["a"]\n': r'unknown key "host" in \[agents.finder\] .*did you mean "hosts"',
         "[agents.finder]\n": r"missing required field `command`.*agents",
         '[agents.finder]\ncommand = "x"\nhosts = "a"\n': r"Expected `array`.*agents",
     }.items():
         file.write_text(text)
         with pytest.raises(InputError, match=reason):
             load(file, {})
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_an_agent_that_finds_no_interpreter_is_no_wrong_answer(case: Case, is_declared: bool, tmp_path: Path) -> None:
+    program = tmp_path / "shim.sh"
+    program.write_text("#!/bin/sh\nexec /nowhere/bin/python3 agent.py\n")
+    program.chmod(0o755)
+    means = RunOptions(settings=settings(str(program))) if is_declared else RunOptions()
+    model = "agent:finder" if is_declared else f"agent:{program}"
+    done = run([case], models=model, output=tmp_path / "run", means=means)
+    assert not replies(done.folder)
+    (failed,) = [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Failure)]
+    assert "exit code 127 and changed nothing" in failed.message
+    assert "/nowhere/bin/python3" in failed.message
+    assert ("name the folders" in failed.message) == is_declared

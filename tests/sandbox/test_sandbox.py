@@ -21,7 +21,7 @@ import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits, Workspace
-from steelyard.sandbox.fair_clock import has_fair_clock, process_tree_pids, tree_usage
+from steelyard.sandbox.fair_clock import has_fair_clock, is_in_its_own_way, process_tree_pids, tree_usage
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -31,6 +31,7 @@ from steelyard.sandbox.levels import (
     strongest_isolation,
 )
 from steelyard.sandbox.memory import process_tree_memory_bytes
+from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import base_interpreter
 
@@ -231,6 +232,12 @@ def test_code_that_is_in_its_own_way_reaches_its_limit(sandbox: ZygoteSandbox) -
     assert (
         used(sandbox, lambda place: place.run([base_interpreter(), "-c", CROWD], limits=limits)).limit == "time limit"
     )
+
+
+@fair
+def test_a_crowd_waits_for_itself_whatever_else_runs_and_one_that_fits_never_does() -> None:
+    assert not is_in_its_own_way(processor_count())
+    assert is_in_its_own_way(8 * processor_count() + 1)
 
 
 @fair

@@ -12,6 +12,7 @@ from steelyard.records import Answer, Case, Expectations, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
+from steelyard.verifiers.python.guest.values import is_plain
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -208,3 +209,24 @@ def test_another_function_of_the_answers_is_its_word_beside_an_entry_point() -> 
     tests = "def check(candidate):\n    assert candidate(1) == 2\n    assert helper(1) == 2\n"
     tested = msgspec.structs.replace(case("f"), expectations=Expectations(test_file=tests))
     assert python_test_plan(tested).calls == ()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"s": list(range(501))},
+        {"d": [[number, 0] for number in range(501)]},
+        [{"z": list(range(300))}, {"s": list(range(300))}],
+        {"=": 0},
+        {"type": "int"},
+        {"i": "0x_1"},
+        {"i": 7},
+        {"f": "1e5"},
+        {"b": 5},
+        {"t": "text"},
+        {"t": [], "s": []},
+    ],
+)
+def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(held: object) -> None:
+    assert not is_plain(held)
+    assert is_plain([{"t": [1, {"s": [2]}]}, {"d": [["k", {"i": "-0xff"}]]}, {"f": "nan"}, {"b": "eA=="}])

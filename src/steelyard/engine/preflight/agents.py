@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,7 +43,9 @@ def uncontained_reason(name: str, means: RunOptions) -> str:
     if means.agent_sandbox == "off":
         return "--agent-sandbox off"
     if name not in means.settings.agents:
-        return "it does not declare what it needs, as [agents.NAME] in steelyard.toml would"
+        close = difflib.get_close_matches(name, means.settings.agents, n=1)
+        meant = f'; did you mean "agent:{printable(close[0])}"?' if close else ""
+        return f"it does not declare what it needs, as [agents.NAME] in steelyard.toml would{meant}"
     level = _enclosure(means)
     return "" if level.own_root else f"level {level.level} has no network of its own for it"
 

@@ -35,6 +35,8 @@ from steelyard.providers.agent.keeper import remove_folder
 from steelyard.records import AgentSettings, Answer, Attempt, Cost, Finish, is_secret
 from steelyard.sandbox.processors import processor_count
 
+NOT_FOUND_EXIT_CODES = (126, 127)
+"""How shells and loaders end where a program cannot be started or found."""
 KEEPER_SCRIPT = "import sys; sys.path.append(sys.argv[1]); from steelyard.providers.agent.keeper import main; main()"
 KEEPER_CLEANUP_TIMEOUT_SECONDS = 60
 """Seconds in which a keeper must have cleaned up after an agent whose answer is no longer wanted."""
@@ -148,6 +150,13 @@ class AgentProvider:
             await _run_keeper(json.dumps(order).encode(), home, keeper_output, complaints)
             return self._answer(self._keeper_result(_content(keeper_output), _content(complaints)))
 
+    def _start_failure(self, result: dict[str, Any]) -> str:
+        """Why an agent could not begin, as the shell or the loader said it: no answer of any model's."""
+        said = result["transcript"].strip().rpartition("\n")[2][:300]
+        contained = self._containment is not None
+        way_out = "; name the folders of what it needs as folders in its [agents.NAME]" if contained else ""
+        return f"ended with exit code {result['exit_code']} and changed nothing: {said or 'a program was not found'}{way_out}"
+
     def _keeper_result(self, keeper_output: bytes, complaints: bytes) -> dict[str, Any]:
         keeper_output = keeper_output[keeper_output.find(b"{") :] if b"{" in keeper_output else b""
         if not keeper_output:
@@ -161,6 +170,8 @@ class AgentProvider:
             raise Rejected(f"{self._name}: {result['error']}")
         if "broken" in result:
             raise ProviderError(f"{self._name}: {result['broken']}")
+        if result["exit_code"] in NOT_FOUND_EXIT_CODES and not result["patch"]:
+            raise ProviderError(f"{self._name}: {self._start_failure(result)}")
         left_out = result["left_out"]
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         return Answer(
