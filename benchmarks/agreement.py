@@ -1,6 +1,7 @@
 """Whether our verdicts agree with the plain way, on recorded answers of real models.
 
-    python benchmarks/agreement.py FOLDER [--limit 500] [--only NAME] [--at-once 1] [--judged FILE]
+    python benchmarks/agreement.py FOLDER [--limit 500] [--only NAME] [--at-once 1] [--judged FILE] [--minutes 9]
+    python benchmarks/agreement.py FOLDER --export ANSWERS.jsonl.xz, then ANSWERS.jsonl.xz in the place of FOLDER
 
 FOLDER holds clones of public repositories with recorded answers; what is missing is left out and said. Get them with
 `git clone https://github.com/OWNER/NAME FOLDER/NAME`, where OWNER/NAME is one of
@@ -12,12 +13,13 @@ FOLDER holds clones of public repositories with recorded answers; what is missin
     FloridSleeves/LLMDebugger             HumanEval, MBPP and TransCoder, five models, seeds and repairs
     noahshinn/reflexion                   HumanEval and MBPP in Python and Rust, GPT-4
 
-Bare clones do as well. The plain way is a subprocess that runs `exec` of answer and tests, a script with its input, or
-`rustc --test`, with a time limit and in bubblewrap, because it runs code of strangers. Where recorded answers are too
+Bare clones do as well, and so does one file of all answers that `--export` wrote, for a machine without clones. The plain
+way is a subprocess that runs `exec` of answer and tests, a script with its input, or `rustc --test`, with a time limit and
+in bubblewrap (in namespaces of util-linux where that is missing), because it runs code of strangers. Where recorded answers are too
 few (programs that read standard input, Rust), canonical and mutated ones join in; they are counted apart.
 Every disagreement is judged again by both sides, printed with its cause, and one without a cause makes the exit code 1.
-`--judged FILE` keeps what was judged, so that the same command goes on after an interruption; the table at the end counts
-all of it. To judge something again, take its lines out of the file.
+`--judged FILE` keeps what was judged, so that the same command goes on after an interruption or after `--minutes`; the
+table at the end counts all of it. What an older version of a verifier judged is judged again.
 docs/design/agreement.md has the numbers of the last run.
 """
 
@@ -29,21 +31,27 @@ import asyncio
 import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from steelyard import evalsets
 from steelyard.analysis.scoring import is_correct
@@ -64,6 +72,8 @@ CHUNK_ANSWERS = 400
 OUR_HASH_SEED = "0"
 """The hash order that our sandbox has."""
 OTHER_HASH_SEEDS = ("1", "2", "3", "4", "5", "6")
+RUST_BATCH_ANSWERS = 50
+"""Answers in Rust that wait for each other, because our way compiles them together."""
 RETRY_LIMIT_FACTOR = 4
 """How much more time both sides get when they disagreed."""
 ROOT = Path(__file__).parents[1]
@@ -357,15 +367,47 @@ SOURCES: dict[str, Callable[[Clones], Iterator[Sample]]] = {
     "debugger": debugger,
     "reflexion": reflexion,
     "programs": programs,
-    "codet": codet,
     "rust": rust_written,
     "reflexion-rust": reflexion_rust,
+    "codet": codet,  # the last, because its endless loops take most of the time
 }
+
+
+def export(clones: Clones, names: Iterable[str], file: Path) -> None:
+    """Write the distinct answers of sources into one compressed file."""
+    with lzma.open(file, "wb") as out:
+        for name in names:
+            samples = distinct(SOURCES[name](clones))
+            out.writelines(msgspec.json.encode({"name": name, "sample": sample}) + b"\n" for sample in samples)
+            print(f"{name}: {len(samples):,} distinct answers", flush=True)
+
+
+def exported(file: Path) -> dict[str, list[Sample]]:
+    """The answers of such a file, by the names of their sources."""
+    found: dict[str, list[Sample]] = {}
+    with lzma.open(file) as lines:
+        for line in lines:
+            row = msgspec.json.decode(line)
+            found.setdefault(row["name"], []).append(msgspec.convert(row["sample"], Sample))
+    return found
 
 
 # The plain way
 
 PLAIN_WORKER = "--plain-worker"
+BUBBLEWRAP = (
+    *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"),
+    *("--die-with-parent", "--chdir", "/tmp"),
+)
+READ_ONLY = """
+mount --make-rprivate /
+for place in $(cut -d ' ' -f 2 /proc/mounts); do mount -o remount,bind,ro "$place" 2> /dev/null; done
+mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$@"
+"""
+NAMESPACES = (
+    *("unshare", "--map-root-user", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"),
+    *("sh", "-c", READ_ONLY, "sh"),
+)
 
 
 def plain_judgments(
@@ -373,8 +415,8 @@ def plain_judgments(
 ) -> list[Judgment]:
     """What the plain way finds, by subprocesses in bubblewrap."""
     shares = [samples[number::at_once] for number in range(at_once)]
-    box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"]
-    box += ["--die-with-parent", "--chdir", "/tmp", sys.executable, str(Path(__file__).absolute()), PLAIN_WORKER]
+    box = [*BUBBLEWRAP] if shutil.which("bwrap") else [*NAMESPACES]
+    box += [sys.executable, str(Path(__file__).absolute()), PLAIN_WORKER]
     running = []
     for share in shares:
         orders = json.dumps([plain_order(sample, factor) for sample in share])
@@ -490,7 +532,7 @@ async def our_judgments(samples: list[Sample], at_once: int, factor: float = 1) 
             found[number] = Judgment(passed=is_correct(case, finding), reason=f"{finding.label}: {finding.reason}")
 
     is_rust = any(sample.case.language == "rust" for sample in samples)
-    await run_concurrently(iter(range(len(samples))), judge, 50 if is_rust else at_once)
+    await run_concurrently(iter(range(len(samples))), judge, RUST_BATCH_ANSWERS if is_rust else at_once)
     await verifiers["python"].close()
     await sandbox.close()
     return found
@@ -574,7 +616,8 @@ class JudgedAnswers:
     def __post_init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
         if self.file and self.file.exists():
-            self.rows = {row["key"]: row for row in map(json.loads, self.file.read_text("utf-8").splitlines())}
+            rows = map(json.loads, self.file.read_text("utf-8").splitlines())
+            self.rows = {row["key"]: row for row in rows if row.get("rules") == rules(row.get("language", ""))}
 
     def missing(self, samples: list[Sample]) -> list[Sample]:
         """Those of the samples that were not judged yet."""
@@ -587,6 +630,8 @@ class JudgedAnswers:
             new[sample_key(sample)] = {
                 "key": sample_key(sample),
                 "source": sample.source,
+                "language": sample.case.language,
+                "rules": rules(sample.case.language),
                 "is_recorded": sample.is_recorded,
                 "disagreement": one and asdict(one),
             }
@@ -594,6 +639,14 @@ class JudgedAnswers:
         if self.file:
             with self.file.open("a", encoding="utf-8") as file:
                 file.writelines(f"{json.dumps(row)}\n" for row in new.values())
+
+
+@cache
+def rules(language: str) -> str:
+    """The version of our verifier, without that of the interpreter or compiler."""
+    is_rust = language == "rust"
+    version = RustVerifier(ZygoteSandbox(strongest_isolation())).version if is_rust else PythonVerifier.version
+    return version.partition(",")[0]
 
 
 def sample_key(sample: Sample) -> str:
@@ -615,34 +668,55 @@ def spread(samples: list[Sample], limit: int | None) -> list[Sample]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the clones are")
+    parser.add_argument("folder", type=Path, help="where the clones are, or a file that --export wrote")
     parser.add_argument("--limit", type=int, help="answers of each source at most, evenly spread (default: all)")
     parser.add_argument("--only", action="append", choices=SOURCES, help="only this source; can be repeated")
     parser.add_argument("--at-once", type=int, default=2, help="answers that each side judges at once (default: 2)")
     parser.add_argument("--judged", type=Path, help="a file that keeps what was judged, one JSON object per answer")
+    parser.add_argument("--minutes", type=float, help="end after this time with what was judged (default: never)")
+    parser.add_argument("--export", type=Path, metavar="FILE", help="judge nothing, write the answers into this file")
     options = parser.parse_args()
     clones = Clones(options.folder)
+    names = options.only or list(SOURCES)
+    if options.export:
+        export(clones, names, options.export)
+        return 0
+    given = exported(options.folder) if options.folder.is_file() else None
     judged = JudgedAnswers(options.judged)
-    wanted: list[str] = []
-    for name in options.only or SOURCES:
-        samples = list(SOURCES[name](clones))
-        chosen = spread(distinct(samples), options.limit)
-        wanted += map(sample_key, chosen)
+    deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
+    wanted: list[Sample] = []
+    for name in names:
+        samples = distinct(SOURCES[name](clones) if given is None else given.get(name, ()))
+        chosen = spread(samples, options.limit)
+        wanted += chosen
         owed = judged.missing(chosen)
-        print(
-            f"{name}: {len(samples):,} answers, {len(distinct(samples)):,} distinct; {len(owed):,} to judge", flush=True
-        )
-        for start in range(0, len(owed), CHUNK_ANSWERS):
-            chunk = owed[start : start + CHUNK_ANSWERS]
-            found = disagreements(chunk, options.at_once)
-            judged.add(chunk, found)
-            for one in found.values():
-                said = (one.plain or "passed").replace("\n", " ")[:160]
-                we_said = (one.ours or "passed").replace("\n", " ")[:160]
-                print(f"    {one.source} {one.id}: plain {said} | ours {we_said} | {one.cause}", flush=True)
+        print(f"{name}: {len(samples):,} distinct answers; {len(owed):,} to judge", flush=True)
+        judge_all(owed, judged, options.at_once, deadline)
     for name in clones.missing:
         print(f"not found: {name}")
-    return print_table([judged.rows[key] for key in dict.fromkeys(wanted)])
+    left = len(judged.missing(wanted))
+    if left:
+        print(f"not judged yet: {left:,} answers; the same command goes on with them")
+    rows = {sample_key(sample): judged.rows.get(sample_key(sample)) for sample in wanted}
+    return print_table([row for row in rows.values() if row])
+
+
+def judge_all(owed: list[Sample], judged: JudgedAnswers, at_once: int, deadline: float | None) -> None:
+    """Judge in chunks, and begin none that would end after the deadline if it took as long as the longest one so far."""
+    longest = 0.0
+    for start in range(0, len(owed), CHUNK_ANSWERS):
+        began = time.monotonic()
+        if deadline is not None and began + longest > deadline:
+            return
+        chunk = owed[start : start + CHUNK_ANSWERS]
+        found = disagreements(chunk, at_once)
+        judged.add(chunk, found)
+        longest = max(longest, time.monotonic() - began)
+        for one in found.values():
+            said = (one.plain or "passed").replace("\n", " ")[:160]
+            we_said = (one.ours or "passed").replace("\n", " ")[:160]
+            print(f"    {one.source} {one.id}: plain {said} | ours {we_said} | {one.cause}", flush=True)
+        print(f"    {start + len(chunk):,} of {len(owed):,}", flush=True)
 
 
 def print_table(rows: list[dict[str, Any]]) -> int:
