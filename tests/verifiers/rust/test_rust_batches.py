@@ -293,29 +293,19 @@ def timeless(finding: Finding) -> Finding:
     return replace(finding, tests=tests, compile_seconds=0, test_seconds=0)
 
 
-@pytest.fixture(scope="module")
-def alone() -> dict[str, Finding]:
-    return asyncio.run(judged(ATTEMPTS, together=False))[0]
-
-
-@pytest.mark.parametrize("name", ATTEMPTS)
-def test_each_answer_gets_the_verdict_it_deserves(alone: dict[str, Finding], name: str) -> None:
-    finding = alone[name]
-    assert finding.label == ATTEMPTS[name].label, finding
-    assert is_correct(CASE, finding) == (not ATTEMPTS[name].label)
-    assert bool(finding.tampered) == (finding.label == "tampered")
-
-
-def test_a_mixed_batch_gets_the_same_verdicts_as_one_by_one(alone: dict[str, Finding]) -> None:
+def test_each_answer_gets_the_verdict_it_deserves_alone_and_in_a_mixed_batch() -> None:
+    alone, _ = asyncio.run(judged(ATTEMPTS, together=False))
+    for name, finding in alone.items():
+        assert finding.label == ATTEMPTS[name].label, (name, finding)
+        assert is_correct(CASE, finding) == (not ATTEMPTS[name].label), name
+        assert bool(finding.tampered) == (finding.label == "tampered"), name
     attempts = {name: attempt for name, attempt in ATTEMPTS.items() if name not in ENDLESS}
     together, compiled = asyncio.run(judged(attempts, together=True))
     for name, finding in together.items():
         assert timeless(finding) == timeless(alone[name]), name
     # two calls for each answer would mean that nothing was judged together
     assert compiled < len(attempts)
-
-
-def test_answers_that_never_end_do_not_take_their_neighbours_along(alone: dict[str, Finding]) -> None:
+    # those that never end take no neighbour along
     attempts = {"right": HONEST["right"], **ENDLESS, "wrong": HONEST["wrong"]}
     together, _ = asyncio.run(judged(attempts, together=True))
     for name, finding in together.items():
