@@ -77,6 +77,7 @@ def test_all_three_files_are_read_to_the_last_field(tmp_path: Path) -> None:
             case="00",
             number=1,
             passed=True,
+            score=0.97,
             impl_rate=0.99,
             cost_usd=0.1351,
             duration_seconds=203.1,
@@ -92,6 +93,7 @@ def test_all_three_files_are_read_to_the_last_field(tmp_path: Path) -> None:
             case="00",
             number=1,
             passed=False,
+            score=0.1,
             cost_usd=0.02,
             duration_seconds=11.0,
             input_tokens=5,
@@ -154,10 +156,10 @@ def test_an_input_that_counts_the_cache_already_is_not_counted_twice(tmp_path: P
     assert {run.cached_tokens for run in runs} == {60}
 
 
-def test_a_score_stands_in_for_an_impl_rate_that_is_not_there(tmp_path: Path) -> None:
+def test_a_score_and_an_impl_rate_are_two_things(tmp_path: Path) -> None:
     found = experiment(written(tmp_path, "runs.csv", f"{HEAD},score\ne,m,T0,a,1,0.7\n"))
-    assert found.runs[0].impl_rate == 0.7
-    assert "score is taken for it" in str(found.warnings[0])
+    assert (found.runs[0].score, found.runs[0].impl_rate) == (0.7, None)
+    assert found.warnings == ()
 
 
 def test_what_programs_write_for_nothing_is_nothing_and_is_said(tmp_path: Path) -> None:

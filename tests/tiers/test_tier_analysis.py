@@ -425,10 +425,10 @@ def test_the_impl_rate_is_recomputed_and_a_different_record_flagged() -> None:
     found = analyse_tiers([run], rated(run, 0.9, 0.9, 0.6))
     (told,) = found.runs
     assert told.impl_rate == pytest.approx(0.8)
-    assert told.recorded_impl_rate == 0.9
+    assert told.impl_rates == {"points": pytest.approx(0.8), "recorded": 0.9}
     assert told.composite == pytest.approx(0.9)
     assert "the recorded impl_rate is not that of the judges" in told.flags
-    assert any(warning.endswith("which is taken; what they record is the median") for warning in found.warnings)
+    assert any(warning.endswith("points; what they record is the median") for warning in found.warnings)
     close = analyse_tiers([tier_run(rate=0.82)], rated(run, 0.9, 0.9, 0.6)).runs[0]
     assert close.flags == ()
 
@@ -445,6 +445,38 @@ def test_points_go_before_what_a_judge_claims() -> None:
     assert found.panel.claims_off == 1
 
 
+def test_the_impl_rate_is_one_kind_for_all_runs_and_the_others_stand_beside_it() -> None:
+    scores = {"T0": 0.5, "T1": 0.7}
+    given = [replace(tier_run(name, c, rate=0.9), score=score) for name, score in scores.items() for c in "abcdefgh"]
+    ratings = [each for run in given for each in rated(run, 0.8 if run.tier == "T0" else 0.6)]
+    found = analyse_tiers(given, ratings, replicates=50)
+    assert found.impl_rate == "score"
+    assert [tier(found, name).impl_rate.value for name in scores] == [0.5, 0.7]
+    beside = tier(found, "T1").by_impl_rate
+    assert {kind: result.mean for kind, result in beside.items()} == pytest.approx(
+        {"score": 0.7, "points": 0.6, "recorded": 0.9}
+    )
+    assert beside["score"].uplift == tier(found, "T1").uplift.value == pytest.approx(0.1 / 0.75)
+    assert beside["points"].uplift == pytest.approx(-0.1 / 0.9)
+    assert [beside[kind].grade for kind in ("score", "points", "recorded")] == ["B", "C", "A"]
+    points = analyse_tiers(given, ratings, impl_rate="points", replicates=50)
+    assert points.impl_rate == "points"
+    assert tier(points, "T1").impl_rate.value == pytest.approx(0.6)
+    assert tier(points, "T1").by_impl_rate == beside
+    with pytest.raises(
+        InputError, match="no run has an impl rate of the kind points; these runs have: score, recorded"
+    ):
+        analyse_tiers(given, impl_rate="points")
+    with pytest.raises(InputError, match="have none of any kind"):
+        analyse_tiers([tier_run(rate=None)], impl_rate="recorded")
+
+
+def test_a_run_without_the_impl_rate_that_is_used_is_unrated() -> None:
+    found = analyse_tiers([replace(tier_run("T0", "a"), score=0.5), tier_run("T0", "b")])
+    assert [run.impl_rate for run in found.runs] == [0.5, None]
+    assert tier(found, "T0").unrated == 1
+
+
 @pytest.mark.parametrize("part", ["experiment", "model", "tier", "case", "number"])
 def test_a_rating_belongs_to_the_run_with_its_whole_identity(part: str) -> None:
     run = tier_run()
@@ -457,13 +489,14 @@ def test_a_rating_belongs_to_the_run_with_its_whole_identity(part: str) -> None:
         analyse_tiers([run], rated(elsewhere, 0.6))
 
 
-def test_an_impl_rate_above_one_is_kept_flagged_and_clamped_where_it_must_be() -> None:
+def test_an_impl_rate_above_one_is_kept_flagged_and_counts_as_one_in_every_figure() -> None:
     found = analyse_tiers([tier_run("T0", c, rate=1.03) for c in "abcdefgh"])
     told = tier(found, "T0")
-    assert found.runs[0].impl_rate == 1.03
+    assert found.runs[0].impl_rates == {"recorded": 1.03}
+    assert found.runs[0].impl_rate == 1.0
     assert found.runs[0].flags == ("impl_rate above 1",)
     assert found.runs[0].composite == told.composite_median.value == 1.0
-    assert told.statistics["impl_rate"].mean == 1.03
+    assert told.statistics["impl_rate"].mean == told.statistics["impl_rate"].max == 1.0
     assert told.impl_rate.value == told.impl_rate.high == 1.0
 
 

@@ -45,23 +45,49 @@ def test_a_judges_share_is_counted_from_its_points_and_not_believed() -> None:
         points(run("b"), ANNE, "works", 7, 10),
     ]
     said = found(ratings, criteria)
-    assert {each.case: opinion.rate for each, opinion in said.opinions.items()} == {"a": 3.5 / 6.5, "b": 0.7}
+    assert {each.case: opinion.points for each, opinion in said.opinions.items()} == {"a": 3.5 / 6.5, "b": 0.7}
+    assert said.panel.claims_off == 1
+    (check,) = said.claims
+    assert (check.claim, check.checked, check.off) == ("impl_rate", 2, 1)
+    assert check.mean_distance == pytest.approx((0.99 - 3.5 / 6.5 + 0.01) / 2)
+
+
+def test_both_totals_that_a_judge_claims_are_checked() -> None:
+    rating = RunRating(run=run("a"), judge=ANNE, score=0.6, impl_rate=0.71)
+    said = found(
+        [rating, replace(rating, judge=BEN, score=0.69)], [points(run("a"), j, "x", 7, 10) for j in (ANNE, BEN)]
+    )
+    assert [(check.claim, check.checked, check.off) for check in said.claims] == [("score", 2, 1), ("impl_rate", 2, 0)]
     assert said.panel.claims_off == 1
 
 
-def test_without_points_the_judges_own_share_is_taken_and_else_its_total() -> None:
+def test_a_rating_in_which_nothing_applies_is_no_rating() -> None:
+    ratings = [RunRating(run=run("a"), judge=judge, score=0.0, impl_rate=0.0, passed=False) for judge in (ANNE, BEN)]
+    criteria = [points(run("a"), ANNE, "docs", 0.0, 0.0), points(run("a"), BEN, "docs", None, None)]
+    said = found([*ratings, rated(run("a"), CARL, 1.0, True)], criteria)
+    assert said.opinions == {run("a"): RunConsensus(1.0, None, 1.0, True)}
+    assert (said.empty, said.claims) == (2, ())
+
+
+def test_a_share_above_one_counts_as_one() -> None:
+    said = found([rated(run("a"), ANNE, 1.2), rated(run("a"), BEN, 0.5)])
+    assert said.opinions[run("a")].points == 0.75
+    assert said.panel.judges[0].mean.value == 1.0
+
+
+def test_without_points_the_judges_own_share_is_taken_and_its_total_is_another_rate() -> None:
     ratings = [
         RunRating(run=run("a"), judge=ANNE, score=0.4, impl_rate=0.5),
         RunRating(run=run("b"), judge=ANNE, score=0.4),
         RunRating(run=run("c"), judge=ANNE),
     ]
-    criteria = [points(run("a"), ANNE, "docs", None, None), points(run("b"), ANNE, "docs", 0.0, 0.0)]
-    assert [opinion.rate for opinion in found(ratings, criteria).opinions.values()] == [0.5, 0.4, None]
+    opinions = list(found(ratings).opinions.values())
+    assert [(opinion.points, opinion.score) for opinion in opinions] == [(0.5, 0.4), (None, 0.4), (None, None)]
 
 
 def test_points_alone_are_an_opinion_without_a_verdict() -> None:
     said = found([], [points(run("a"), ANNE, "works", 1, 4)])
-    assert said.opinions == {run("a"): RunConsensus(0.25, 0.25, None)}
+    assert said.opinions == {run("a"): RunConsensus(0.25, None, 0.25, None)}
 
 
 def test_without_a_judge_there_is_no_opinion() -> None:
@@ -74,7 +100,7 @@ def test_a_judge_that_was_asked_twice_has_one_voice() -> None:
     ]
     said = found([*ratings, rated(run("a"), BEN, 0.9, True)])
     opinion = said.opinions[run("a")]
-    assert (opinion.rate, opinion.middle) == pytest.approx((0.6, 0.6))
+    assert (opinion.points, opinion.middle) == pytest.approx((0.6, 0.6))
     assert opinion.passed is False
     with pytest.raises(ValueError, match="same thing, judge and repeat"):
         found([rated(run("a"), ANNE, 0.2), rated(run("a"), ANNE, 0.4)])
@@ -100,7 +126,10 @@ def test_a_rating_that_is_not_valid_counts_nowhere() -> None:
     ratings += [rated(run("a"), judge, 0.0, False, valid=False) for judge in (BEN, CARL)]
     ratings += [rated(run("b"), ANNE, 0.3, True, valid=False)]
     said = found(ratings)
-    assert said.opinions == {run("a"): (0.8, 0.8, True), run("b"): (None, None, None)}
+    assert said.opinions == {
+        run("a"): RunConsensus(0.8, None, 0.8, True),
+        run("b"): RunConsensus(None, None, None, None),
+    }
     assert [each.invalid.value for each in said.panel.judges] == [0.5, 1.0, 1.0]
 
 
@@ -135,7 +164,7 @@ def test_agreement_is_lost_when_a_part_of_the_identity_is_dropped(other: RunIden
     ratings = [rated(each, judge, rate) for each, rate in ((run("a"), 0.2), (other, 0.9)) for judge in (ANNE, BEN)]
     said = found(ratings)
     assert said.panel.scores.alpha.value == 1
-    assert {each: opinion.rate for each, opinion in said.opinions.items()} == {run("a"): 0.2, other: 0.9}
+    assert {each: opinion.points for each, opinion in said.opinions.items()} == {run("a"): 0.2, other: 0.9}
     with pytest.raises(ValueError, match="same thing, judge and repeat"):
         found([replace(each, run=run("a")) for each in ratings])
 
@@ -143,7 +172,7 @@ def test_agreement_is_lost_when_a_part_of_the_identity_is_dropped(other: RunIden
 def test_names_with_slashes_are_not_mixed_up() -> None:
     one, other = RunIdentity("a/b", "m", "T0", "c", 1), RunIdentity("a", "m", "T0", "b/c", 1)
     said = found([rated(one, ANNE, 0.2), rated(other, ANNE, 0.9)])
-    assert {each: opinion.rate for each, opinion in said.opinions.items()} == {one: 0.2, other: 0.9}
+    assert {each: opinion.points for each, opinion in said.opinions.items()} == {one: 0.2, other: 0.9}
 
 
 def test_a_judges_shift_is_from_the_others_and_its_interval_over_cases() -> None:

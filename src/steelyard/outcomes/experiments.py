@@ -145,15 +145,11 @@ class _ExperimentCsvReader:
         self.sources.append(RunSource(name=file.path.name, digest=digest))
 
     def runs(self, rows: _ExperimentCsvRows) -> None:
-        rate = "impl_rate"
-        if rate not in rows.columns and "score" in rows.columns:
-            rate = "score"
-            rows.note("rate", "no column impl_rate; score is taken for it")
         for line, row in rows.taken(RUN_IDENTITY_COLUMNS, RUN_FACT_COLUMNS):
             run = _identity(row)
             if rows.is_first(run, line, f"{run}"):
                 self._identities[run] = run
-                self.all_runs.append(_run(run, row, row[rate]))
+                self.all_runs.append(_run(run, row))
 
     def ratings(self, rows: _ExperimentCsvRows) -> None:
         for line, row in rows.taken((*RUN_IDENTITY_COLUMNS, *JUDGE_COLUMNS), RATING_FACT_COLUMNS):
@@ -204,7 +200,7 @@ def _identity(row: Mapping[str, Any]) -> RunIdentity:
     return RunIdentity(*(row[name] for name in RUN_IDENTITY_COLUMNS))
 
 
-def _run(identity: RunIdentity, row: Mapping[str, Any], rate: float | None) -> TierRun:
+def _run(identity: RunIdentity, row: Mapping[str, Any]) -> TierRun:
     experiment, model, tier, case, number = identity
     cached = (row["cache_creation_tokens"] or 0) + (row["cache_read_tokens"] or 0)
     incoming, outgoing = row["input_tokens"], row["output_tokens"]
@@ -218,7 +214,8 @@ def _run(identity: RunIdentity, row: Mapping[str, Any], rate: float | None) -> T
         case=case,
         number=number,
         passed=row["passed"],
-        impl_rate=rate,
+        score=row["score"],
+        impl_rate=row["impl_rate"],
         cost_usd=row["cost_usd"],
         duration_seconds=row["duration_seconds"],
         input_tokens=incoming,

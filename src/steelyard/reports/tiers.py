@@ -13,14 +13,18 @@ from steelyard.reports.tables import CsvValue, ReportTable, bullets, code, csv_t
 from steelyard.text import counted, line
 from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.results import (
+    IMPL_RATES,
     RUN_METRICS,
     ExperimentAnalysis,
+    ImplRate,
+    ImplRateResult,
     MetricStatistics,
     ModelAnalysis,
     TierAnalysis,
     TierComparison,
     TierGrade,
 )
+from steelyard.tiers.rubrics import CLAIM_TOLERANCE
 
 TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
@@ -75,6 +79,7 @@ def table_csv(analysis: ExperimentAnalysis) -> str:
     """A row per tier with every figure as a number; what is not known or infinite is empty, and a column says which."""
     head = ["model", "tier", "cases", "runs", "interval_unit", "unjudged", "unrated", "unpriced"]
     head += [f"{name}{end}" for name in TIER_ESTIMATES for end in ("", "_low", "_high")]
+    head += ["impl_rate_from", *(f"impl_rate_by_{kind}" for kind in IMPL_RATES)]
     head += ["cost_of_pass_infinite", "grade", "could_be", "total_cost_usd", "on_pareto_front"]
     head += [f"{name}_vs_{against}" for against in ("baseline", "predecessor") for name in _COMPARISON_COLUMNS]
     head += [f"{metric}_{name}" for metric, name in _STATISTIC_COLUMNS]
@@ -90,6 +95,8 @@ def table_csv(analysis: ExperimentAnalysis) -> str:
             for name in TIER_ESTIMATES:
                 estimate: Estimate = getattr(tier, name)
                 row += [estimate.value, estimate.low, estimate.high]
+            means = (tier.by_impl_rate.get(kind) for kind in IMPL_RATES)
+            row += [analysis.impl_rate, *(found.mean if found else None for found in means)]
             row += [tier.cost_of_pass.infinite, tier.grade.letter, " ".join(tier.grade.could_be)]
             row += [tier.cost_usd, tier.on_pareto_front]
             for comparison in (against.get(tier.tier), before.get(tier.tier)):
@@ -147,6 +154,8 @@ def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
         yield ReportTable(*_tiers(model, analysis), _title(model, analysis))
         for title, head, rows in _comparisons(model, analysis):
             yield ReportTable(head, rows, title)
+        if analysis.impl_rate is not None:
+            yield ReportTable(*_impl_rates(model, analysis.impl_rate), _impl_rate_title(analysis.impl_rate))
     yield ReportTable([], [], "Across tiers", tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
         yield ReportTable(*_judges(analysis.panel), "Judges", tuple(_agreement(analysis)))
@@ -196,6 +205,39 @@ def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: ExperimentAnalys
         return f"{found.value:+.1%}"
     high = "∞" if found.high is None else f"{found.high * 100:.1f}"
     return f"{found.value:+.1%} [{found.low * 100:.1f}, {high}]"
+
+
+IMPL_RATE_MEANINGS: dict[ImplRate, str] = {
+    "score": "the weighted score that was recorded",
+    "points": "worked out from the points that judges gave",
+    "recorded": "the impl_rate that was recorded",
+}
+
+
+def _impl_rate_title(used: ImplRate) -> str:
+    return f"Impl rate: {used}, {IMPL_RATE_MEANINGS[used]}"
+
+
+def _impl_rates(model: ModelAnalysis, used: ImplRate) -> tuple[list[str], list[list[str]]]:
+    """The mean of each impl rate that there is, with the grade and the uplift that it leads to."""
+    there = {kind for tier in model.tiers for kind in tier.by_impl_rate}
+    kinds = [used, *(kind for kind in IMPL_RATES if kind in there - {used})]
+    head = ["tier", f"{used} (used)", *kinds[1:]]
+    return head, [
+        [line(tier.tier), *(_impl_rate_text(tier.by_impl_rate.get(kind)) for kind in kinds)] for tier in model.tiers
+    ]
+
+
+def _impl_rate_text(found: ImplRateResult | None) -> str:
+    """One impl rate of a tier, the grade and the uplift.
+
+    >>> _impl_rate_text(ImplRateResult(mean=0.776, composite_median=0.93, grade="B", uplift=0.023, runs=9))
+    '0.776, B, +2.3%'
+    """
+    if found is None or found.mean is None:
+        return "-"
+    uplift = "" if found.uplift is None else f"{found.uplift:+.1%}"
+    return ", ".join(filter(None, (f"{found.mean:.3f}", found.grade, uplift)))
 
 
 def _comparisons(
@@ -299,8 +341,11 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
         yield f"pass or fail: {passes.same:.1%} of pairs agree, alpha {points(passes.alpha)}, AC1 {ac1}"
     if panel.outliers:
         yield f"{counted(len(panel.outliers), 'rating')} far from those of the other judges of the same run"
-    if panel.claims_off:
-        yield f"{counted(panel.claims_off, 'rating')} whose own total differs by more than 0.02 from that of its points"
+    for check in analysis.claims:
+        yield (
+            f"the {check.claim} that judges claim differs by more than {CLAIM_TOLERANCE:g} from that of their points in "
+            f"{check.off:,} of {counted(check.checked, 'rating')}, by {check.mean_distance:.3f} on average"
+        )
     if analysis.judges_usd is not None:
         unpriced = counted(analysis.judges_unpriced, "judgment")
         least = f"at least {money(analysis.judges_usd)} ({unpriced} of unknown cost)"

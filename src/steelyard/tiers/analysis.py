@@ -26,23 +26,19 @@ from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
 from steelyard.text import line, printable, short_quote
 from steelyard.tiers import formulas
-from steelyard.tiers.judges import RunConsensus, experiment_judgments
+from steelyard.tiers.impl_rates import chosen_impl_rate, run_figures, with_impl_rates
+from steelyard.tiers.judges import experiment_judgments
 from steelyard.tiers.results import (
-    IMPL_RATE_ABOVE_ONE_FLAG,
-    IMPL_RATE_DIFFERS_FLAG,
-    JUDGES_DISAGREE_FLAG,
-    NONZERO_EXIT_CODE_FLAG,
     PAIR_BY,
     RUN_METRICS,
     CostFrontier,
     CriterionRating,
     ExperimentAnalysis,
+    ImplRate,
     MetricStatistics,
     ModelAnalysis,
     PairBy,
-    PassedBy,
     RunFigures,
-    RunFlag,
     RunIdentity,
     RunRating,
     RunSource,
@@ -52,7 +48,7 @@ from steelyard.tiers.results import (
     TierGrade,
     TierRun,
 )
-from steelyard.tiers.rubrics import CLAIM_TOLERANCE, GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
+from steelyard.tiers.rubrics import GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
 from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
 
 MAX_UNSCORED_TIER_CASE_SHARE = 0.05
@@ -75,7 +71,7 @@ class _KeyedRun(NamedTuple):
         value: float | None = getattr(self.figures, name)
         if name == "cost_of_pass" and self.figures.cost_of_pass_infinite:
             return math.inf
-        return min(value, 1.0) if name == "impl_rate" and value is not None else value
+        return value
 
 
 KeyedRuns = Sequence[_KeyedRun]
@@ -90,6 +86,7 @@ def analyse_tiers(
     baseline: str | None = None,
     order: Sequence[str] | None = None,
     pair_by: PairBy = "case",
+    impl_rate: ImplRate | None = None,
     sources: Iterable[RunSource] = (),
     seed: int = 0,
     replicates: int = 2000,
@@ -99,36 +96,38 @@ def analyse_tiers(
     `baseline` names T0, else the first tier is it. Tiers come in the `order` given, else in natural order if all have
     numbers, else as they come; a baseline without a number comes first. With `pair_by` "experiment", runs of different
     tiers belong to the same case when their experiment is the same, whatever their case: for tools whose experiment is
-    the task, and whose subtests are variants of a tier. `seed` and `replicates` are those of the uplift's bootstrap.
-    Raises an InputError where there is no run, or no such baseline or order.
+    the task, and whose subtests are variants of a tier. `impl_rate` says what impl rates are taken from; without it the
+    first of `IMPL_RATES` that any run has. `seed` and `replicates` are those of the uplift's bootstrap.
+    Raises an InputError where there is no run, or no such baseline, order or impl rate.
     """
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
-    given = list(runs)
-    judgments = experiment_judgments(ratings, criteria, seed=seed)
+    given, rated = list(runs), list(ratings)
+    marks = list(criteria)
+    kind = chosen_impl_rate(given, rated, marks, impl_rate)
+    judgments = experiment_judgments(rated, marks, seed=seed, by=kind or "points")
     agreed = judgments.opinions if judgments else {}
     _check(given, agreed)
     names = _ordered_tiers([run.tier for run in given], baseline, order)
     first = baseline or names[0]
-    figures = [_figures(run, agreed.get(run.identity), weights) for run in given]
+    figures = [run_figures(run, agreed.get(run.identity), weights, kind) for run in given]
     rank = {name: place for place, name in enumerate(names)}
     figures.sort(
         key=lambda each: (each.model, rank[each.tier], each.experiment, natural_sort_key(each.case), each.number)
     )
-    groups: dict[str, dict[str, list[_KeyedRun]]] = {}
-    for each in figures:
-        case = each.experiment, "" if pair_by == "experiment" else each.case
-        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_KeyedRun(case, each))
+    groups = _by_model_and_tier(figures, pair_by)
     models = [
         _model(model, of_model, names, first, seed=seed, replicates=replicates) for model, of_model in groups.items()
     ]
-    models = _with_holm(_with_front(models))
+    models = _with_holm(_with_front([with_impl_rates(model, figures, first, weights) for model in models]))
     return ExperimentAnalysis(
         models=tuple(models),
         tiers=tuple(names),
         baseline=first,
         frontier=_frontier(groups, models, seed),
+        impl_rate=kind,
         panel=judgments.panel if judgments else None,
+        claims=judgments.claims if judgments else (),
         judge_shifts=judgments.shifts if judgments else {},
         runs=tuple(figures),
         weights=weights,
@@ -138,7 +137,7 @@ def analyse_tiers(
         replicates=replicates,
         sources=tuple(sources),
         warnings=(
-            *run_warnings(figures, agreed),
+            *run_warnings(figures, agreed, judgments.empty if judgments else 0),
             *(
                 f"{line(model, MAX_NAME_CHARACTERS)} is a judge of its own runs"
                 for model in (judgments.own if judgments else ())
@@ -151,6 +150,14 @@ def analyse_tiers(
             for tier in model.tiers
         ),
     )
+
+
+def _by_model_and_tier(figures: Iterable[RunFigures], pair_by: PairBy) -> dict[str, dict[str, list[_KeyedRun]]]:
+    groups: dict[str, dict[str, list[_KeyedRun]]] = {}
+    for each in figures:
+        case = each.experiment, "" if pair_by == "experiment" else each.case
+        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_KeyedRun(case, each))
+    return groups
 
 
 def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
@@ -186,50 +193,6 @@ def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[s
     if baseline in plain:
         there.sort(key=lambda name: name != baseline)
     return there
-
-
-def _figures(run: TierRun, consensus: RunConsensus | None, weights: tuple[float, float]) -> RunFigures:
-    """The metrics of one run, given what its judges say."""
-    flags: list[RunFlag] = []
-    passed = run.passed
-    passed_by: PassedBy = "" if passed is None else "record"
-    if consensus is not None and consensus.passed is not None:
-        if passed is None:
-            passed, passed_by = consensus.passed, "judges"
-        elif passed != consensus.passed:
-            flags.append(JUDGES_DISAGREE_FLAG)
-    rate, recorded = run.impl_rate, None
-    if consensus is not None and consensus.rate is not None:
-        rate, recorded = consensus.rate, run.impl_rate
-        if recorded is not None and abs(recorded - rate) > CLAIM_TOLERANCE + SCORE_THRESHOLD_TOLERANCE:
-            flags.append(IMPL_RATE_DIFFERS_FLAG)
-    if rate is not None and rate > 1 + SCORE_THRESHOLD_TOLERANCE:
-        flags.append(IMPL_RATE_ABOVE_ONE_FLAG)
-    if passed and run.exit_code:
-        flags.append(NONZERO_EXIT_CODE_FLAG)
-    pass_rate = None if passed is None else formulas.pass_rate(passed)
-    composite = None
-    if pass_rate is not None and rate is not None:
-        composite = formulas.composite(pass_rate, min(rate, 1.0), pass_weight=weights[0], impl_weight=weights[1])
-    price = None if pass_rate is None else formulas.cost_of_pass(run.cost_usd, pass_rate)
-    return RunFigures(
-        experiment=run.experiment,
-        model=run.model,
-        tier=run.tier,
-        case=run.case,
-        number=run.number,
-        passed=passed,
-        pass_rate=pass_rate,
-        impl_rate=rate,
-        composite=composite,
-        cost_usd=run.cost_usd,
-        duration_seconds=run.duration_seconds,
-        cost_of_pass=None if price is None or math.isinf(price) else price,
-        cost_of_pass_infinite=price is not None and math.isinf(price),
-        recorded_impl_rate=recorded,
-        passed_by=passed_by,
-        flags=tuple(flags),
-    )
 
 
 def _model(
@@ -290,6 +253,7 @@ def _tier(name: str, runs: KeyedRuns) -> TierAnalysis:
         statistics={metric: _metric_statistics(metric, runs, unpriced) for metric in RUN_METRICS},
         pass_rate=_pooled(outcomes, unit),
         impl_rate=_pooled(_by_case(runs, "impl_rate"), unit),
+        by_impl_rate={},
         composite=_pooled(composites, unit),
         composite_median=middle,
         grade=_grade(middle),
@@ -312,8 +276,7 @@ def _by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
 
 def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricStatistics:
     costs = metric in ("cost_usd", "cost_of_pass")
-    # an impl_rate above 1 is described as it is
-    values = [run.figures.impl_rate if metric == "impl_rate" else run.metric(metric) for run in runs]
+    values = [run.metric(metric) for run in runs]
     found = describe([] if costs and unpriced else [value for value in values if value is not None])
     figures = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
     infinite = tuple(name for name, value in figures.items() if value == math.inf)
@@ -570,7 +533,7 @@ def _check(runs: Sequence[TierRun], judged: Mapping[RunIdentity, object]) -> Non
     if unknown is not None:
         raise ValueError(f"judges speak of {unknown}, and there is no such run")
     for run in runs:
-        for name in ("impl_rate", "cost_usd", "duration_seconds"):
+        for name in ("score", "impl_rate", "cost_usd", "duration_seconds"):
             value = getattr(run, name)
             if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"{run.identity}: {name} must be a number of at least 0, got {value}")

@@ -44,8 +44,10 @@ class TierRun(Record, frozen=True, kw_only=True):
     number: int = 1
     passed: bool | None = None
     """By its tests; where there are none, the judges decide."""
+    score: float | None = None
+    """The weighted score that was recorded for it."""
     impl_rate: float | None = None
-    """The share of what was asked that is there. Other tools' files have some above 1: they are kept as they are."""
+    """The share of what was asked that is there, as recorded. Other tools' files have some above 1: they are kept as they are."""
     cost_usd: float | None = None
     """What the run cost, without its judges; unknown is not free."""
     duration_seconds: float | None = None
@@ -111,6 +113,11 @@ NONZERO_EXIT_CODE_FLAG: RunFlag = "passed with a non-zero exit code"
 SamplingUnit = Literal["case", "run"]
 PassedBy = Literal["record", "judges", ""]
 
+ImplRate = Literal["score", "points", "recorded"]
+IMPL_RATES: tuple[ImplRate, ...] = ("score", "points", "recorded")
+"""What the impl rate of a run is taken from, the default first: the weighted score that was recorded, the points that its
+judges gave, or the impl_rate that was recorded. Of all runs the same is taken, because they differ."""
+
 PairBy = Literal["case", "experiment"]
 PAIR_BY: tuple[PairBy, ...] = ("case", "experiment")
 """What runs of different tiers must have in common to be compared."""
@@ -142,19 +149,46 @@ class RunFigures(Record, frozen=True, kw_only=True):
     passed: bool | None
     pass_rate: float | None
     impl_rate: float | None
-    """The mean of the judges' shares, where there are judges; else as recorded."""
+    """That which the analysis uses, at most 1."""
+    impl_rates: dict[ImplRate, float] = {}
+    """All that are known, by what they are taken from, and as they are: some are above 1."""
     composite: float | None
     cost_usd: float | None
     duration_seconds: float | None
     cost_of_pass: float | None
     cost_of_pass_infinite: bool = False
     """The run failed, so it would never pass at any price."""
-    recorded_impl_rate: float | None = None
-    """What was recorded, where the judges' shares are taken instead."""
     passed_by: PassedBy = ""
     """`record` or `judges`; empty where it is not known whether it passed."""
     flags: tuple[RunFlag, ...] = ()
     """What is odd about it."""
+
+
+class ImplRateResult(Record, frozen=True, kw_only=True):
+    """What a tier comes to by one of the impl rates."""
+
+    mean: float | None
+    composite_median: float | None
+    grade: str | None
+    uplift: float | None
+    """Of the median composite over that of the baseline."""
+    runs: int
+    """Runs that have this impl rate."""
+
+
+ClaimColumn = Literal["score", "impl_rate"]
+
+
+class ClaimCheck(Record, frozen=True, kw_only=True):
+    """What judges claim, held against what the points that they gave add up to."""
+
+    claim: ClaimColumn
+    checked: int
+    """Ratings with such a claim and with points."""
+    off: int
+    """Those that differ by more than 0.02."""
+    mean_distance: float
+    """How far a claim lies from the points on average."""
 
 
 class TierAnalysis(Record, frozen=True, kw_only=True):
@@ -177,6 +211,8 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     statistics: dict[str, MetricStatistics]
     pass_rate: Estimate
     impl_rate: Estimate
+    by_impl_rate: dict[ImplRate, ImplRateResult]
+    """What the tier comes to by each impl rate that any run has."""
     composite: Estimate
     """The mean."""
     composite_median: Estimate
@@ -247,8 +283,12 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     tiers: tuple[str, ...]
     baseline: str
     frontier: CostFrontier
+    impl_rate: ImplRate | None
+    """What impl rates are taken from; None where no run has any."""
     panel: PanelAgreement | None
     """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
+    claims: tuple[ClaimCheck, ...] = ()
+    """How far judges' own totals are what their points add up to."""
     judges_usd: float | None = None
     """What the judges cost, which is in no figure of the tiers; None where that is not known."""
     judges_unpriced: int = 0

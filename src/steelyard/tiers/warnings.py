@@ -57,7 +57,7 @@ def analysis_warnings(
         )
 
 
-def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus]) -> Iterator[str]:
+def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus], empty: int) -> Iterator[str]:
     """What is odd about some of the runs."""
     flagged = Counter(flag for run in runs for flag in run.flags)
     all_runs = counted(len(runs), "run")
@@ -66,20 +66,21 @@ def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunCon
         yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
     if flagged[JUDGES_DISAGREE_FLAG]:
         yield f"{flagged[JUDGES_DISAGREE_FLAG]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
+    if empty:
+        yield f"{counted(empty, 'rating')} in which nothing applies: no rating, whatever its judge claims"
     if flagged[IMPL_RATE_DIFFERS_FLAG]:
-        recorded = [run for run in runs if run.recorded_impl_rate is not None]
-        middles = (agreed[_identity(run)].middle for run in recorded)
+        recorded = {_identity(run): rate for run in runs if (rate := run.impl_rates.get("recorded")) is not None}
+        middles = {run: consensus.middle for run, consensus in agreed.items()}
         is_median = all(
-            run.recorded_impl_rate is not None and middle is not None and abs(run.recorded_impl_rate - middle) < 1e-6
-            for run, middle in zip(recorded, middles, strict=True)
+            (middle := middles.get(run)) is not None and abs(rate - middle) < 1e-6 for run, rate in recorded.items()
         )
         yield (
             f"{flagged[IMPL_RATE_DIFFERS_FLAG]:,} of {all_runs} record an impl_rate that differs by more than {CLAIM_TOLERANCE:g} from the mean "
-            f"of their judges, which is taken{'; what they record is the median' if is_median else ''}"
+            f"of their judges' points{'; what they record is the median' if is_median else ''}"
         )
     if flagged[IMPL_RATE_ABOVE_ONE_FLAG]:
-        most = max(run.impl_rate or 0.0 for run in runs)
-        yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in composites"
+        most = max(rate for run in runs for rate in run.impl_rates.values())
+        yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in every figure"
     if flagged[NONZERO_EXIT_CODE_FLAG]:
         yield f"{flagged[NONZERO_EXIT_CODE_FLAG]:,} of {all_runs} passed although their program ended with a non-zero exit code"
 

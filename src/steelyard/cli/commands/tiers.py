@@ -86,7 +86,13 @@ def tiers(options: argparse.Namespace) -> int:
         else:
             folder = find_named_run(options.experiment, settings)
         experiment = tier_runs.tier_experiment(StoredRun(folder))
-    found = tier_runs.tier_result(experiment, stopped=stopped, baseline=options.baseline, pair_by=options.pair_by)
+    found = tier_runs.tier_result(
+        experiment,
+        stopped=stopped,
+        baseline=options.baseline,
+        pair_by=options.pair_by,
+        impl_rate=options.impl_rate,
+    )
     if found.analysis is not None:
         _print_tiers(found.analysis, options)
     return conclude(found.conclusion(f"steelyard resume {folder}"))
@@ -106,6 +112,12 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
         default="case",
         choices=["case", "experiment"],
         help="what identifies the same task in two tiers; use experiment where subtests are variants of a tier (default: case)",
+    )
+    sub.add_argument(
+        "--impl-rate",
+        choices=["score", "points", "recorded"],
+        help="take impl rates from the recorded weighted score, from the points that judges gave, or from the recorded "
+        "impl_rate (default: the first of them that there is; points for a run of ours)",
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_shard_option(sub)

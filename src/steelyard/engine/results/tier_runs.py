@@ -22,6 +22,7 @@ from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
 from steelyard.tiers.results import (
     CriterionRating,
     ExperimentAnalysis,
+    ImplRate,
     JudgeIdentity,
     PairBy,
     RunIdentity,
@@ -46,6 +47,8 @@ class TierExperiment(NamedTuple):
     order: tuple[str, ...] = ()
     """The tiers as the experiment lists them, the baseline first."""
     weights: tuple[float, float] = (0.5, 0.5)
+    impl_rate: ImplRate | None = None
+    """What impl rates are taken from, where nobody wants another; None for the first that there is."""
     judges_usd: float | None = None
     """What the judges cost, counted apart; None where no price is known."""
     judges_unpriced: int = 0
@@ -62,7 +65,13 @@ class TierExperiment(NamedTuple):
         return self.order[0] in there if self.order else bool(there)
 
 
-def analysis(found: TierExperiment, *, baseline: str | None = None, pair_by: PairBy = "case") -> ExperimentAnalysis:
+def analysis(
+    found: TierExperiment,
+    *,
+    baseline: str | None = None,
+    pair_by: PairBy = "case",
+    impl_rate: ImplRate | None = None,
+) -> ExperimentAnalysis:
     """All figures of an experiment; raises an InputError where there is no run of the baseline."""
     there = {run.tier for run in found.runs}
     if baseline is None and not found.is_comparable:
@@ -76,6 +85,7 @@ def analysis(found: TierExperiment, *, baseline: str | None = None, pair_by: Pai
         baseline=baseline,
         order=[tier for tier in found.order if tier in there] or None,
         pair_by=pair_by,
+        impl_rate=impl_rate or found.impl_rate,
         sources=found.sources,
     )
     return msgspec.structs.replace(
@@ -109,11 +119,12 @@ def tier_result(
     stopped: tuple[str, ...] = (),
     baseline: str | None = None,
     pair_by: PairBy = "case",
+    impl_rate: ImplRate | None = None,
 ) -> TierResult:
     """The analysis of an experiment that may have been stopped before all its runs were there."""
     if stopped and not found.is_comparable:
         return TierResult(None, stopped)
-    return TierResult(analysis(found, baseline=baseline, pair_by=pair_by), stopped)
+    return TierResult(analysis(found, baseline=baseline, pair_by=pair_by, impl_rate=impl_rate), stopped)
 
 
 def from_files(
@@ -161,6 +172,8 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         sources=(RunSource(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
         order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
+        # a judge's own total is a claim
+        impl_rate="points" if criteria else None,
         judges_usd=math.fsum(cost.usd for cost in costs if cost) if any(costs) else None,
         judges_unpriced=costs.count(None),
         notes=(*notes, *uncontained_warnings(info)),
