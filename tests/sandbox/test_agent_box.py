@@ -14,7 +14,7 @@ import pytest
 
 from attacks.scenes import NOBODY, interpreter, run_as
 from steelyard.providers.agent.containment import AgentAccess, AgentEnd
-from steelyard.sandbox.agents import ZygoteAgentSandbox
+from steelyard.sandbox.agents.agent_sandbox import ZygoteAgentSandbox
 from steelyard.sandbox.levels import probe_isolation
 from steelyard.sandbox.worker import base_interpreter, base_python_folders
 

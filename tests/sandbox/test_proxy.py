@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.sandbox.allowed_hosts import Address, AllowedHosts, is_public
-from steelyard.sandbox.proxy import MAX_LISTED_REFUSALS, AgentProxy, system_addresses
+from steelyard.sandbox.agents.allowed_hosts import Address, AllowedHosts, is_public
+from steelyard.sandbox.agents.proxy import MAX_LISTED_REFUSALS, AgentProxy, system_addresses
 
 Asking = Callable[[bytes], Awaitable[bytes]]
 

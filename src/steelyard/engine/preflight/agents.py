@@ -11,8 +11,8 @@ from steelyard.engine.options import RunOptions
 from steelyard.errors import InputError
 from steelyard.providers.agent.containment import AgentAccess, AgentContainment
 from steelyard.records import AgentSettings, Tier
-from steelyard.sandbox.agents import ZygoteAgentSandbox
-from steelyard.sandbox.allowed_hosts import AllowedHosts
+from steelyard.sandbox.agents.agent_sandbox import ZygoteAgentSandbox
+from steelyard.sandbox.agents.allowed_hosts import AllowedHosts
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.worker import IsolationLevel
 from steelyard.settings import resolve_provider

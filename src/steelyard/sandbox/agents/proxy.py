@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from steelyard.sandbox.allowed_hosts import Address, AllowedHosts, parsed_address
+from steelyard.sandbox.agents.allowed_hosts import Address, AllowedHosts, parsed_address
 from steelyard.text import printable
 
 MAX_PROXY_HEADER_BYTES = 64 << 10

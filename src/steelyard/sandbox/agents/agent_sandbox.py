@@ -13,9 +13,9 @@ from pathlib import Path
 
 from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ResourceLimits
 from steelyard.providers.agent.containment import AgentAccess, AgentEnd
-from steelyard.sandbox.allowed_hosts import AllowedHosts
+from steelyard.sandbox.agents.allowed_hosts import AllowedHosts
+from steelyard.sandbox.agents.proxy import AgentProxy
 from steelyard.sandbox.private_root import AGENT_ETC_FOLDER, AGENT_ETC_NAMES
-from steelyard.sandbox.proxy import AgentProxy
 from steelyard.sandbox.worker import SANDBOX_HOME, AgentDescriptors, IsolationLevel, SandboxWorker, sandbox_environment
 
 AGENT_WORKSPACE = f"{SANDBOX_HOME}/workspace"
