@@ -159,8 +159,8 @@ def explain_plugin_errors(kind: PluginKind, name: str, where: str = "") -> Itera
 
 
 def settings_type(kind: PluginKind, name: str) -> Any:
-    """The msgspec struct that checks the settings of somebody else's part; None where it has no settings of its own."""
-    return getattr(load_plugin(kind, name), "settings", None) if name in foreign_plugins(kind) else None
+    """The msgspec struct that checks the settings of a part; None where it has no settings of its own."""
+    return getattr(load_plugin(kind, name), "settings", None) if is_plugin(kind, name) else None
 
 
 def plugin_for_suffix(kind: PluginKind, suffix: str) -> str:

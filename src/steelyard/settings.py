@@ -118,7 +118,8 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
         if not isinstance(section, dict):
             raise InputError(f"{where}: providers.{name} must be a table, [providers.{name}]")
         section.setdefault("type", name)
-        own_settings = settings_type("providers", str(section["type"]))
+        is_foreign = section["type"] in foreign_plugins("providers")
+        own_settings = settings_type("providers", section["type"]) if is_foreign else None
         own_keys = () if own_settings is None else own_settings.__struct_fields__
         own = {key: section.pop(key) for key in list(section) if key in own_keys and key not in PROVIDER_KEYS}
         for key in [key for key in section if key not in PROVIDER_KEYS]:

@@ -7,6 +7,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from steelyard.analysis import scoring
@@ -101,6 +102,31 @@ def test_unknown_keys_are_warned_of_at_every_level(file: Path) -> None:
     assert list(warnings) == [1, 5, 10, 12]
     assert '"dependencies[0].path"' in warnings[10]
     assert '"expectations.test_fil"' in warnings[12]
+
+
+@pytest.mark.parametrize(
+    ("verify", "unread"),
+    [
+        ('kind = "python", build = "make", pairs = []', ["build"]),
+        ('kind = "command", answer = "a.c", expect = { type = "json" }', ["expect"]),
+        ('kind = "terraform", files = {}, run = "./a", tolerance = 0.1', ["run", "tolerance"]),
+        ('kind = "response", style = "exact", syntax_only = false', ["syntax_only"]),
+        ('expect = { type = "json" }, lint = "x"', ["lint"]),
+        ('tests = "#[test] fn f() {}", entry_point = "f", stub = "fn f()", python_env = "env"', ["python_env"]),
+        ('python = "checks.py:score", lint = "your function may read it"', []),
+    ],
+)
+def test_a_key_that_the_case_s_own_verifier_does_not_read_is_warned_of_and_kept(
+    file: Path, verify: str, unread: list[str]
+) -> None:
+    (file.parent / "checks.py").write_text("def score(reply): return True\n")
+    file.write_text(f'{HEADER}[[cases]]\nid = "a"\nname = "A"\nprompt = "p"\nverify = {{ {verify} }}\n')
+    loaded = load([file])
+    assert [problem.what.split(" (")[0] for problem in loaded.problems] == [
+        f'unknown key "verify.{key}"' for key in unread
+    ]
+    stored = msgspec.to_builtins(loaded.cases[0].verify)
+    assert all(key in stored or key == "syntax_only" for key in unread)
 
 
 def test_all_wrong_fields_of_all_cases_are_reported_at_once_with_their_lines(file: Path) -> None:

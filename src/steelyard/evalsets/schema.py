@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard.errors import Problem, did_you_mean
-from steelyard.plugins import settings_type
+from steelyard.plugins import BUILT_IN_PLUGINS, settings_type
 from steelyard.records import Case, Record, Rule, Verify, cases, runs
 from steelyard.text import printable, short_quote
 
@@ -159,25 +159,36 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
 
 
 def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
-    """The draft with the keys of `verify` that belong to a plug-in's own settings put there, checked by its struct."""
+    """The draft with `verify` as its verifier's struct allows it; keys that only a plug-in knows become its settings."""
     verify = draft.table.get("verify")
     if not isinstance(verify, dict):
         return draft
-    ours = {key: value for key, value in verify.items() if key in _fields(Verify) and key != "settings"}
-    further = {key: value for key, value in verify.items() if key not in ours}
-    kind = verify.get("kind") or draft.table.get("language")
+    kind = _verifier_name(draft.table, verify)
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
-    if shape is None:
-        for key in further:
-            keys = "verify", key
-            problems.unknown(draft.path, draft.line(keys), dotted_key_path(keys), _fields(Verify).keys() - {"settings"})
-        return draft._replace(table={**draft.table, "verify": ours})
-    fields = shape.__struct_fields__
-    _record(
-        shape, {**{key: value for key, value in ours.items() if key in fields}, **further}, ("verify",), draft, problems
-    )
-    settings = {key: value for key, value in further.items() if key in fields}
+    own = frozenset(() if shape is None else shape.__struct_fields__)
+    shared = _fields(Verify).keys() - {"settings"}
+    known = own if shape is not None and kind in BUILT_IN_PLUGINS["verifiers"] else shared.union(own)
+    for key in verify:
+        if key not in known:
+            problems.unknown(draft.path, draft.line(("verify", key)), f"verify.{key}", known)
+    ours = {key: value for key, value in verify.items() if key in shared}
+    settings = {key: value for key, value in verify.items() if key in own and key not in shared}
+    if shape is not None and not own <= shared:
+        _record(shape, {key: value for key, value in verify.items() if key in own}, ("verify",), draft, problems)
     return draft._replace(table={**draft.table, "verify": {**ours, **({"settings": settings} if settings else {})}})
+
+
+def _verifier_name(table: dict[str, Any], verify: dict[str, Any]) -> Any:
+    """The name of the verifier that a draft asks for, as `Case.kind` finds it once the draft is completed."""
+    if verify.get("kind"):
+        return verify["kind"]
+    if verify.get("python"):
+        return "function"
+    if verify.get("expect"):
+        return "response"
+    if table.get("workspace"):
+        return "command"
+    return "response" if table.get("target") and not verify.get("tests") else table.get("language")
 
 
 def dotted_key_path(keys: KeyPath) -> str:

@@ -24,6 +24,7 @@ from steelyard.records.cases import (
     digest,
     is_secret,
     settings_as,
+    verify_settings,
 )
 from steelyard.records.facts import (
     Answer,
@@ -120,4 +121,5 @@ __all__ = [
     "is_secret",
     "is_trusted",
     "settings_as",
+    "verify_settings",
 ]

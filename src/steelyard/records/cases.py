@@ -171,6 +171,17 @@ class Verify(Record, frozen=True, kw_only=True):
         return settings_as(kind, self, self.settings)
 
 
+SHARED_VERIFY_KEYS = ("kind", "style", "tests", "entry_point", "stub", "source", "workspace_digest")
+"""Keys that a case may have whoever verifies it: collections give them for every language, or the loader fills them in."""
+
+
+def verify_settings(*keys: str) -> type[msgspec.Struct]:
+    """The settings of a verifier of ours: the keys of `Verify` that it reads, with their types and defaults."""
+    default, known = Verify(), {*SHARED_VERIFY_KEYS, *keys}
+    fields = [(field.name, field.type, getattr(default, field.name)) for field in msgspec.structs.fields(Verify)]
+    return msgspec.defstruct("VerifySettings", [field for field in fields if field[0] in known])
+
+
 class Case(Record, frozen=True, kw_only=True, dict=True):
     """A question together with the way to verify its answer."""
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Finding, Test, Trust
+from steelyard.records import Answer, Case, Finding, Test, Trust, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
@@ -95,6 +95,9 @@ class CommandVerifier:
     The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
     """
 
+    settings = verify_settings(
+        "answer", "build", "files", "fixes", "lint", "pairs", "results", "run", "test", "tolerance"
+    )
     version = "command 3"
     at_once = processor_count()
     runs_code = True

@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Finding, Test, TestOutcome
+from steelyard.records import Answer, Case, Finding, Test, TestOutcome, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
@@ -68,6 +68,7 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
+    settings = verify_settings("pairs", "python_env", "tolerance")
     version = f"python 7, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.protocols import Sandbox
-from steelyard.records import Answer, Case, Evidence, Finding
+from steelyard.records import Answer, Case, Evidence, Finding, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check
@@ -97,6 +97,7 @@ THREADED_REPLY_CHARACTERS = 100_000
 class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
+    settings = verify_settings("expect")
     version = "response 2"
     at_once = processor_count()
     runs_code = False

@@ -21,7 +21,16 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import TIMEOUT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Test, TestFailureCause
+from steelyard.records import (
+    Answer,
+    Case,
+    Diagnostic,
+    DiagnosticLevel,
+    Finding,
+    Test,
+    TestFailureCause,
+    verify_settings,
+)
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.rust import case_tests, crate
@@ -78,6 +87,7 @@ class RustJob(NamedTuple):
 class RustVerifier:
     """Compiles an answer, asks clippy, and runs its tests, each in a process of its own."""
 
+    settings = verify_settings()
     at_once = MAX_ANSWERS_PER_CRATE * processor_count()
     runs_code = True
 

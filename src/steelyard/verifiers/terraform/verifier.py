@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel
-from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest
+from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
@@ -55,6 +55,7 @@ MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
 class TerraformVerifier:
     """Puts an answer into a private copy of its module, and asks the Terraform of this machine to validate it."""
 
+    settings = verify_settings("answer", "files", "lines", "syntax_only", "target")
     at_once = processor_count()
     runs_code = True
 
