@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from attacks.scenes import DRIVER, LEVELS, USERS, Told, interpreter, told_once, unavailable
+from attacks.scenes import DRIVER, LEVELS, USERS, Told, interpreter, told_once
+from support.toolchains import unavailable
 
 
 @pytest.fixture(scope="session", params=[(level, user) for level in LEVELS for user in USERS], ids=" as ".join)
@@ -21,5 +22,5 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if "missing" in told:
         reason = f"{level} as {user} is not supported here: {told['missing']}"
         # a kernel that forbids a level is a fact; a program that is not installed is a hole
-        unavailable(reason) if "not installed" in reason else pytest.skip(reason)
+        unavailable(reason) if told["lacks_program"] else pytest.skip(reason)
     return Told(level, user, told)

@@ -292,7 +292,7 @@ def main() -> None:
     level, much, *names = sys.argv[1:]
     found = probe_isolation(level)
     if not found.held:
-        print(json.dumps({"level": level, "missing": found.problem}))
+        print(json.dumps({"level": level, "missing": found.problem, "lacks_program": found.lacks_program}))
         return
     chosen = [
         attack

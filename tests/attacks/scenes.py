@@ -48,13 +48,6 @@ class Told(NamedTuple):
                 yield attacks[found["key"]], found
 
 
-def unavailable(reason: str) -> None:
-    """What cannot be tested on a developer's machine is skipped; in CI it is a hole."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @cache
 def interpreter(user: str) -> str:
     """An interpreter of our version that this user can run; empty when there is none."""

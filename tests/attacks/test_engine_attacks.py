@@ -22,11 +22,12 @@ import steelyard
 from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.facts import Facts, facts
+from support.toolchains import isolation_level
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
@@ -108,11 +109,6 @@ def overloaded(processes: int) -> Iterator[None]:
         for one in busy:
             one.kill()
             one.wait()
-
-
-def available(level: str) -> None:
-    if not probe_isolation(level).held:
-        pytest.skip(f"{level}: {probe_isolation(level).problem}")
 
 
 def test_row_10_who_stays_behind_answers_for_nobody(tmp_path: Path) -> None:
@@ -262,7 +258,7 @@ def parent(pid: int) -> int:
 def test_row_35_a_zygote_that_is_killed_under_an_answer_costs_no_verdict(
     level: str, tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
 ) -> None:
-    available(level)
+    isolation_level(level)
     engine = start_engine(level, [WAITS, WRONG])
     answering = engine.busy()
     below = engine.below()
@@ -294,7 +290,7 @@ def own_mounts() -> list[str]:
 def test_row_35_an_engine_that_is_killed_leaves_nothing(
     level: str, tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
 ) -> None:
-    available(level)
+    isolation_level(level)
     mounts = own_mounts()
     engine = start_engine(level, [SLEEPS, SLEEPS])
     engine.busy()
@@ -310,7 +306,7 @@ def test_row_35_an_engine_that_is_killed_leaves_nothing(
 def test_row_35_an_engine_that_is_killed_while_it_starts_leaves_nothing(
     tmp_path: Path, start_engine: Callable[[str, list[str]], Engine]
 ) -> None:
-    available("landlock")
+    isolation_level("landlock")
     engine = start_engine("landlock", [SLEEPS, SLEEPS])
     deadline = time.monotonic() + 60
     while not any(engine.temporary.iterdir()):  # the very moment: later there is somebody to clean up

@@ -7,11 +7,12 @@ import asyncio
 import pytest
 
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation, strongest_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.command.verifier import CommandVerifier
 from steelyard.verifiers.python.verifier import PythonVerifier
+from support.toolchains import isolation_level
 
 
 def judged(case: Case, *answers: str) -> list[Finding]:
@@ -162,9 +163,7 @@ left += [*os.listdir("."), *os.listxattr(".")]
 
 @pytest.fixture(params=[level for level in ISOLATION_LEVEL_NAMES if level not in ("seatbelt", "process")])
 def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
-    if not probe_isolation(request.param).held:
-        pytest.skip(f"{request.param}: {probe_isolation(request.param).problem}")
-    return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
+    return ZygoteSandbox(isolation_level(request.param))
 
 
 def test_nothing_that_an_attempt_does_to_its_files_is_felt_by_the_next(sandbox: ZygoteSandbox) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import NOBODY, USERS, interpreter, run_as, told_once, unavailable
+from attacks.scenes import NOBODY, USERS, interpreter, run_as, told_once
+from support.toolchains import unavailable
 
 DRIVER = Path(rust_attacks.__file__)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from attacks import terraform_attacks
-from attacks.scenes import USERS, interpreter, run_as, told_once, unavailable
-from support.toolchains import terraform
+from attacks.scenes import USERS, interpreter, run_as, told_once
+from support.toolchains import terraform, unavailable
 
 DRIVER = Path(terraform_attacks.__file__)
 

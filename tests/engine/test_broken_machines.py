@@ -17,11 +17,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from attacks.scenes import interpreter, run_as, unavailable
+from attacks.scenes import interpreter, run_as
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Case, Expectations, Pair, Verify
 from steelyard.store.journal import StoredRun
 from support.facts import Facts, facts
+from support.toolchains import unavailable
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0 or shutil.which("unshare") is None,
@@ -170,7 +171,7 @@ def test_a_broken_toolchain_makes_answers_missing_and_resume_judges_them_when_it
         case for case in cases if shutil.which({"javascript": "node", "rust": "rustc"}.get(case.language, "cc"))
     )
     if not cases:
-        pytest.skip("the toolchain is not installed")
+        unavailable("the toolchain is not installed")
     write_set(tmp_path, cases)
     assert run_broken(tmp_path, setup, *RUN) == 3
     assert set(map(tuple, counting(tmp_path).values())) == {()}

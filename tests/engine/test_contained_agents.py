@@ -6,10 +6,8 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, pr
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings, load
 from steelyard.store.journal import StoredRun
+from support.text_server import text_server
 
 pytestmark = pytest.mark.skipif(
     not (probe_isolation("full").holds or probe_isolation("bubblewrap").holds), reason="nothing here contains agents"
@@ -72,19 +71,8 @@ verify = { kind = "command", test = "true", fixes = ["x"] }
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"forty-two\n")
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{serving.server_port}"
-        serving.shutdown()
+    with text_server("forty-two\n") as address:
+        yield address
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ import asyncio
 import os
 import shutil
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +14,8 @@ from steelyard.providers.agent.containment import AgentAccess, AgentEnd
 from steelyard.sandbox.agents.agent_sandbox import ZygoteAgentSandbox
 from steelyard.sandbox.levels import probe_isolation
 from steelyard.sandbox.worker import base_interpreter, base_python_folders
+from support.text_server import text_server
+from support.toolchains import isolation_level, needs, unavailable
 
 LEVELS = ("full", "bubblewrap")
 PYTHON = base_interpreter()
@@ -32,27 +31,16 @@ class Boxed:
 
 @pytest.fixture(params=LEVELS)
 def sandbox(request: pytest.FixtureRequest) -> ZygoteAgentSandbox:
-    found = probe_isolation(request.param)
-    if not found.holds:
-        pytest.skip(f"{request.param}: {found.problem or 'does not hold'}")
-    return ZygoteAgentSandbox(found.enclosure)
+    level = isolation_level(request.param)
+    if not probe_isolation(request.param).holds:
+        pytest.skip(f"{request.param} does not hold")
+    return ZygoteAgentSandbox(level)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"hello from outside")
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{serving.server_port}"
-        serving.shutdown()
+    with text_server("hello from outside") as address:
+        yield address
 
 
 def boxed(
@@ -300,13 +288,13 @@ def test_streams_have_their_usual_names(sandbox: ZygoteAgentSandbox) -> None:
     assert (done.printed, done.errors) == ("the taskone\nthree\nthe task", "two\n")
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@needs("curl")
 def test_curl_takes_the_proxy_by_itself(sandbox: ZygoteAgentSandbox, server: str) -> None:
     done = boxed(sandbox, "/usr/bin/curl", "-sS", f"http://{server}/", access=AgentAccess(hosts=(server,)))
     assert (done.printed, done.errors) == ("hello from outside", "")
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@needs("node")
 def test_node_starts_and_can_fetch_from_a_server_of_its_own(sandbox: ZygoteAgentSandbox) -> None:
     code = (
         "const server = require('http').createServer((q, a) => a.end('own')).listen(0, '127.0.0.1', async () => {"
@@ -332,7 +320,7 @@ def _running(seconds: str) -> bool:
 def test_all_of_this_holds_for_an_ordinary_user() -> None:
     python = interpreter("nobody")
     if not python:
-        pytest.skip("no Python of this version with our packages that nobody can read")
+        unavailable("no Python of this version with our packages that nobody can read")
     chosen = "honest or nosy or declared or limits or outlives or streams or name"
     options = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(Path(__file__).parents[1]), "-k", chosen]
     done = run_as("nobody", [python, "-m", "pytest", *options, __file__], uid=NOBODY - 1001)

@@ -34,6 +34,7 @@ from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import base_interpreter
+from support.toolchains import isolation_level, unavailable
 
 Made = TypeVar("Made")
 Use = Callable[[Workspace], Awaitable[Made]]
@@ -42,9 +43,7 @@ SHORT = ResourceLimits(cpu_seconds=1, wall_seconds=1.5)
 
 @pytest.fixture(params=[level for level in ISOLATION_LEVEL_NAMES if level != "seatbelt"])
 def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
-    if not probe_isolation(request.param).held:
-        pytest.skip(f"{request.param}: {probe_isolation(request.param).problem}")
-    return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
+    return ZygoteSandbox(isolation_level(request.param))
 
 
 def used(sandbox: ZygoteSandbox, use: Use[Made], files: dict[str, str | bytes] | None = None) -> Made:
@@ -694,6 +693,6 @@ def _running(token: str) -> list[str]:
 )
 def test_interpreters_start_at_every_level(sandbox: ZygoteSandbox, command: str) -> None:
     if shutil.which(command.partition(" ")[0], path="/usr/local/bin:/usr/bin:/bin") is None:
-        pytest.skip("not installed here")
+        unavailable(f"{command.partition(' ')[0]} is not installed")
     ran = shell(sandbox, command)
     assert (ran.exit_code, ran.stdout.strip()) == (0, b"2"), ran.stderr

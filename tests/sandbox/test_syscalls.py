@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 from typing import Any
 
 import pytest
 
 from steelyard.sandbox import kernel
-from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.syscall_filter import ARGUMENT_RULES, LOCAL_SOCKET_SYSCALLS, syscalls
 from steelyard.sandbox.worker import base_interpreter
+from support.toolchains import isolation_level, needs
 
 if not kernel.RUNS_ON_LINUX or kernel.CPU_ARCHITECTURE not in ("x86_64", "aarch64"):
     pytest.skip("the filter is for Linux on two architectures", allow_module_level=True)
@@ -27,9 +27,7 @@ ALLOWED_NUMBERS = {numbers[ARCHITECTURE] for numbers in ALLOWED_SYSCALLS.values(
 
 @pytest.fixture(params=[level for level in ISOLATION_LEVEL_NAMES if level != "seatbelt"])
 def sandbox(request: pytest.FixtureRequest) -> ZygoteSandbox:
-    if not probe_isolation(request.param).held:
-        pytest.skip(f"{request.param}: {probe_isolation(request.param).problem}")
-    return ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(request.param)])
+    return ZygoteSandbox(isolation_level(request.param))
 
 
 def printed(sandbox: ZygoteSandbox, script: str) -> Any:
@@ -113,9 +111,8 @@ def test_the_arguments_of_a_call_that_is_listed_are_bounded(sandbox: ZygoteSandb
     assert not grown
 
 
+@needs("cc")
 def test_the_table_holds_what_the_headers_of_this_machine_name() -> None:
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
     asked = subprocess.run(
         ["cc", "-E", "-dM", "-include", "asm/unistd.h", "-x", "c", "/dev/null"],
         capture_output=True,

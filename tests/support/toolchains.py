@@ -8,8 +8,12 @@ import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+
+from steelyard.sandbox.levels import probe_isolation
+from steelyard.sandbox.worker import IsolationLevel
 
 PROGRAMS = Path(os.environ.get("TERRAFORM_PROGRAMS") or Path(sys.prefix, "terraform"))
 """Where `tools/terraform` put the real programs, each in a folder named after its version."""
@@ -51,6 +55,23 @@ def needs_axe() -> pytest.MarkDecorator:
 def needs_schemathesis() -> pytest.MarkDecorator:
     """The same for schemathesis."""
     return _skipped(not SCHEMATHESIS.exists(), "schemathesis")
+
+
+def unavailable(reason: str) -> NoReturn:
+    """The same where only a running test finds out."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def isolation_level(name: str) -> IsolationLevel:
+    """A level of isolation; a kernel that forbids it is a fact, a program that is not installed is a hole."""
+    found = probe_isolation(name)
+    if found.lacks_program:
+        unavailable(f"{name}: {found.problem}")
+    if not found.held:
+        pytest.skip(f"{name}: {found.problem}")
+    return found.enclosure
 
 
 def _skipped(is_missing: bool, tool: str) -> pytest.MarkDecorator:

@@ -126,6 +126,8 @@ class IsolationProbeResult(NamedTuple):
     """For each claim whether it held; empty when this machine does not support the level."""
     problem: str = ""
     """Why this machine does not support the level."""
+    lacks_program: bool = False
+    """Whether it needs a program that is not installed."""
 
     @property
     def holds(self) -> bool:
@@ -137,9 +139,12 @@ class IsolationProbeResult(NamedTuple):
 def probe_isolation(level: str) -> IsolationProbeResult:
     """Try a level out: start it, and let a probe attempt a few escapes."""
     enclosure = ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)]
-    missing = _missing(enclosure)
-    if missing:
-        return IsolationProbeResult(enclosure, {}, missing)
+    if level == "bubblewrap" and shutil.which("bwrap") is None:
+        return IsolationProbeResult(enclosure, {}, "bwrap is not installed", lacks_program=True)
+    if level == "seatbelt" and sys.platform != "darwin":
+        return IsolationProbeResult(enclosure, {}, "only on macOS")
+    if (enclosure.namespaces or enclosure.landlock) and sys.platform != "linux":
+        return IsolationProbeResult(enclosure, {}, "only on Linux")
     # a loop of its own, so that a caller's own loop does not matter
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(_probe_in_sandbox(enclosure))).result()
@@ -169,16 +174,6 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
         "no sandbox here keeps generated code from network, secrets and files; see steelyard doctor for what is "
         "missing, or run what you would run yourself with --allow-weak-sandbox"
     )
-
-
-def _missing(enclosure: IsolationLevel) -> str:
-    if enclosure.level == "bubblewrap" and shutil.which("bwrap") is None:
-        return "bwrap is not installed"
-    if enclosure.level == "seatbelt" and sys.platform != "darwin":
-        return "only on macOS"
-    if (enclosure.namespaces or enclosure.landlock) and sys.platform != "linux":
-        return "only on Linux"
-    return ""
 
 
 async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:

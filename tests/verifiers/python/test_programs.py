@@ -12,13 +12,14 @@ import pytest
 
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, Pair, Verify
-from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation, strongest_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import base_interpreter
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.pairs import output_difference
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.honest_programs import HOSTILE_PROGRAMS, PROCESS_PROGRAMS, PROGRAMS
+from support.toolchains import isolation_level
 
 
 def program_case(given: str, wanted: str, **verify: object) -> Case:
@@ -72,8 +73,7 @@ def test_the_honest_programs_are_right_by_themselves(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", [level for level in ISOLATION_LEVEL_NAMES if level not in ("seatbelt", "process")])
 def test_no_honest_program_is_failed(level: str) -> None:
-    if not probe_isolation(level).held:
-        pytest.skip(f"{level}: {probe_isolation(level).problem}")
+    isolation_level(level)
     # where a sandbox has no file system of its own, processes have no place for semaphores
     programs = [*PROGRAMS, *(PROCESS_PROGRAMS if level != "landlock" else ())]
     found = judged([(program_case(given, wanted), code) for _, code, given, wanted in programs], level)
@@ -85,8 +85,7 @@ def test_no_honest_program_is_failed(level: str) -> None:
 
 @pytest.mark.parametrize("level", ["full", "bubblewrap"])
 def test_functions_may_use_processes_too(level: str) -> None:
-    if not probe_isolation(level).held:
-        pytest.skip(f"{level}: {probe_isolation(level).problem}")
+    isolation_level(level)
     codes = (
         (
             "from multiprocessing import Pool\ndef square(x): return x * x\n"

@@ -30,7 +30,7 @@ from steelyard.verifiers.python.guest.referee import (
     looked_up_names,
 )
 from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject
-from steelyard.verifiers.python.guest.runners import HAS_PYTEST, TESTS_MODULE, run_pytest
+from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest
 from steelyard.verifiers.python.guest.values import ValueDecoder
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
@@ -371,9 +371,5 @@ class RefereedResult(unittest.TestResult):
 
 def main(fds: list[int]) -> None:
     """Take a file of tests from a socket, then judge one answer after the other with it, each in a fork."""
-    engine = MessageSocket(fds[0], lenient=True)
-    job = engine.receive()[0]
-    if job["style"] == "pytest" and not HAS_PYTEST:
-        engine.send(["unable", "pytest is not installed in the environment that the case names"])
-        os._exit(0)
+    engine, job = received_job(fds[0])
     RefereedFile(engine, fds[0], job).judge_answers()

@@ -28,12 +28,12 @@ import types
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types, fair_code
 from steelyard.verifiers.python.guest.introspection import IntrospectionGuard
 from steelyard.verifiers.python.guest.runners import (
-    HAS_PYTEST,
     StepRunner,
     StyleRunner,
     TestResultLine,
     death,
     empty_tests_module,
+    received_job,
     run_pytest,
     run_unittest,
     undefined_name,
@@ -84,11 +84,7 @@ SESSION_EXIT_SECONDS = 0.005
 
 def main(fds: list[int]) -> None:
     """Take an answer with its tests from a socket, run them, and tell how each test went."""
-    engine = MessageSocket(fds[0], lenient=True)
-    job = engine.receive()[0]
-    if job["style"] == "pytest" and not HAS_PYTEST:
-        engine.send(["unable", "pytest is not installed in the environment that the case names"])
-        os._exit(0)
+    engine, job = received_job(fds[0])
     began = time.perf_counter()
     answer = None
     if job["code"] is not None:

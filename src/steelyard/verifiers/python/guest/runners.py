@@ -17,7 +17,7 @@ from importlib import metadata
 from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import TESTS_FILE, ComparisonJudge, fair_code
-from steelyard.verifiers.python.guest.wire import TestFailure, exception_text, failure_cause, short_repr
+from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,16 @@ PYTEST_OPTIONS = (
     # ours is for tests of models; here its package cannot be read
     *("-p", "no:steelyard"),
 )
+
+
+def received_job(fd: int) -> tuple[MessageSocket, dict[str, Any]]:
+    """The socket of a guest that runs tests, and what it is to do; a guest that lacks what the tests need ends here."""
+    engine = MessageSocket(fd, lenient=True)
+    job = engine.receive()[0]
+    if job["style"] == "pytest" and not HAS_PYTEST:
+        engine.send(["unable", "pytest is not installed in the environment that the case names"])
+        os._exit(0)
+    return engine, job
 
 
 class TestResultLine(NamedTuple):
