@@ -4,7 +4,6 @@ Comes in: nothing of ours; only msgspec. Goes out: frozen records that every roo
 A hash of their content is their identity, so a field that has its default is not written.
 """
 
-from steelyard.records.agents import AgentSettings
 from steelyard.records.cases import (
     JUDGE_ONLY_KIND,
     MIN_SECRET_CHARACTERS,
@@ -51,6 +50,7 @@ from steelyard.records.facts import (
     is_trusted,
 )
 from steelyard.records.runs import (
+    AgentSettings,
     EvalSetFile,
     Experiment,
     GateLook,

@@ -234,3 +234,22 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Where the run has only some of the cases that were asked for: which."""
     merged: tuple[MergedRun, ...] = ()
     """The runs that this one was put together from, if it was."""
+
+
+class AgentSettings(Record, frozen=True, kw_only=True):
+    """A program that works in a folder, and all that it needs to reach: an `[agents.NAME]` table of the settings file."""
+
+    command: str
+    """Its command line."""
+    folders: tuple[str, ...] = ()
+    """Folders and files that it can read besides the system's."""
+    writable_folders: tuple[str, ...] = ()
+    """Folders that it can read and change."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that it can reach, such as `api.example.com`, `*.example.com` or `127.0.0.1:8080`."""
+    keys: tuple[str, ...] = ()
+    """The environment variables that it gets; of the rest of the environment it gets nothing."""
+    environment: dict[str, str] = {}
+    """What it finds in its environment besides."""
+    time_limit_secs: float = 540
+    """How long one attempt may take."""

@@ -21,7 +21,6 @@ from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
-from steelyard.verifiers.command.means import has_means_to_end_tests
 from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
@@ -36,7 +35,7 @@ from steelyard.verifiers.command.output import (
     short_command,
     subtract_baseline,
 )
-from steelyard.verifiers.command.proof import EndProof, end_proof
+from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.stubs import command_stub
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
