@@ -704,11 +704,12 @@ def main() -> int:
 def judge_all(owed: list[Sample], judged: JudgedAnswers, at_once: int, deadline: float | None) -> None:
     """Judge in chunks, and begin none that would end after the deadline if it took as long as the longest one so far."""
     longest = 0.0
-    for start in range(0, len(owed), CHUNK_ANSWERS):
+    size = RUST_BATCH_ANSWERS if owed and owed[0].case.language == "rust" else CHUNK_ANSWERS
+    for start in range(0, len(owed), size):
         began = time.monotonic()
         if deadline is not None and began + longest > deadline:
             return
-        chunk = owed[start : start + CHUNK_ANSWERS]
+        chunk = owed[start : start + size]
         found = disagreements(chunk, at_once)
         judged.add(chunk, found)
         longest = max(longest, time.monotonic() - began)
