@@ -221,6 +221,12 @@ HOSTILE = {
     "more memory than there is": Attempt(
         wrong_but("let mut v: Vec<Box<[u8]>> = vec![];\n    loop { v.push(vec![1u8; 1 << 26].into()); }"), "memory limit"
     ),
+    "words about memory, and an abort": Attempt(
+        wrong_but('eprintln!("memory allocation of 9 bytes failed");\n    std::process::abort();'), "memory limit"
+    ),
+    "words about memory, and another end": Attempt(
+        wrong_but('eprintln!("memory allocation of 9 bytes failed");\n    unsafe { std::ptr::read_volatile(8 as *const u8) };'), "died"
+    ),
     "a constant without end": Attempt(
         "#![allow(long_running_const_eval)]\nconst X: i32 = { let mut i = 0u64; loop { i = i.wrapping_add(1); if i == u64::MAX { break; } } 1 };\n"
         + wrong_but("let _ = X;"),

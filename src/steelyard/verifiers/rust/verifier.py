@@ -498,8 +498,9 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
             # about what it names a place for, the compiler is at work
             "trouble": "" if errors else trouble_sign(compiled.outcome),
         }
-    printed = compiled.outcome.stdout
-    if b"memory allocation of" in printed or b"out of memory" in printed:
+    # what an answer can say stands in the messages, which are JSON objects; the rest are words of the compiler's own
+    lines = [line for line in compiled.outcome.stdout.splitlines() if not line.startswith(b"{")]
+    if any(b"memory allocation of" in line or b"out of memory" in line for line in lines):
         return {"label": FailureLabel.MEMORY_LIMIT, "reason": "the compiler was stopped at the memory limit"}
     reason = f"the compiler {_process_end_text(compiled.outcome.exit_code)}"
     return {"label": FailureLabel.DIED, "reason": reason, "trouble": trouble_sign(compiled.outcome)}
@@ -544,9 +545,10 @@ def _why(
             return outcome.limit or FailureLabel.DIED, reason
         if fact.outcome in TEST_FAILURE_LABELS:
             return TEST_FAILURE_LABELS[fact.outcome], reason
-        # the standard library says so before it gives up
-        short = b"memory allocation of" in outcome.stderr
-        return (outcome.limit or (FailureLabel.MEMORY_LIMIT if short else FailureLabel.DIED)), reason
+        # the standard library says so before it aborts; an answer that says and does the same has failed as well
+        is_aborted = fact.outcome is HarnessOutcome.KILLED and fact.code == signal.SIGABRT
+        is_short = is_aborted and b"memory allocation of" in outcome.stderr
+        return (outcome.limit or (FailureLabel.MEMORY_LIMIT if is_short else FailureLabel.DIED)), reason
     return ("", "") if running else (FailureLabel.NO_TESTS, "all tests are ignored")
 
 
