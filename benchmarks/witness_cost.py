@@ -51,7 +51,9 @@ def main() -> None:
     (model,) = done.summary.models
     print(f"{attempts:,} attempts at {len(taken)} problems, {model.correct:,} correct")
     print(f"{len(results)} witnesses took {spent:.1f} s, everything else {busy - spent:.1f} s")
-    print(f"share of witnesses: {spent / (busy - spent):.2%} (aim with 10 attempts per case: {AIMED_WITNESS_SHARE:.0%})")
+    print(
+        f"share of witnesses: {spent / (busy - spent):.2%} (aim with 10 attempts per case: {AIMED_WITNESS_SHARE:.0%})"
+    )
 
 
 if __name__ == "__main__":
