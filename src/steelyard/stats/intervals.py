@@ -35,7 +35,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval | No
     upper = upper_tail(level)
     if trials == 0:
         return None
-    return _score_interval(float(successes / trials), float(NormalDist().inv_cdf(upper) ** 2 / trials))
+    return score_interval(float(successes / trials), float(NormalDist().inv_cdf(upper) ** 2 / trials))
 
 
 def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval | None:
@@ -129,7 +129,7 @@ def mean_interval(
     if not spread:
         return None
     size = _effective_size(spread, attempts)
-    score = _score_interval(spread.mean, student_quantile(spread.units - 1, upper) ** 2 / size)
+    score = score_interval(spread.mean, student_quantile(spread.units - 1, upper) ** 2 / size)
     tails = _tail_interval(spread, size, level)
     return Interval(min(score.low, tails.low), max(score.high, tails.high))
 
@@ -356,7 +356,7 @@ def _check_counts(successes: int, trials: int) -> None:
         raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
 
 
-def _score_interval(mean: float, spread: float) -> Interval:
+def score_interval(mean: float, spread: float) -> Interval:
     """Both roots p of `(p - mean)^2 = spread * p * (1 - p)`, exact at means of 0 and 1."""
 
     def low(mean: float) -> float:
