@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,7 +17,7 @@ from steelyard.analysis.counts import Standings, Tally, standings
 from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.config import DEFAULT_CONFIG_FILE, EvaluationConfig, brief_json, read_config
 from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
-from steelyard.engine.repairs.reader import FURTHER_LEVELS, PASSED
+from steelyard.engine.repairs.reader import FURTHER_LEVELS, PASSED, read_problems
 from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.synthetic import (
@@ -31,6 +28,7 @@ from steelyard.engine.results.synthetic import (
     unchanged_files,
 )
 from steelyard.errors import ExitCode, InputError, Problem
+from steelyard.outcomes.files import OutcomeProblemCollector
 from steelyard.reports.lists import levels_csv, table_csv
 from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import counted, printable, short_quote
@@ -43,10 +41,6 @@ NOT_FIXES_FILE = re.compile(
     rf"(?:{re.escape(SYNTHETIC_PROBLEMS_FILE)}|{re.escape(SYNTHETIC_TRUTH_FILE)}|.*_pass_at_k\.csv|.*_outcomes\.csv)(?:\.gz)?"
 )
 """Names of problems and of our own output, which are never read as fixes."""
-UNREADABLE_CSV_ERRORS = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
-"""What reading a damaged file can end in."""
-MAX_LISTED_LINE_CHARS = 64 << 20
-"""Characters of one line, or one field, in a list of problems."""
 ELAPSED_SECONDS = re.compile(r" after [\d.]+ s\b")
 """What makes two reasons differ that are the same."""
 MAX_UNJUDGED_SHARE = 0.05
@@ -298,41 +292,14 @@ def _levels(
 
 def _oids(paths: Iterable[Path]) -> list[str]:
     """The problems that some files name; an oid that stands for several of them is left out."""
-    specifics: dict[str, set[str]] = {}
-    # repairs stand in these files, and some are long
-    csv.field_size_limit(MAX_LISTED_LINE_CHARS)
-    for path in paths:
-        where = printable(str(path))
-        try:
-            with _opened(path) as file:
-                rows = csv.DictReader(_bounded_lines(file))
-                if "oid" not in (rows.fieldnames or ()):
-                    what = 'no column "oid", so no outcomes can be made up for its problems'
-                    raise InputError([Problem(where, 1, what)])
-                for row in rows:
-                    if oid := (row["oid"] or "").strip():
-                        specific = (row.get("specific_oid") or "").strip()
-                        specifics.setdefault(oid, set()).update([specific] if specific else [])
-        except OSError as error:
-            raise InputError(f"{where}: {error.strerror or error}") from None
-        except UNREADABLE_CSV_ERRORS as error:
-            raise InputError(f"{where}: not a CSV file in UTF-8: {error}") from None
-    return [oid for oid, every in specifics.items() if len(every) <= 1]
-
-
-def _bounded_lines(file: IO[str]) -> Iterator[str]:
-    """The lines of a file; a small packed one may hold a line without end."""
-    while line := file.readline(MAX_LISTED_LINE_CHARS + 1):
-        if len(line) > MAX_LISTED_LINE_CHARS:
-            raise csv.Error(f"a line of more than {MAX_LISTED_LINE_CHARS >> 20} MB")
-        yield line
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
-    opened = gzip.open if path.name.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        yield file
+    complaints = OutcomeProblemCollector()
+    named: dict[str, set[str]] = {}
+    for number, path in enumerate(paths):
+        listed = read_problems(path, complaints, number)
+        for oid, names in listed.of_oid.items():
+            named.setdefault(oid, set()).update(name for name in names if name != oid)
+    complaints.settled()
+    return [oid for oid, specifics in named.items() if oid and len(specifics) <= 1]
 
 
 def _written(folder: Path, found: Standings, levels: Mapping[str, Standings]) -> tuple[Path, ...]:

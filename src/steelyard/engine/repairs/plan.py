@@ -66,7 +66,7 @@ def plan(
 ) -> EvaluationPlan:
     """What is known about files of fixes, and what must be found out; raises an InputError with all that is wrong."""
     complaints = OutcomeProblemCollector()
-    listed = read_problems(problems, complaints)
+    listed = None if problems is None else read_problems(problems, complaints)
     reader = RepairReader(places.clones, listed, complaints, mode)
     ready: dict[Path, Path] = {}
     jobs: list[RepairJob] = []

@@ -151,11 +151,9 @@ def _complain_of_repeat(file: OutcomeFile, earlier: FixRow, row: FixRow, complai
         complaints.add(file, "contradicted", what, [row.line])
 
 
-def read_problems(path: Path | None, complaints: OutcomeProblemCollector) -> ProblemList | None:
-    """What the list of problems says, as far as it can be read; None without a list."""
-    if path is None:
-        return None
-    file = OutcomeFile(-1, path)
+def read_problems(path: Path, complaints: OutcomeProblemCollector, number: int = -1) -> ProblemList:
+    """What a list of problems says, as far as it can be read."""
+    file = OutcomeFile(number, path)
     is_specific = False
     cells_of: dict[str, Mapping[str, str]] = {}
     of_oid: dict[str, list[str]] = {}
