@@ -200,7 +200,7 @@ class UserFunction(NamedTuple):
 
 
 def load_function(path: str) -> UserFunction:
-    """The function at `file.py:name` or `package.module:name`, imported anew."""
+    """The function at `file.py:name` or `package.module:name`, imported afresh."""
     module_name, _, name = path.rpartition(":")
     if not module_name or not name:
         raise InputError(f'{path}: not "file.py:function" or "module:function"')

@@ -40,7 +40,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     """For `agent`: what its program finds in its environment, besides ours."""
     time_limit_secs: float = 540
-    """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked anew."""
+    """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked again."""
     settings: dict[str, Any] = {}
     """The other keys of the table, which the provider's own struct knows."""
 
@@ -62,7 +62,7 @@ class RateLimitHeadroom(NamedTuple):
     requests: int
     """Requests that may still be sent before the reset."""
     reset: float
-    """Seconds until the count starts anew."""
+    """Seconds until the count starts again."""
 
 
 class Delivery:
@@ -72,7 +72,7 @@ class Delivery:
         self.accepted = False
         """Whether the model's side has the whole request and has not turned it down."""
         self.obstacle = ""
-        """What holds the request up, where that is known: it is told where no answer comes in time."""
+        """What delays the request, if known: the message about a timeout says it."""
         self.body = b""
         """The body of a response with a status of success, without keys; it is stored before anything is made of it."""
 
@@ -102,7 +102,7 @@ class Provider(Protocol):
         ...
 
     async def offers(self) -> list[OfferedModel]:
-        """The models to be had at this endpoint."""
+        """The models that this endpoint offers."""
         ...
 
     async def close(self) -> None: ...
@@ -123,7 +123,7 @@ class ResourceLimits(NamedTuple):
     cpu_seconds: float = 10
     """CPU time decides: a busy machine must not turn right into timed out."""
     wall_seconds: float = 60
-    """The backstop for code that sleeps or waits for ever; time in which it waits for a processor does not count."""
+    """The backstop for code that sleeps or waits forever; time in which it waits for a processor does not count."""
     memory_bytes: int = 1 << 30
     file_bytes: int = 64 << 20
     """How large a file may become, what is printed included."""
@@ -209,7 +209,7 @@ class GuestModules(NamedTuple):
     python: str = ""
     """The interpreter; ours when empty."""
     readable: tuple[str, ...] = ()
-    """Folders that it can read besides the system's."""
+    """Folders that it can read, in addition to the system's."""
     local_sockets: bool = False
     """Whether its processes may talk to each other over sockets; granted only where nobody else can be reached by them."""
     writable: tuple[str, ...] = ()
@@ -307,7 +307,7 @@ class HasEnvironment(Protocol):
 
 
 class HasWitness(Protocol):
-    """What a verifier that runs code may have besides, so that a broken machine is not blamed on a model."""
+    """An optional method of a verifier that runs code, so that a broken machine is not blamed on a model."""
 
     def witness(self, case: Case) -> Case:
         """A tiny case of our own, with a reference that is known to be right, which needs the same of a machine as `case`.
@@ -319,7 +319,7 @@ class HasWitness(Protocol):
 
 
 class HasStub(Protocol):
-    """What a verifier may have besides, so that `validate` finds tests that no answer fits, where a case has no reference."""
+    """An optional method of a verifier, so that `validate` finds tests that no answer fits, where a case has no reference."""
 
     def stub(self, case: Case) -> str:
         """An answer that has the signatures of the prompt and does nothing; empty where the prompt states none.
@@ -401,7 +401,7 @@ class Pool(Protocol):
 
 
 class HasWitnessResults(Protocol):
-    """What a pool may tell besides, so that it is stored on what the verdicts rest."""
+    """An optional attribute of a pool, so that a run stores what its verdicts rest on."""
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:

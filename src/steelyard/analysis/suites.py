@@ -204,7 +204,7 @@ class SuiteScores(Record, frozen=True, kw_only=True):
 
 
 class SuiteCase(NamedTuple):
-    """What is to be known of one case of a suite."""
+    """What the scores need to know about one case of a suite."""
 
     suite: str
     group: str

@@ -154,7 +154,7 @@ class ConcurrencyLimiter:
             self._pause(wait, reason)
 
     def longer_by(self, seconds: float) -> float:
-        """By how much a pause of so many seconds would be longer than the one that goes on."""
+        """By how much a pause of this length would outlast the current one."""
         now = self._clock()
         return max(0.0, now + seconds - max(now, self._pause_until))
 

@@ -72,7 +72,7 @@ def resume(
 
 
 def _with_uncontained_agents(journal: Journal, means: RunOptions) -> RunInfo:
-    """The description of a run with the agents that are not contained from now on, besides those that never were."""
+    """The description of a run with the agents that are not contained from now on, added to those that never were."""
     info = journal.info
     judges = info.panel.judges if info.panel else ()
     found = (

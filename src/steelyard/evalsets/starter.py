@@ -132,7 +132,7 @@ deadline_secs = 600     # how long one request may take
 # command = "python3 fixer.py --model gpt-5-mini"
 # hosts = ["api.openai.com"]        # all of the network that it reaches
 # keys = ["OPENAI_API_KEY"]         # all of your environment that it gets
-# folders = ["~/fixer"]             # what it reads besides the system and its own script
+# folders = ["~/fixer"]             # what it can read, in addition to the system and its own script
 # writable_folders = ["~/.cache/fixer"]
 
 # How suites of responses are scored beside the plain rule:

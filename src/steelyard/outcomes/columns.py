@@ -72,7 +72,7 @@ class OutcomeCsvReader:
         line = size = 0
         while text := self._returned or next(self._texts, ""):
             self._returned = ""
-            # a quoted field may go on for ever
+            # a quoted field may never end
             size = len(text) + (size if line == self._next_line else 0)
             line = self._next_line
             if size > MAX_CSV_ROW_CHARACTERS:
@@ -234,7 +234,7 @@ def line_batches(
 
 
 def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
-    """The chosen values of a line; a sentence where there are none."""
+    """The chosen values of a line, or a sentence that says why there are none."""
     try:
         return decode(raw)
     except msgspec.ValidationError as error:

@@ -128,7 +128,7 @@ READ_CHUNK_BYTES = 1 << 17
 
 MAX_OUTCOME_LINE_BYTES = 64 << 20
 MAX_UNPACKED_OUTCOMES_BYTES = 16 << 30
-"""Bytes after unpacking, so that a small archive cannot keep us busy for ever."""
+"""Bytes after unpacking, so that a small archive cannot keep us busy forever."""
 
 OUTCOME_FILE_SUFFIXES = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 """How the names of files with outcomes end; the first can stand behind any other."""

@@ -230,7 +230,7 @@ FROM ($rows) WHERE what <> -3 GROUP BY model, "case", sample
 
 
 def _count(database: duckdb.DuckDBPyConnection, sources: Sequence[ParquetSource], columns: AttemptColumns) -> None:
-    """Make a table of the counts; an InputError that says which files are to blame where there are none."""
+    """Make a table of the counts; raises an InputError that names the files where there is nothing to count."""
     import duckdb
 
     try:

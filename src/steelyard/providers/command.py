@@ -76,7 +76,7 @@ class CommandProvider:
             return self._answer(output.read(), time.monotonic() - started)
 
     async def _ended(self, process: asyncio.subprocess.Process, output: IO[bytes]) -> None:
-        """Wait for the end of a program that has one; a look now and then finds out that another prints for ever."""
+        """Wait for the end of a program that has one; a check now and then finds out that another prints forever."""
         while process.returncode is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 0.1)

@@ -1,4 +1,4 @@
-"""Whose fault it is that an answer is none: what the finish reasons, error objects and statuses of providers mean."""
+"""Whose fault it is when a response holds no answer: what the finish reasons, error objects and statuses of providers mean."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def fault_table() -> str:
 
 
 def decoded_error(body: bytes) -> Any:
-    """An error response as JSON, or as text where it is none."""
+    """An error response as JSON, or as text where it is not JSON."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

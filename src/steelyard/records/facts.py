@@ -59,7 +59,7 @@ class ToolCall(Record, frozen=True, kw_only=True):
 
     name: str
     arguments: str = ""
-    """As the model wrote them: JSON, if it did as it was told."""
+    """As the model wrote them: JSON, if it followed its instructions."""
     id: str = ""
 
 
@@ -298,4 +298,4 @@ class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
     requests: Count = 1
     """How often the judge was asked for it."""
     unusable: str = ""
-    """Why it is no judgment, if it is none: then it has no score, and is owed again."""
+    """Why the judge's reply cannot be used, if so: then it has no score, and the judge is asked again."""

@@ -242,7 +242,7 @@ class AgentSettings(Record, frozen=True, kw_only=True):
     command: str
     """Its command line."""
     folders: tuple[str, ...] = ()
-    """Folders and files that it can read besides the system's."""
+    """Folders and files that it can read, in addition to the system's."""
     writable_folders: tuple[str, ...] = ()
     """Folders that it can read and change."""
     hosts: tuple[str, ...] = ()
@@ -250,6 +250,6 @@ class AgentSettings(Record, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     """The environment variables that it gets; of the rest of the environment it gets nothing."""
     environment: dict[str, str] = {}
-    """What it finds in its environment besides."""
+    """Further variables of its environment."""
     time_limit_secs: float = 540
     """How long one attempt may take."""

@@ -101,7 +101,7 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
 
 
 def is_in_its_own_way(runnable: int) -> bool:
-    """Whether so many threads that could run wait for each other rather than for others on this machine."""
+    """Whether this number of runnable threads is explained by threads that wait for each other, not for others on this machine."""
     crowd = runnable / processor_count()
     if crowd <= 1 or crowd > MAX_OTHERS_CROWD:
         return crowd > 1

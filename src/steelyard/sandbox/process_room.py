@@ -25,7 +25,7 @@ PROCESS_ROOM_TTL_SECONDS = 0.5
 def process_shortage() -> str:
     """Why an answer could not have the processes that it is promised; empty where it could.
 
-    An answer that cannot start a thread fails or waits for ever, and nothing in its end tells the machine from the answer.
+    An answer that cannot start a thread fails or waits forever, and nothing in its end tells the machine from the answer.
     """
     # one file tells how many processes and threads there are at all: where even these leave room, nobody has to be counted
     load = file_words(Path("/proc/loadavg"))
@@ -63,7 +63,7 @@ class ProcessRoom:
 
 
 class CrowdWatch:
-    """Whether code in one sandbox had so many processes that code beside it could not have its own.
+    """Whether code in one sandbox used up the processes that code in another one needed.
 
     Where the code of all sandboxes runs as one user, a limit on processes counts them together.
     """

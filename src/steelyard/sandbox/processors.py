@@ -15,7 +15,7 @@ def processor_count() -> int:
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         groups = Path("/proc/self/cgroup").read_text("utf-8")
-    except OSError:  # not Linux, or nothing is told
+    except OSError:  # not Linux, or the kernel does not say
         return bound
     return max(1, math.ceil(min(bound, cgroup_quota(groups, Path("/sys/fs/cgroup")))))
 

@@ -380,7 +380,7 @@ class SandboxWorker:
             self._control.send(_frame(b'{"do": "stop"}'))
 
     def _look(self, limits: ResourceLimits, clock: FairClock) -> None:
-        """Many processes together must not use more memory than one may, and none may sleep for ever."""
+        """Many processes together must not use more memory than one may, and none may sleep forever."""
         self._watch = None
         if self._crowd is not None:
             self._crowd.look(self.pids)

@@ -147,7 +147,7 @@ def _misses(n: int, marked: int, k: int) -> tuple[int, int]:
 
 
 def _falling(start: int, factors: int) -> tuple[int, int]:
-    """`start * (start - 1) * ...` as a whole number and the power of two it is to be multiplied by."""
+    """`start * (start - 1) * ...` as a whole number and the power of two to multiply it by."""
     product, shift = 1, 0
     for done in range(0, factors, EXACT_FACTORS_PER_ROUNDING):
         product *= math.perm(max(start - done, 0), min(EXACT_FACTORS_PER_ROUNDING, factors - done))

@@ -50,7 +50,7 @@ def response_body(attempt: Attempt, at: str, content: bytes) -> ResponseBody:
 
 
 class ResponseLog:
-    """The file of response bodies of a run that is written; there is none until the first body."""
+    """The file of response bodies of a run in progress; it is created with the first body."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / RESPONSES_FILE

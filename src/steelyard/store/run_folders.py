@@ -68,7 +68,7 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
 
 
 def no_runs_message(root: Path) -> str:
-    """What to tell somebody who looks for runs where there are none."""
+    """The message for a user who looks for runs in a folder without any."""
     return f"{root}: no runs here yet; start one with: steelyard run EVALSET --models PROVIDER/MODEL"
 
 
@@ -98,7 +98,7 @@ class UntrustedRun(StoredRun):
     def open(self, path: Path) -> BinaryIO:
         folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            # a pipe would let us wait for ever
+            # reading a pipe would never end
             file = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError as error:
             if error.errno == errno.ELOOP:

@@ -78,7 +78,7 @@ def started_in(models: Iterable[str]) -> str:
 
 
 def _relative_path(model: str) -> str:
-    """The relative path of the file that a model is named by; empty where it is none."""
+    """The relative path of the file that a model is named by; empty where it is not named by a relative path."""
     kind, _, rest = model.partition(":")
     path = {"replay": rest, "python": rest.rpartition(":")[0]}.get(kind, "")
     is_file = kind == "replay" or path.endswith(".py")
@@ -124,7 +124,7 @@ def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> 
 
 
 def check_attempts(name: str, *numbers: int) -> None:
-    """Raise an InputError where a number of attempts is none that can be asked for."""
+    """Raise an InputError for a number of attempts that nobody can ask for."""
     for number in numbers:
         if number < 1:
             raise InputError(f"{name} must be 1 or more, not {number}")

@@ -327,7 +327,7 @@ def _repaired_file(repair: RecordedRepair, tree: ModuleSnapshot) -> tuple[str, s
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether there is a folder; a name that is too long for one is none."""
+    """Whether there is a folder; there is none under a name that is too long."""
     try:
         return path.is_dir()
     except OSError:

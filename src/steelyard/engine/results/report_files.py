@@ -88,7 +88,7 @@ def html_page(
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
-    """What there is to say of tiers; None where there are none, or nothing to hold them against yet."""
+    """What there is to say of tiers; None where there are no tiers, or nothing to compare them with yet."""
     info = stored.info
     if info.experiment is None and info.panel is None:
         return None

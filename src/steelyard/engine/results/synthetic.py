@@ -30,7 +30,7 @@ DEFAULT_SYNTHETIC_RATES: Mapping[str, float] = MappingProxyType({"gemini": 0.75,
 RATE_STEPS = 100
 """Rates are whole hundredths."""
 RATE_SPREAD = 4
-"""Rates are spread as Beta(4m, 4(1-m)) around their mean m: some problems are easy and some as good as hopeless."""
+"""Rates are spread as Beta(4m, 4(1-m)) around their mean m: some problems are easy and some nearly hopeless."""
 MAX_SYNTHETIC_PROBLEMS, MAX_SYNTHETIC_SAMPLES = 10_000_000, 1_000_000
 """More than a test needs, and as much as memory holds."""
 MAX_SYNTHETIC_MODEL_NAME_BYTES = 200

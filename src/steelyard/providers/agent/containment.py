@@ -42,7 +42,7 @@ class AgentBox(Protocol):
         time_limit: float,
         hear: Callable[[bytes, bool], None],
     ) -> AgentEnd:
-        """Run a program in the folder `workspace` of the home; `hear` is told what it prints, and whether on standard output."""
+        """Run a program in the folder `workspace` of the home; `hear` is called with what it prints, and whether that is standard output."""
         ...
 
     @property

@@ -492,7 +492,7 @@ async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -
 
 
 async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str) -> str:
-    """Write files anew, whatever stands in their place by now; says what the answer did to prevent it."""
+    """Write files again, whatever is in their place by now; returns what the answer did to prevent it."""
     folders = {f"{above}/": None for name in files for above in reversed(PurePosixPath(name).parents[:-1])}
     sizes = [f"{len(content.encode())} {name}" for name, content in files.items()]
     # a sandbox that cannot write is our failure, so a full disk must show before

@@ -67,7 +67,7 @@ class UnusableJudgeReply(Record, frozen=True, kw_only=True):
 
 
 def judgment(text: str, rubric: Rubric) -> RubricScore | UnusableJudgeReply:
-    """What a judge says, or why that cannot be used; the score is worked out anew from the categories.
+    """What a judge says, or why that cannot be used; the score is computed again from the categories.
 
     The reply is one JSON object, alone, in a fence or in prose. Numbers in quotes are refused, as everything is that
     would have to be guessed.

@@ -52,7 +52,7 @@ class TestFact(NamedTuple):
 
 
 class InProcessReport(NamedTuple):
-    """What the guest told of one answer."""
+    """What the guest reported about one answer."""
 
     tests: dict[str, TestFact]
     """By name; for steps, the number of the step."""
