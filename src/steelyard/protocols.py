@@ -6,8 +6,10 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from steelyard.errors import Problem
 from steelyard.records import (
     Answer,
     AnyStruct,
@@ -16,6 +18,7 @@ from steelyard.records import (
     Failure,
     Finding,
     Record,
+    RecordedAttempt,
     Reply,
     StructType,
     Verdict,
@@ -446,6 +449,26 @@ class OutcomeReader(Protocol):
 
     def __call__(self, paths: Sequence[str]) -> Any:
         """A `steelyard.analysis.counts.OutcomeTallies`; raises InputError with all that is wrong with the files."""
+        ...
+
+
+class ForeignFile(NamedTuple):
+    """A file or folder of another tool, as a reader sees it that may recognise it."""
+
+    path: Path
+    beginning: bytes
+    """Its first bytes, unpacked; empty for a folder."""
+
+
+class AttemptReader(Protocol):
+    """Reads the attempts in another tool's files one by one; its class stands among the entry points of outcome readers."""
+
+    def recognises(self, file: ForeignFile) -> bool:
+        """Whether it reads this file or folder."""
+        ...
+
+    def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
+        """The attempts in the order of the file, and warnings about it; raises InputError where it cannot be read."""
         ...
 
 

@@ -17,7 +17,7 @@ from steelyard.analysis import scoring
 from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suites import classify_response
 from steelyard.protocols import FailureLabel
-from steelyard.records import Case, Fact, Failure, Judgment, Reply, Rule, RunInfo, Trust, Verdict, is_trusted
+from steelyard.records import Case, Fact, Failure, Finish, Judgment, Reply, Rule, RunInfo, Trust, Verdict, is_trusted
 
 MAX_REASON_CHARACTERS = 200
 REPLY_KEY_HASH_BYTES, FACT_PLACE_BYTES = 4, 8
@@ -25,6 +25,11 @@ NO_PLACE = -1
 """The sentinel for a fact that does not exist."""
 MAX_INCREMENTAL_ROWS = 2000
 """Rows that are replaced one at a time; with more it is faster to make the table again."""
+
+TRUST_SENTENCES = {
+    "unproved": "its tests ran without a proof of their end",
+    "recorded": "another tool says so",
+}
 
 AttemptOutcome = Literal["correct", "wrong", "missing"]
 """`missing` where no verdict counts."""
@@ -446,7 +451,9 @@ class _FactNotes:
         answer = reply.answer
         usd = answer.cost.usd if answer.cost else None
         tokens = answer.input_tokens, answer.output_tokens
-        is_empty = (not answer.text or answer.text.isspace()) and not answer.tool_calls
+        is_empty = (
+            (not answer.text or answer.text.isspace()) and not answer.tool_calls and answer.finish != Finish.UNRECORDED
+        )
         return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, self.place
 
     def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
@@ -459,8 +466,8 @@ class _FactNotes:
         if is_correct:
             reason = ""
         elif digest.primary == FailureLabel.TRUST_TOO_LOW:
-            how = "without a proof of their end" if digest.trust == "unproved" else digest.trust
-            reason = f"passed, but its tests ran {how}, and only {self._require_trust} passes count"
+            where = TRUST_SENTENCES.get(digest.trust, f"its tests ran {digest.trust}")
+            reason = f"passed, but {where}, and only {self._require_trust} passes count"
         else:
             reason = one_line(scoring.finding_failure_reason(case, verdict.found))
         return _VerdictNote(index, reason, _key_hash(verdict.key), self.place)

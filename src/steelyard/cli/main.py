@@ -159,7 +159,7 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
 
 _ROOMS = (run, look, gate, outcomes, setup, tiers)
 _ORDER = (
-    "run resume verify merge list show report compare gate plan bless passk repairs synth query validate suites tiers judge "
+    "run resume verify merge list show report compare gate plan bless import passk repairs synth query validate suites tiers judge "
     "view models init allow doctor"
 )
 COMMANDS: Mapping[str, Command] = {

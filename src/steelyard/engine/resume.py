@@ -27,10 +27,11 @@ from steelyard.engine.preflight.named_code import (
     settings_code,
     stored_tiers,
 )
+from steelyard.engine.results.recordings import recorded_agreement
 from steelyard.engine.run import Run, carry_out
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
-from steelyard.records import Case, EvalSetFile, Panel, RunInfo
+from steelyard.records import RECORDED_KIND, Case, EvalSetFile, Panel, RunInfo
 from steelyard.settings import DEFAULT_SETTINGS_PATH
 from steelyard.store.journal import Journal, StoredRun
 
@@ -103,12 +104,19 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
             code = case_code(current, means) + settings_code(means.settings)
             require_allowed_code(code, means, *(eval_sets or [folder]))
             journal.ask(current)
+        elif not any(case.has_verifier for case in journal.cases) and journal.info.recordings:
+            raise InputError(
+                f"{folder}: imported, and its tests are not known here; name an eval set that has them: "
+                f"steelyard verify {folder} --eval-set FILE"
+            )
         else:
             require_allowed_code(case_code(journal.cases, means) + settings_code(means.settings), means, folder)
     except BaseException:
         journal.close()
         raise
-    return carry_out(journal, journal.cases, {}, means)
+    done = carry_out(journal, journal.cases, {}, means)
+    notes = recorded_agreement(StoredRun(done.folder)) if done.info.recordings else ()
+    return done._replace(notes=(*done.notes, *notes))
 
 
 def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions()) -> Run:
@@ -159,7 +167,12 @@ def _unchanged_cases(
     current = {case.id: case for case in evalsets.load(paths).cases}
     if current.keys().isdisjoint(case.id for case in asked):
         raise InputError(f"{', '.join(map(str, paths))}: holds none of the cases that this run asked")
-    changed = [case.id for case in asked if case.id in current and case.messages != current[case.id].messages]
+    changed = [
+        case.id
+        for case in asked
+        # how another tool puts a question may not be how the eval set does
+        if case.id in current and case.messages != current[case.id].messages and case.kind != RECORDED_KIND
+    ]
     if changed:
         listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         raise InputError(

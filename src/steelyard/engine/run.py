@@ -293,7 +293,7 @@ def carry_out(
 async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> AsyncIterator[Pool]:
     """Who verifies the replies to these cases."""
     # without anything to verify, no cluster is needed
-    backend = "local" if all(case.by_judges for case in cases) else means.backend
+    backend = "local" if not any(case.has_verifier for case in cases) else means.backend
     make_pool = load_plugin("pools", backend)
     with explain_plugin_errors("pools", backend):
         made = make_pool(cases, verifying, means)

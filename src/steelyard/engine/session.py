@@ -121,7 +121,7 @@ class Session:
 
     def _is_verified(self, case: str) -> bool:
         """Whether answers to this case are for a verifier, and not for judges alone."""
-        return self._verifies and case in self._by_id and not self._by_id[case].by_judges
+        return self._verifies and case in self._by_id and self._by_id[case].has_verifier
 
     @property
     def out_of_budget(self) -> bool:
@@ -135,7 +135,7 @@ class Session:
             expected_attempts(self._info, model, provider, case)
             for model, provider in self._providers.items()
             for case in self.cases
-            if not case.by_judges
+            if case.has_verifier
         )
         asks = max(0, counts - self._verifiable)
         self.progress = SessionProgress(asks + sum(1 for _ in self._unverified()))

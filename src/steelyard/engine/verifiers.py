@@ -42,7 +42,7 @@ class VerifierSet:
         share_witnesses: WitnessSharing = share_with_nobody,
     ) -> None:
         """`cpus` is how many of this machine's processors are ours, where that is not all of them."""
-        kinds = {case.kind for case in cases if case.kind and not case.by_judges}
+        kinds = {case.kind for case in cases if case.kind and case.has_verifier}
         kinds = {kind for kind in kinds if is_plugin("verifiers", kind)}
         # where nothing is run, because others do it or because there is nothing to run, nothing has to hold
         self._verifies_here = getattr(load_plugin("pools", means.backend), "verifies_here", True)
@@ -71,7 +71,7 @@ class VerifierSet:
         for case in cases:
             if (
                 not self._verifies_here
-                or case.by_judges
+                or not case.has_verifier
                 or (prepare := getattr(self.of(case), "prepare", None)) is None
             ):
                 continue
@@ -86,7 +86,7 @@ class VerifierSet:
         """Why no answer to a case could be verified, by the id of the case."""
         reasons: dict[str, VerifierError] = {}
         for case in cases:
-            if case.by_judges:
+            if not case.has_verifier:
                 continue
             try:
                 if not case.kind:

@@ -7,6 +7,7 @@ A hash of their content is their identity, so a field that has its default is no
 from steelyard.records.cases import (
     JUDGE_ONLY_KIND,
     MIN_SECRET_CHARACTERS,
+    RECORDED_KIND,
     SECRET_NAME_PATTERN,
     AnyStruct,
     Attempt,
@@ -49,6 +50,7 @@ from steelyard.records.facts import (
     WitnessSource,
     is_trusted,
 )
+from steelyard.records.recorded import RecordedAttempt
 from steelyard.records.runs import (
     AgentSettings,
     EvalSetFile,
@@ -69,6 +71,7 @@ from steelyard.records.runs import (
 __all__ = [
     "JUDGE_ONLY_KIND",
     "MIN_SECRET_CHARACTERS",
+    "RECORDED_KIND",
     "SECRET_NAME_PATTERN",
     "AgentSettings",
     "Answer",
@@ -97,6 +100,7 @@ __all__ = [
     "Panel",
     "Price",
     "Record",
+    "RecordedAttempt",
     "Reply",
     "Rule",
     "RunInfo",

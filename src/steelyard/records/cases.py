@@ -44,6 +44,8 @@ def is_secret(name: str, value: str) -> bool:
 
 JUDGE_ONLY_KIND = "judge"
 """The kind of a case without tests: judges alone decide whether an answer to it is right."""
+RECORDED_KIND = "recorded"
+"""The kind of a case whose verdicts another tool reached: its tests are not known here."""
 
 
 class MessageRole(StrEnum):
@@ -243,6 +245,11 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     def by_judges(self) -> bool:
         """Whether no verifier can tell if an answer is right, only judges."""
         return self.kind == JUDGE_ONLY_KIND
+
+    @property
+    def has_verifier(self) -> bool:
+        """Whether a verifier of ours can tell if an answer is right."""
+        return self.kind not in (JUDGE_ONLY_KIND, RECORDED_KIND)
 
     @cached_property
     def tests_digest(self) -> str:

@@ -17,9 +17,9 @@ WitnessSource = Literal["reference", "built-in"]
 TestOutcome = Literal["passed", "failed", "ignored"]
 TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]
 """What failed a test, as far as it is known; a computation raised what no machine brings about."""
-Trust = Literal["", "isolated", "in-process", "unproved"]
-"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; empty
-where no code was run."""
+Trust = Literal["", "isolated", "in-process", "unproved", "recorded"]
+"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; `recorded`
+where another tool says so, and empty where no code was run."""
 
 
 def is_trusted(trust: Trust, required: Trust) -> bool:
@@ -42,6 +42,8 @@ class Finish(StrEnum):
     TIMEOUT = "timeout"
     CRASH = "crash"
     ERROR = "error"
+    UNRECORDED = "unrecorded"
+    """The text of the answer was not kept by the tool that has recorded its outcome."""
 
 
 class Cost(Record, frozen=True, kw_only=True):
@@ -209,7 +211,8 @@ class Finding(Record, frozen=True, kw_only=True):
     compile_seconds: Amount = 0
     test_seconds: Amount = 0
     trust: Trust = ""
-    """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end."""
+    """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end;
+    `recorded` where another tool has judged."""
     note: str = ""
     """What a reader should know about how it was judged."""
     isolation: str = ""

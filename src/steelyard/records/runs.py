@@ -78,7 +78,7 @@ class SuiteRule(Record, frozen=True, kw_only=True):
 
 
 class EvalSetFile(Record, frozen=True, kw_only=True):
-    """A file that cases came from, and a digest of what it held."""
+    """A file that cases or recorded attempts came from, and a digest of what it held."""
 
     path: str
     digest: str
@@ -190,6 +190,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     started_at: str
     ended_at: str | None = None
     eval_sets: tuple[EvalSetFile, ...] = ()
+    recordings: tuple[EvalSetFile, ...] = ()
+    """The files of other tools that attempts and verdicts were imported from."""
     models: tuple[str, ...] = ()
     """As they were asked for, where tiers are compared one for each tier; a replay stands for the models it recorded."""
     names: tuple[str, ...] = ()

@@ -27,15 +27,34 @@ def compare(options: argparse.Namespace) -> int:
 
     settings, _ = settings_and_run_options(options)
     root = Path(settings.output_dir)
-    sides = [side(name, rule=options.rule, root=root) for name in (options.baseline, options.current)]
+    sides = [side(name, rule=options.rule, root=root) for name in _sides(options)]
     comparison = compared(*sides, threshold=options.threshold)
     print(COMPARISON_FORMATS[options.format](comparison), end="")
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
 
 
+def _add_sides(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("sides", nargs="*", metavar="A B", help="what to compare with, and what to compare")
+    sub.add_argument("--baseline", metavar="A", help="what to compare with; a baseline of several runs is best")
+    sub.add_argument("--current", metavar="B", help="what to compare")
+
+
+def _sides(options: argparse.Namespace) -> tuple[str, str]:
+    """The two sides, in their places or by name."""
+    from steelyard.errors import InputError
+
+    given = list(options.sides)
+    # what the settings file names is a default that the command line replaces
+    if len(given) == 2:
+        return given[0], given[1]
+    baseline, current = (value or (given.pop(0) if given else "") for value in (options.baseline, options.current))
+    if given or not baseline or not current:
+        raise InputError("name two sides: A B, or --baseline A and --current B")
+    return baseline, current
+
+
 def _compare_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--baseline", required=True, metavar="A", help="what to compare with")
-    sub.add_argument("--current", required=True, metavar="B", help="what to compare")
+    _add_sides(sub)
     sub.add_argument(
         "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may change (default: 0.05)"
     )
@@ -50,8 +69,8 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 
 
 COMPARE_EXAMPLES = """\
-A side is a run folder, its name, latest, the name of a baseline, a report in JSON, or RUN@MODEL for one model of it; with one model on each side they
-are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
+A side is a run folder, its name, latest, the name of a baseline, a report in JSON, a file of another tool that steelyard import reads, or
+RUN@MODEL for one model of it; with one model on each side they are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
 
 examples:
   steelyard compare --baseline main-report.json --current latest
@@ -68,8 +87,7 @@ def gate(options: argparse.Namespace) -> int:
     settings, _ = settings_and_run_options(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
     found = gating.gate(
-        options.baseline,
-        options.current,
+        *_sides(options),
         alpha=options.alpha,
         margin=options.margin,
         on=options.on,
@@ -85,10 +103,7 @@ def gate(options: argparse.Namespace) -> int:
 
 
 def _gate_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--baseline", required=True, metavar="A", help="what to compare with; a baseline of several runs is best"
-    )
-    sub.add_argument("--current", required=True, metavar="B", help="what to compare")
+    _add_sides(sub)
     add_decision_options(sub)
     sub.add_argument(
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
@@ -110,6 +125,7 @@ pattern, or a folder of runs.
 
 examples:
   steelyard gate --baseline main --current latest
+  steelyard gate before.eval after.eval
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
   steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
 """

@@ -1,4 +1,4 @@
-"""The commands about recorded outcomes: passk, repairs, synth."""
+"""The commands about recorded outcomes: import, passk, repairs, synth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from steelyard.cli.console import (
     print_to_stderr,
     print_written,
     settings_and_run_options,
+    terminal_width,
     warn,
 )
 from steelyard.cli.options import (
@@ -243,7 +244,46 @@ def _k_values(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
     return [size for piece in given for size in ([piece] if isinstance(piece, int) else piece)]
 
 
+def import_(options: argparse.Namespace) -> int:
+    """Make a run of other tools' files: their replies, their verdicts as recorded, and their failures."""
+    from steelyard.engine.results.import_run import import_recordings
+    from steelyard.reports import terminal
+
+    settings, _ = settings_and_run_options(options)
+    done = import_recordings(
+        options.file, output=options.output, reader=options.reader or "", root=Path(settings.output_dir)
+    )
+    text = terminal.summary_text(
+        done.summary,
+        title=str(done.folder),
+        next_commands=done.next_commands,
+        width=terminal_width(),
+        color=is_color_wanted(),
+    )
+    print(text, end="")
+    return conclude(done.conclusion())
+
+
+def _import_options(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("file", nargs="+", metavar="FILE", help="files or folders of other tools")
+    sub.add_argument(
+        "-o", "--output", metavar="DIR", help="the folder of the run (default: a new one under steelyard-runs/)"
+    )
+    sub.add_argument("--from", dest="reader", metavar="NAME", help="the reader, where a file does not say it by itself")
+    add_settings_option(sub)
+
+
+IMPORT_EXAMPLES = """\
+A file is recognised by what it holds. Nothing is asked and nothing is run: verdicts are marked as recorded by the tool. Every command
+takes the run like any other. steelyard verify RUN --eval-set FILE judges the replies again, where you have the tests.
+
+examples:
+  steelyard import logs/2026-01-05_gsm8k.eval
+  steelyard import run1.eval run2.eval -o runs/gsm8k"""
+
+
 COMMANDS = {
+    "import": Command(import_, _import_options, IMPORT_EXAMPLES),
     "passk": Command(passk, _passk_options, PASSK_EXAMPLES),
     "repairs": Command(repairs, _repairs_options, REPAIRS_EXAMPLE),
     "synth": Command(synth, _synth_options, SYNTH_EXAMPLE),

@@ -14,6 +14,7 @@ from steelyard.analysis import scoring
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts
+from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
@@ -121,10 +122,12 @@ _side: TolerantDecoder[Side] = TolerantDecoder(Side)
 
 
 def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER) -> Side:
-    """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, or one model of these, `@MODEL`."""
+    """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, a file of another tool, or one model of these, `@MODEL`."""
     run, at, model = split_run_and_model(name)
     if _baseline_path(run).is_file():
         whole = _side_of_baseline(_baseline_path(run), rule)
+    elif is_recorded(run):
+        whole = recorded_side(run)
     elif run.endswith(".json"):
         is_baseline = Path(run).absolute().parent.name == BASELINES_FOLDER.name
         whole = _side_of_baseline(Path(run), rule) if is_baseline else _side_of_report(Path(run), rule)
@@ -140,7 +143,8 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
 def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
     """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
     run, _, _ = split_run_and_model(name)
-    return None if run.endswith(".json") or _baseline_path(run).is_file() else _find_run(run, root)
+    is_counted = run.endswith(".json") or _baseline_path(run).is_file() or is_recorded(run)
+    return None if is_counted else _find_run(run, root)
 
 
 def _find_run(run: str, root: Path) -> Path:

@@ -52,13 +52,13 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
     verifying = VerifierSet(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
     foreign = Counter(
-        case.kind for case in cases if case.kind and not case.by_judges and not is_plugin("verifiers", case.kind)
+        case.kind for case in cases if case.kind and case.has_verifier and not is_plugin("verifiers", case.kind)
     )
     problems = [
         Problem("", 0, f'{count} cases cannot be verified: no verifier "{kind}" here', fatal=False)
         for kind, count in foreign.items()
     ]
-    ours = [case for case in cases if case.kind not in foreign and not case.by_judges]
+    ours = [case for case in cases if case.kind not in foreign and case.has_verifier]
     reasons = verifying.unverifiable(ours)
     problems += problems_by_reason(reasons)
     proved = 0

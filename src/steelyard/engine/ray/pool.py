@@ -59,7 +59,7 @@ class Bundles:
 
     def __init__(self, cases: Sequence[Case], verifiers: VerifierSet) -> None:
         self._verifiers = verifiers
-        self._cases = [case for case in cases if not case.by_judges]
+        self._cases = [case for case in cases if case.has_verifier]
         self._places = {case.id: place for place, case in enumerate(self._cases)}
         self._starts = list(_starts(self._cases))
         self._surroundings: dict[Needs, tuple[str, ...]] = {}
@@ -165,11 +165,11 @@ class RayPool:
         """A case of each group about which nodes are asked, in the order of their numbers."""
         kinds: dict[str, Case] = {}
         for case in cases:
-            if not case.by_judges:
+            if case.has_verifier:
                 kinds.setdefault(case.kind, case)
         for case in [*kinds.values(), *cases]:
             group = needs(case)
-            if not case.by_judges and group not in self._groups:
+            if case.has_verifier and group not in self._groups:
                 self._groups[group] = len(self._groups)
                 if len(self._groups) <= MAX_PROBED_GROUPS:
                     self._probed.append(case)

@@ -71,7 +71,7 @@ def standings_conclusion(standings: Standings) -> Conclusion:
 def next_commands(folder: Path, info: RunInfo, summary: Summary) -> list[str]:
     """What a reader most likely wants to type next."""
     commands = []
-    if any(model.missing for model in summary.models):
+    if any(model.missing for model in summary.models) and not info.recordings:
         commands.append(f"steelyard resume {folder}")
     if info.experiment or info.panel:
         commands.append(f"steelyard tiers {folder}")

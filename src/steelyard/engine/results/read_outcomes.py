@@ -15,15 +15,20 @@ from steelyard import outcomes
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise
 from steelyard.engine.results.query import fact_scores
+from steelyard.engine.results.recordings import is_recorded, recorded_by, recorded_tallies
 from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes import parquet_counts
 from steelyard.outcomes.files import OUTCOME_FILE_SUFFIXES
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
+from steelyard.records import RECORDED_KIND
 from steelyard.store.journal import StoredRun
 from steelyard.store.parquet import copied_runs
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
+
+COUNTED_READERS = frozenset({"human-eval", "evalplus"})
+"""Readers of attempts in files that another reader of ours counts faster, with line numbers for all that is wrong."""
 
 
 class CountingOptions(NamedTuple):
@@ -68,7 +73,7 @@ def is_attempts_path(name: str) -> bool:
     path = Path(name)
     with _explain_read_errors(name):
         if path.is_dir():
-            return not (path / "run.json").is_file()
+            return not (path / "run.json").is_file() and not is_recorded(name)
         return path.suffix.lower() == ".parquet" or (not path.exists() and glob.has_magic(name))
 
 
@@ -196,6 +201,10 @@ def gather(
     wrong: list[Problem] = []
     for source in sources:
         with _collect_problems(wrong):
+            readers = [] if columns.named() else recorded_by(source)
+            if readers and COUNTED_READERS.isdisjoint(readers):
+                kinds[RECORDED_KIND].append(source)
+                continue
             folder = _run_folder(source, root)
             if folder is None:
                 kinds["table" if columns.named() else _kind(source)].append(source)
@@ -215,7 +224,10 @@ def gather(
                 found.append(outcomes.fixes(kinds["fixes"], problems, passed=columns.passed, may_be_unknown=True))
             else:
                 found.append(outcomes.fixes(kinds["fixes"], problems))
-    for kind in sorted(kinds.keys() - {"fixes"}):
+    if kinds[RECORDED_KIND]:
+        with _collect_problems(wrong):
+            found.append(recorded_tallies(kinds[RECORDED_KIND]))
+    for kind in sorted(kinds.keys() - {"fixes", RECORDED_KIND}):
         with _collect_problems(wrong):
             found.append(_read_with_plugin(kind, kinds[kind], columns.named() if kind == "table" else {}))
     if wrong:

@@ -1,0 +1,121 @@
+"""Other tools' files as an ordinary run: replies, failures, and verdicts that are marked as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.results.recordings import RECORDED_VERSION, RecordedCases, RecordedFiles
+from steelyard.engine.run import Run, run_id, tool_versions, write_parquet_copy
+from steelyard.engine.steps import now
+from steelyard.errors import InputError
+from steelyard.records import (
+    RECORDED_KIND,
+    Answer,
+    Case,
+    Failure,
+    Finding,
+    Finish,
+    RecordedAttempt,
+    Reply,
+    RunInfo,
+    Verdict,
+    digest,
+)
+from steelyard.records.bounds import MAX_NUMBER, is_bounded
+from steelyard.store.journal import create_run_atomically
+from steelyard.text import printable
+
+MAX_REASON_CHARACTERS = 2000
+MAX_LABEL_CHARACTERS = 80
+MAX_TIMESTAMP_CHARACTERS = 40
+
+
+def import_recordings(
+    paths: Sequence[str | Path], *, output: str | Path | None = None, reader: str = "", root: Path
+) -> Run:
+    """Make a run of the attempts in other tools' files; its verdicts are marked as recorded."""
+    recorded = RecordedFiles(paths, reader=reader)
+    started_at = now()
+    book = RecordedCases()
+    names: dict[str, None] = {}
+    tiers: dict[str, None] = {}
+    tools: dict[str, None] = {}
+    folder = Path(output) if output is not None else root / run_id(started_at)
+    with create_run_atomically(folder) as journal:
+        for attempt in recorded.attempts():
+            case = book.case(attempt)
+            model = printable(attempt.model) or "-"
+            names[model], tools[attempt.tool] = None, None
+            if attempt.tier:
+                tiers[printable(attempt.tier)] = None
+            for _ in range(attempt.times):
+                for fact in _facts(attempt, case, book, started_at):
+                    journal.append(fact)
+        if not book.cases:
+            raise InputError("; ".join(str(problem) for problem in recorded.problems) or "no attempts to import")
+        info = RunInfo(
+            id=run_id(started_at) if output is not None else folder.name,
+            started_at=started_at,
+            ended_at=now(),
+            recordings=recorded.files,
+            names=tuple(names),
+            tiers=("", *tiers) if tiers else (),
+            rule="code",
+            versions=tool_versions() | {"recorded by": ", ".join(filter(None, tools))},
+        )
+        cases = tuple(book.cases.values())
+        journal.ask(cases)
+        journal.describe(info)
+        summary, unprepared = summarise_and_cache(journal, info, cases)
+        unprepared = (*unprepared, *write_parquet_copy(journal.folder))
+        notes = [note.replace(str(journal.folder), str(folder)) for note in unprepared]
+    notes += [str(problem) for problem in recorded.problems]
+    return Run(folder, info, summary, (), tuple(notes))
+
+
+def _facts(attempt: RecordedAttempt, case: Case, book: RecordedCases, at: str) -> Iterator[Reply | Verdict | Failure]:
+    number = book.number(case.id, attempt)
+    model, tier = printable(attempt.model) or "-", printable(attempt.tier)
+    key = digest(RECORDED_KIND, case.id, model, tier, number)
+    where: dict[str, Any] = {
+        "at": attempt.at if 0 < len(attempt.at) <= MAX_TIMESTAMP_CHARACTERS and attempt.at.isascii() else at,
+        "case": case.id,
+        "model": model,
+        "number": number,
+        "tier": tier,
+    }
+    has_outcome = attempt.passed is not None or attempt.score is not None
+    answer = attempt.answer
+    if answer is None and has_outcome:
+        answer = Answer(text="", finish=Finish.UNRECORDED)
+    if answer is not None:
+        yield Reply(key=key, asked=book.asked[case.id], answer=answer, **where)
+    if has_outcome:
+        verifier = f"{RECORDED_VERSION}, {attempt.tool}".removesuffix(", ")
+        yield Verdict(
+            key=digest(key, case.tests_digest, verifier),
+            ask=key,
+            tests=case.tests_digest,
+            verifier=verifier,
+            found=_finding(attempt),
+            **where,
+        )
+    elif attempt.failure:
+        message = attempt.failure[:MAX_REASON_CHARACTERS]
+        yield Failure(key=key, stage="verify" if answer is not None else "ask", message=message, **where)
+
+
+def _finding(attempt: RecordedAttempt) -> Finding:
+    score = attempt.score if is_bounded(attempt.score, least=-MAX_NUMBER) else None
+    passed = attempt.passed if attempt.passed is not None else bool(score is not None and score >= 1)
+    return Finding(
+        passed=passed,
+        score=score,
+        levels=attempt.levels,
+        label=attempt.label[:MAX_LABEL_CHARACTERS],
+        reason=attempt.reason[:MAX_REASON_CHARACTERS],
+        trust="recorded",
+    )

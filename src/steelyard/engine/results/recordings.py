@@ -1,0 +1,322 @@
+"""The attempts that other tools recorded: found by what their files hold, named as cases, and counted."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from steelyard.analysis.attempts import Column
+from steelyard.analysis.counts import OutcomeTallies, Tally
+from steelyard.analysis.scoring import is_correct
+from steelyard.comparison.sides import Side, Trials
+from steelyard.errors import InputError, Problem
+from steelyard.outcomes.files import UNPACKING_ERRORS, UnreadableOutcomesError
+from steelyard.outcomes.readers.sources import beginning
+from steelyard.plugins import BUILT_IN_PLUGINS, explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
+from steelyard.protocols import AttemptReader, ForeignFile
+from steelyard.records import RECORDED_KIND, Attempt, Case, EvalSetFile, RecordedAttempt, Verdict, Verify
+from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+from steelyard.store.journal import StoredRun
+from steelyard.text import counted, printable, short_quote
+
+RECORDED_VERSION = "recorded 1"
+"""What stands where the verifier of a verdict is named."""
+MAX_CASE_ID_CHARACTERS = 200
+MAX_TRACKED_NUMBER = 10_000
+"""The number of an attempt is kept up to here; higher ones are counted anew."""
+
+
+def reader_names(path: Path) -> list[str]:
+    """The readers of recorded attempts that recognise a file or folder; none where it is something else."""
+    head = beginning(path)
+    if not head and not path.is_dir():
+        return []
+    found = []
+    for name in (*BUILT_IN_PLUGINS["outcomes"], *foreign_plugins("outcomes")):
+        reader = _reader(name)
+        if reader is not None:
+            with explain_plugin_errors("outcomes", name, printable(str(path))):
+                if reader.recognises(ForeignFile(path, head)):
+                    found.append(name)
+    return found
+
+
+def is_recorded(name: str) -> bool:
+    """Whether a name stands for a file or folder of another tool, and not for a run, a baseline or a report."""
+    return bool(recorded_by(name))
+
+
+def recorded_by(name: str) -> list[str]:
+    """The readers that recognise what a name stands for; none for a run, a baseline, a report, and what is not there."""
+    try:
+        path = Path(name)
+        return reader_names(path) if path.exists() and not (path / "run.json").exists() else []
+    except (OSError, ValueError):
+        return []
+
+
+def _reader(name: str) -> AttemptReader | None:
+    """The reader of this name, if it is one of attempts and not of counts."""
+    part = load_plugin("outcomes", name)
+    return part() if hasattr(part, "attempts") else None
+
+
+def _only_reader_name(path: Path, name: str) -> str:
+    """The reader of a file: the one that the user names, or the only one that recognises it."""
+    if name:
+        if _reader(plugin_name("outcomes", name)) is None:
+            raise InputError(f'"{name}" reads counts, not attempts; name one of: {", ".join(_all_reader_names())}')
+        return name
+    found = reader_names(path)
+    if not found:
+        known = ", ".join(_all_reader_names())
+        raise InputError(f"{printable(str(path))}: no reader recognises it; name one with --from ({known})")
+    if len(found) > 1:
+        raise InputError(f"{printable(str(path))}: could be of {' or '.join(found)}; name one with --from")
+    return found[0]
+
+
+def _all_reader_names() -> list[str]:
+    names = (*BUILT_IN_PLUGINS["outcomes"], *foreign_plugins("outcomes"))
+    return sorted(name for name in names if _reader(name) is not None)
+
+
+class RecordedFiles:
+    """Files of other tools, and what was odd about them once their attempts are read."""
+
+    def __init__(self, paths: Iterable[str | Path], *, reader: str = "") -> None:
+        self._paths = [Path(path) for path in paths]
+        self._names: list[str] = []
+        self.problems: list[Problem] = []
+        """What a user should know, as warnings."""
+        wrong: list[Problem] = []
+        seen: dict[Path, Path] = {}
+        for path in self._paths:
+            try:
+                with _explain_file_errors(path):
+                    if not path.exists():
+                        raise UnreadableOutcomesError("no such file or folder")
+                    if path.resolve() in seen:
+                        raise UnreadableOutcomesError("given twice")
+                    seen[path.resolve()] = path
+                self._names.append(_only_reader_name(path, reader))
+            except InputError as error:
+                wrong += error.problems
+        if wrong:
+            raise InputError(wrong)
+
+    def attempts(self) -> Iterator[RecordedAttempt]:
+        """Every attempt of every file, in order; raises an InputError about the first file that cannot be read."""
+        for path, name in zip(self._paths, self._names, strict=True):
+            reader = _reader(name)
+            count = 0
+            with explain_plugin_errors("outcomes", name, printable(str(path))), _explain_file_errors(path):
+                for found in reader.attempts(path) if reader else ():
+                    if isinstance(found, Problem):
+                        self.problems.append(found._replace(where=printable(found.where)))
+                    else:
+                        count += 1
+                        yield found
+            if not count:
+                self.problems.append(Problem(printable(str(path)), 0, "no attempts in it", fatal=False))
+
+    @property
+    def files(self) -> tuple[EvalSetFile, ...]:
+        """The files by absolute path and digest; a folder has no digest."""
+        return tuple(EvalSetFile(path=str(path.absolute()), digest=_file_digest(path)) for path in self._paths)
+
+
+def _file_digest(path: Path) -> str:
+    if path.is_dir():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+@contextmanager
+def _explain_file_errors(path: Path) -> Iterator[None]:
+    """Turn whatever makes a file unreadable into one sentence with its name."""
+    where = printable(str(path))
+    try:
+        yield
+    except UnreadableOutcomesError as error:
+        raise InputError([Problem(where, error.line, printable(error.what))]) from None
+    except UNPACKING_ERRORS as error:
+        raise InputError(f"{where}: cannot be unpacked: {str(error)[:200]}; pack it again") from None
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read: {error.strerror or str(error)[:200]}") from None
+
+
+class RecordedCases:
+    """The cases that recorded attempts are about; a name that stands for several of them gets a number."""
+
+    def __init__(self, *, with_prompts: bool = True) -> None:
+        self._with_prompts = with_prompts
+        self.cases: dict[str, Case] = {}
+        self.asked: dict[str, str] = {}
+        self._variants: dict[str, dict[tuple[str, str, str], str]] = {}
+        self._used: dict[tuple[str, str, str], int] = {}
+
+    def case(self, attempt: RecordedAttempt) -> Case:
+        """The case of an attempt."""
+        variants = self._variants.setdefault(attempt.case, {})
+        judged = attempt.judged_by, attempt.target, attempt.tests
+        name = variants.get(judged)
+        if name is None:
+            name = self._new(attempt, len(variants))
+            variants[judged] = name
+        return self.cases[name]
+
+    def _new(self, attempt: RecordedAttempt, others: int) -> str:
+        plain = printable(attempt.case)[:MAX_CASE_ID_CHARACTERS] or "-"
+        name = f"{plain}#{others + 1}" if others else plain
+        while name in self.cases:
+            name = f"{plain[:MAX_CASE_ID_CHARACTERS]}#{len(self.cases)}"
+        settings: dict[str, Any] = {"judged_by": attempt.judged_by}
+        if attempt.tests:
+            settings["tests"] = attempt.tests
+        self.cases[name] = Case(
+            id=name,
+            prompt=attempt.prompt if self._with_prompts else "",
+            target=attempt.target,
+            tags=attempt.tags,
+            group=attempt.group or (plain if others else ""),
+            verify=Verify(kind=RECORDED_KIND, settings=settings),
+        )
+        self.asked[name] = Attempt(case=self.cases[name], model="").asked
+        return name
+
+    def number(self, case: str, attempt: RecordedAttempt) -> int:
+        """A number that no other attempt of the model at the case has: its own where that is free."""
+        key = case, attempt.model, attempt.tier
+        used = self._used.get(key, 1)
+        number = attempt.number
+        if number is None or not 0 < number <= MAX_TRACKED_NUMBER or used >> number & 1:
+            # the first number that is free: the lowest bit that is not set
+            number = (~used & (used + 1)).bit_length() - 1
+        if number > MAX_ATTEMPTS_PER_CASE:
+            raise InputError(f"case {short_quote(case)}: more than {MAX_ATTEMPTS_PER_CASE:,} attempts")
+        self._used[key] = used | 1 << number
+        return number
+
+
+class _RecordedCount:
+    """The attempts of one model at one case."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+        self.passed = 0
+        self.missing = 0
+        self.scores: Counter[float] = Counter()
+        self.costs: list[float | None] = []
+
+    def add(self, attempt: RecordedAttempt) -> None:
+        if attempt.passed is None and attempt.score is None:
+            self.missing += attempt.times
+            return
+        score = float(bool(attempt.passed)) if attempt.score is None else min(1.0, max(0.0, attempt.score))
+        self.tried += attempt.times
+        self.passed += attempt.times * (score >= 1 if attempt.passed is None else attempt.passed)
+        self.scores[score] += attempt.times
+        self.costs.append(attempt.answer.cost.usd if attempt.answer and attempt.answer.cost else None)
+
+    @property
+    def cost(self) -> float | None:
+        """What its attempts cost together; None where a price is unknown."""
+        return None if None in self.costs or not self.costs else math.fsum(cost for cost in self.costs if cost)
+
+
+def _counts(recorded: RecordedFiles) -> tuple[RecordedCases, dict[str, dict[str, _RecordedCount]]]:
+    """The cases, and the counts by what a comparison calls the model, and by case."""
+    book = RecordedCases(with_prompts=False)
+    counts: dict[str, dict[str, _RecordedCount]] = {}
+    for attempt in recorded.attempts():
+        label = Column(printable(attempt.model) or "-", printable(attempt.tier)).label
+        name = book.case(attempt).id
+        counts.setdefault(label, {}).setdefault(name, _RecordedCount()).add(attempt)
+    return book, counts
+
+
+def recorded_side(path: str) -> Side:
+    """A file of another tool as a side of a comparison; its texts are not kept."""
+    book, counts = _counts(RecordedFiles([path]))
+    if not counts:
+        raise InputError(f"{printable(path)}: no attempts in it")
+    return Side(
+        name=path,
+        rule="code",
+        models={
+            model: tuple(
+                Trials(
+                    case=case,
+                    tests=book.cases[case].tests_digest,
+                    judged_by=(RECORDED_VERSION,),
+                    attempts=count.tried,
+                    passes=count.passed,
+                    scores=tuple(sorted(count.scores.items())),
+                    cost_usd=count.cost,
+                )
+                for case, count in sorted(of_model.items())
+            )
+            for model, of_model in sorted(counts.items())
+        },
+    )
+
+
+def recorded_tallies(paths: Iterable[str]) -> OutcomeTallies:
+    """The attempts in files of other tools, one tally per model, all with the same cases."""
+    recorded = RecordedFiles(paths)
+    book, counts = _counts(recorded)
+    nothing = _RecordedCount()
+    tallies = []
+    for model, of_model in sorted(counts.items()):
+        every = [of_model.get(case, nothing) for case in book.cases]
+        costs = [count.cost if count.tried else 0.0 for count in every]
+        tallies.append(
+            Tally(
+                model=model,
+                cases=list(book.cases),
+                tried=[count.tried for count in every],
+                passed=[count.passed for count in every],
+                missing=sum(count.missing for count in every),
+                costs=None if None in costs else [cost or 0.0 for cost in costs],
+            )
+        )
+    return OutcomeTallies(tuple(tallies), tuple(recorded.problems))
+
+
+def recorded_agreement(stored: StoredRun) -> Iterator[str]:
+    """What another tool says of the replies that we have verified too, beside what we say, one sentence per model."""
+    cases = {case.id: case for case in stored.cases if case.has_verifier}
+    theirs: dict[str, bool] = {}
+    ours: dict[str, Verdict] = {}
+    for fact in stored.facts():
+        if isinstance(fact, Verdict) and fact.case in cases:
+            if fact.found.trust == "recorded":
+                theirs[fact.ask] = bool(fact.found.passed)
+            elif fact.tests == cases[fact.case].tests_digest:
+                ours[fact.ask] = fact
+    by_model: dict[str, list[tuple[bool, bool, Verdict]]] = {}
+    for ask, verdict in ours.items():
+        if ask in theirs:
+            outcome = theirs[ask], is_correct(cases[verdict.case], verdict.found), verdict
+            by_model.setdefault(verdict.model, []).append(outcome)
+    for model, outcomes in sorted(by_model.items()):
+        differing = [one for one in outcomes if one[0] != one[1]]
+        sentence = (
+            f"{model}: of {counted(len(outcomes), 'reply', 'replies')} they say {sum(one[0] for one in outcomes)} are correct, "
+            f"we say {sum(one[1] for one in outcomes)}"
+        )
+        if differing:
+            first = differing[0][2]
+            passed = sum(one[0] for one in differing)
+            sentence += (
+                f"; {passed} pass for them alone and {len(differing) - passed} for us alone, "
+                f"the first is {first.case}, attempt {first.number}"
+            )
+        yield sentence

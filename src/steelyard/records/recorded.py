@@ -1,0 +1,44 @@
+"""An attempt that another tool made and judged, as its files tell it."""
+
+from __future__ import annotations
+
+from steelyard.records.cases import Message, Record
+from steelyard.records.facts import Answer
+
+
+class RecordedAttempt(Record, frozen=True, kw_only=True):
+    """One attempt out of a file of another tool; what the file does not say is left at its default."""
+
+    case: str
+    """The case by the name that is the same in all files about it."""
+    model: str
+    judged_by: str
+    """What decided, such as `inspect match`: attempts judged by something else are not comparable."""
+    tool: str = ""
+    """The program that wrote the file, with its version."""
+    number: int | None = None
+    """Which attempt of the model at the case it is, from 1; None where the order in the file says it."""
+    tier: str = ""
+    passed: bool | None = None
+    score: float | None = None
+    """From 0 to 1; with neither this nor `passed` the attempt has no outcome."""
+    answer: Answer | None = None
+    """None where the file does not have the text."""
+    prompt: str | tuple[Message, ...] = ""
+    target: str = ""
+    label: str = ""
+    """What kind of failure it is."""
+    reason: str = ""
+    """Why it is not right, as the tool says it."""
+    levels: dict[str, bool] = {}
+    """What each scorer says, where there are several."""
+    failure: str = ""
+    """What broke in the tool or on the way to the model, so that there is no outcome."""
+    tests: str = ""
+    """A digest of the tests, where the file has one."""
+    group: str = ""
+    tags: tuple[str, ...] = ()
+    at: str = ""
+    """When it was made, in ISO 8601."""
+    times: int = 1
+    """How many attempts were exactly like this one, where a file has only counts."""
