@@ -51,13 +51,14 @@ bench: .venv/ready
 # For MINUTES each: kills of every command, and damaged files of every kind. Then a server with every fault, and broken machines.
 MINUTES ?= 10
 SEED ?= 1
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 chaos: chaos-kills chaos-fuzz chaos-machines
 
 chaos-kills: .venv/ready
-	$(BIN)/python benchmarks/nightly/kills.py --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m benchmarks.nightly.kills --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
 
 chaos-fuzz: .venv/ready
-	$(BIN)/python benchmarks/nightly/fuzz.py --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m benchmarks.nightly.fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
 
 chaos-machines: .venv/ready .venv/system
 	$(BIN)/pytest -q tests/engine/test_faults.py tests/engine/test_broken_machines.py tests/engine/test_crash.py \

@@ -58,6 +58,8 @@ def test_general_keys_that_slipped_into_a_provider_are_used_with_a_warning(tmp_p
     ("text", "said"),
     [
         ("x = [", "not TOML"),
+        (f"x = 1{'0' * 5000}", "not TOML"),
+        ("x = " + "[" * 50_000, "not TOML"),
         ("providers = 3", "must be tables"),
         ("[providers]\nopenai = 3", "must be a table"),
         ('[providers.x]\ntype = "opnai"', 'did you mean "openai"?'),

@@ -1,16 +1,16 @@
-"""Whether anything is lost, doubled or cut in half when a command is killed or its disk is full, at any moment of any command.
+"""Whether anything is lost, doubled or cut in half when a command is killed or its machine fails, at any moment of any command.
 
-    python benchmarks/nightly/kills.py [--minutes 10] [--seed 1]
+    python -m benchmarks.nightly.kills [--minutes 10] [--seed 1] [--jobs 1]
 
-Commands are started and stopped at random moments, by SIGKILL, SIGTERM, Ctrl-C or a closed terminal, or they meet a limit on the size of
-files, which is a full disk. After each, what they write is held to its promise: every reply that was stored is still there once, and a file
-is the old one, the new one or absent. Now and then a run is resumed to its end. Printed are the kills by command and how they ended; the
-exit code is 1 if something was lost, doubled or cut, if a command hung, or if it ended with a traceback.
+Commands are started and stopped at random moments, by SIGKILL, SIGTERM, Ctrl-C or a closed terminal. Others meet a disk that is full or
+fails, a clock that jumps, or a limit on files, processes or memory. After each, what they write is held to its promise: every reply that
+was stored is still there once, no more is asked for again than was in flight, and a file is the old one, the new one or absent. Printed
+are the commands by what stopped them and how they ended; the exit code is 1 if something was lost, doubled or cut, if a command hung, or
+if it ended with a traceback.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,17 +22,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from benchmarks.nightly.jobs import FINDINGS_FILE, ROOT, parser, told_by_jobs
 
 from steelyard.records import Judgment, Reply, Verdict
 from steelyard.store.journal import StoredRun
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-CASES, SAMPLES = 10, 8
+CASES, SAMPLES, IN_FLIGHT = 10, 8, 2
 HANG_SECONDS = 60
-"""Seconds after a signal in which a command must have ended, on a machine that may be busy."""
+"""Seconds after a signal in which a command must have ended, on a machine that may be busy; others have twice as long."""
 MODEL = """
 import asyncio, os
 
@@ -44,14 +45,15 @@ async def ask(prompt, attempt):
     return "blue"
 
 def judge(prompt):
-    return '{"score": 0.5, "passed": true, "reasoning": "r"}'
+    return '{"categories": {"works": {"score": 0.5, "reason": "r"}}}'
 """
+RUBRIC = '[categories.works]\ncheck = "It works."\n'
 EXPERIMENT = """
 [experiment]
 id = "e"
 name = "e"
-eval_sets = ["evals.toml"]
-samples = 4
+cases = ["evals.toml"]
+runs = 4
 [[tiers]]
 name = "T0"
 model = "python:model.py:ask"
@@ -66,14 +68,17 @@ class Command(NamedTuple):
     """A command that is killed, and what must hold afterwards."""
 
     name: str
-    arguments: Callable[[Path], Sequence[str]]
-    check: Callable[[Path], str]
+    arguments: Callable[[], Sequence[str]]
+    check: Callable[[], str]
     """Says what is wrong, if anything is."""
+    weight: float = 1
 
 
 def prepare(folder: Path) -> None:
     """An eval set, models, two shards and a run."""
     (folder / "model.py").write_text(MODEL)
+    (folder / "rubric.toml").write_text(RUBRIC)
+    (folder / "settings.toml").write_text('output_dir = "."\n')
     cases = [
         f'[[cases]]\nid = "c{number}"\nname = "c"\nprompt = "{number}?"\ntarget = "blue"' for number in range(CASES)
     ]
@@ -105,49 +110,65 @@ def stored(folder: Path) -> tuple[list[str], list[str], list[str]]:
 
 
 class KeptReplies:
-    """Whether every reply that was once seen in a run is still there, and once."""
+    """Whether every reply that was once seen in a run is still there, and once, and none was asked for again."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, run: Path, planned: int = 0) -> None:
+        self._run, self._planned = run, planned
         self._seen: set[str] = set()
+        self._starts = 0
 
-    def check(self, folder: Path) -> str:
-        run = folder / self._name
-        if not (run / "run.json").exists():
+    def check(self) -> str:
+        if not (self._run / "run.json").exists():
             return "" if not self._seen else "the run is gone"
-        replies, verdicts, judgments = stored(run)
+        replies, verdicts, judgments = stored(self._run)
         lost = self._seen - set(replies)
         self._seen |= set(replies)
-        doubled = [keys for keys in (replies, verdicts, judgments) if len(keys) != len(set(keys))]
-        return f"{len(lost)} replies lost" if lost else "facts doubled" if doubled else ""
+        # a run that is verified again has more verdicts, and the last counts
+        once = (replies, verdicts, judgments) if self._planned else (replies, judgments)
+        doubled = [keys for keys in once if len(keys) != len(set(keys))]
+        return f"{len(lost)} replies lost" if lost else "facts doubled" if doubled else self._asked_again(replies)
 
-    def arguments(self, folder: Path, begin: Sequence[str], planned: int) -> Sequence[str]:
+    def _asked_again(self, replies: Sequence[str]) -> str:
+        """A kill loses at most what was in flight."""
+        log = self._run.parent / "asks"
+        if not self._planned or not log.exists():
+            return ""
+        mine = Counter(key for key in log.read_text().split("\n") if key in self._seen)
+        again = mine.total() - len(mine)
+        most = IN_FLIGHT * self._starts
+        return (
+            f"{again} of {len(replies)} replies were asked for again in {self._starts} starts" if again > most else ""
+        )
+
+    def arguments(self, begin: Sequence[str]) -> Sequence[str]:
         """Begin the run or carry it on; one that is complete is put away."""
-        run = folder / self._name
-        if not (run / "run.json").exists():
-            shutil.rmtree(run, ignore_errors=True)
-            return begin
-        if len(stored(run)[1]) >= planned:
-            shutil.rmtree(run)
-            self._seen = set()
-            return begin
-        return ["resume", self._name]
+        if (self._run / "run.json").exists() and len(stored(self._run)[1]) < self._planned:
+            self._starts += 1
+            return ["resume", self._run.name]
+        shutil.rmtree(self._run, ignore_errors=True)
+        (self._run.parent / "asks").write_text("")
+        self._seen, self._starts = set(), 1
+        return begin
 
 
-def whole_json(*names: str) -> Callable[[Path], str]:
-    """Each file is absent, or JSON to its end."""
+class KeptFiles:
+    """Whether each file that a command writes is absent, or to the byte what it was the first time."""
 
-    def check(folder: Path) -> str:
-        for name in names:
-            try:
-                json.loads((folder / name).read_text())
-            except FileNotFoundError:
-                continue
-            except ValueError:
-                return f"{name} is cut"
+    def __init__(self, folder: Path, *patterns: str) -> None:
+        self._folder, self._patterns = folder, patterns
+        self._whole: dict[Path, bytes] = {}
+
+    def check(self) -> str:
+        for path in [path for pattern in self._patterns for path in self._folder.glob(pattern)]:
+            content = path.read_bytes()
+            if path.suffix == ".json":
+                try:
+                    json.loads(content)
+                except ValueError:
+                    return f"{path.name} is cut"
+            elif self._whole.setdefault(path, content) != content:
+                return f"{path.name} is not what it was"
         return ""
-
-    return check
 
 
 def merged(folder: Path) -> str:
@@ -159,112 +180,225 @@ def merged(folder: Path) -> str:
     return "" if count == CASES * SAMPLES else f"the merged run has {count} replies"
 
 
-def commands() -> list[Command]:
+def commands(folder: Path) -> list[Command]:
     """All commands that write something, and some that only read."""
-    run, experiment, judged = KeptReplies("run"), KeptReplies("experiment"), KeptReplies("done")
-    asked = ("-m", "python:model.py:ask", "-n", str(SAMPLES), "-j", "2", "--output", "run")
-    tiers = ("tiers", "experiment.toml", "--output", "experiment", "-j", "2")
-    judging = ("judge", "done", "--judges", "python:model.py:judge", "--allow-self", "--allow-code", "-j", "2")
+    run, experiment = KeptReplies(folder / "run", CASES * SAMPLES), KeptReplies(folder / "experiment", CASES * 8)
+    done = KeptReplies(folder / "done")
+    parallel = ("-j", str(IN_FLIGHT))
+    asked = ("run", "evals.toml", "-m", "python:model.py:ask", "-n", str(SAMPLES), *parallel, "--output", "run")
+    tiers = ("tiers", "experiment.toml", "--output", "experiment", *parallel)
+    judging = (
+        "judge",
+        "judged",
+        "--judges",
+        "python:model.py:judge",
+        "--rubric",
+        "rubric.toml",
+        "--allow-self",
+        *parallel,
+    )
 
-    def fixed(*arguments: str) -> Callable[[Path], Sequence[str]]:
-        return lambda _: arguments
+    def judge() -> Sequence[str]:
+        """Judge a run; one that is judged to its end is put away."""
+        judged = folder / "judged"
+        if not judged.exists() or len(stored(judged)[2]) == CASES * SAMPLES:
+            shutil.rmtree(judged, ignore_errors=True)
+            shutil.copytree(folder / "done", judged)
+        return (*judging, "--allow-code")
 
+    def fixed(name: str, words: str, check: Callable[[], str]) -> Command:
+        return Command(name, lambda: words.split(), check)
+
+    judged = KeptReplies(folder / "judged")
+    nothing = KeptFiles(folder)
+    query = ("query", "SELECT count(*) FROM attempts", "-o", "q.json")
+    gate = "gate --baseline done --current done -o gate.json"
     return [
-        Command(
-            "run and resume",
-            lambda folder: run.arguments(folder, ("run", "evals.toml", *asked), CASES * SAMPLES),
-            run.check,
+        Command("run and resume", lambda: run.arguments(asked), run.check, 3),
+        Command("tiers and resume", lambda: experiment.arguments(tiers), experiment.check, 2),
+        Command("judge", judge, judged.check),
+        fixed("verify", "verify done --allow-code", done.check),
+        fixed("merge", "merge 1 2 --output merged", lambda: merged(folder)),
+        fixed("bless", "bless done --as main", KeptFiles(folder, "steelyard-baselines/*").check),
+        fixed("report", "report done -o r.json -o r.csv", KeptFiles(folder, "r.json", "r.csv").check),
+        fixed("gate", gate, KeptFiles(folder, "gate.json").check),
+        Command("query", lambda: query, KeptFiles(folder, "q.json").check),
+        fixed(
+            "repairs", "repairs --config repairs/evaluation_config.json", KeptFiles(folder, "repairs/results/*").check
         ),
-        Command("tiers and resume", lambda folder: experiment.arguments(folder, tiers, CASES * 8), experiment.check),
-        Command("verify", fixed("verify", "done", "--allow-code"), judged.check),
-        Command("judge", fixed(*judging), judged.check),
-        Command("merge", fixed("merge", "1", "2", "--output", "merged"), merged),
-        Command("bless", fixed("bless", "done", "--as", "main"), whole_json("steelyard-baselines/main.json")),
-        Command("report", fixed("report", "done", "-o", "r.json", "-o", "r.html"), whole_json("r.json")),
-        Command(
-            "gate", fixed("gate", "--baseline", "done", "--current", "done", "-o", "gate.json"), whole_json("gate.json")
+        fixed(
+            "passk",
+            "passk done --format json",
+            nothing.check,
         ),
-        Command("query", fixed("query", "SELECT * FROM attempts", "-o", "q.json"), whole_json("q.json")),
-        Command("repairs", fixed("repairs", "--config", "repairs/evaluation_config.json"), whole_json()),
-        Command("import with passk", fixed("passk", "done", "--format", "json"), whole_json()),
-        Command("list", fixed("list"), whole_json()),
+        fixed("list", "list", nothing.check),
     ]
+
+
+class Fault(NamedTuple):
+    """What happens to a command."""
+
+    name: str
+    number: signal.Signals | None = None
+    limits: Sequence[tuple[int, int]] = ()
+    environment: dict[str, str] = {}
 
 
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
-def kill_once(command: Command, folder: Path, chance: random.Random, usual: float) -> tuple[str, str]:
-    """Start a command, stop it at some moment, and say how it ended and what is wrong."""
-    arguments = (
-        [*command.arguments(folder), "--config", "settings.toml"]
-        if command.name != "repairs"
-        else command.arguments(folder)
-    )
-    limit = chance.choice([2_000, 10_000, 40_000, 200_000]) if chance.random() < 0.2 else resource.RLIM_INFINITY
+def some_fault(chance: random.Random, library: Path | None) -> Fault:
+    """A signal more often than not, or a machine that fails."""
+    if chance.random() < 0.7:
+        number = chance.choice(SIGNALS)
+        return Fault(number.name, number)
+    faults = [
+        Fault(
+            "full disk (size of a file)",
+            limits=[(resource.RLIMIT_FSIZE, chance.choice([2_000, 10_000, 40_000, 200_000]))],
+        ),
+        Fault("few open files", limits=[(resource.RLIMIT_NOFILE, chance.choice([16, 32, 64, 80]))]),
+        Fault("few processes", limits=[(resource.RLIMIT_NPROC, chance.choice([1, 8, 12]))]),
+        Fault("little memory", limits=[(resource.RLIMIT_AS, chance.choice([150, 250, 400, 600]) << 20)]),
+    ]
+    if library:
+        wrong, times = chance.choice([5, 28]), chance.choice([0, 1, 3])
+        jump = chance.choice([-1, 1]) * chance.choice([1, 60, 86_400, 400_000_000])
+        further = {
+            "failing disk": f"FAULT_WRITES={chance.randrange(1, 400)}:{wrong}:{times}",
+            "jumping clock": f"FAULT_CLOCK={chance.choice([1, 7, 50])}:{jump}",
+        }
+        for name, given in further.items():
+            key, _, value = given.partition("=")
+            faults += [Fault(name, environment={"LD_PRELOAD": str(library), key: value})] * 2
+    return chance.choice(faults)
 
-    def limited() -> None:
-        os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
-    process = subprocess.Popen(
-        _command(arguments),
-        cwd=folder,
-        env=_environment(folder),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=limited,  # noqa: PLW1509  there are no threads
-    )
-    number = chance.choice(SIGNALS)
-    try:
-        process.wait(chance.uniform(0, 1.1 * usual) if limit == resource.RLIM_INFINITY else HANG_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.send_signal(number)
-    try:
-        said = process.communicate(timeout=HANG_SECONDS)[1]
-    except subprocess.TimeoutExpired:
+class Storm:
+    """The commands of one job, each started again and again."""
+
+    def __init__(self, seed: int, job: int, folder: Path) -> None:
+        self._chance = random.Random(f"{seed} {job}")
+        self._folder = folder / "work"
+        self._folder.mkdir()
+        prepare(self._folder)
+        self._library = fault_library(folder)
+        self._commands = commands(self._folder)
+        self._seconds: dict[str, float] = {}
+
+    def first(self) -> Iterator[dict[str, Any]]:
+        """Each command without a fault: it must work, and its time is taken."""
+        for command in self._commands:
+            began = time.monotonic()
+            code, said = self._started(command.arguments(), Fault("none"), 600)
+            self._seconds[command.name] = time.monotonic() - began
+            problem = command.check() or ("" if code == 0 else f"exit code {code}: {said}")
+            yield {"command": command.name, "fault": "none", "end": str(code), "problem": problem}
+
+    def once(self) -> dict[str, Any]:
+        """Start a command, let something happen to it, and say how it ended and what is wrong."""
+        command = self._chance.choices(self._commands, [command.weight for command in self._commands])[0]
+        fault = some_fault(self._chance, self._library)
+        wait = self._chance.uniform(0, self._seconds[command.name]) if fault.number else 2 * HANG_SECONDS
+        began = time.monotonic()
+        code, said = self._started(command.arguments(), fault, wait)
+        if code == 0:
+            # the moments of the next kills follow the machine, which may be more or less busy by now
+            self._seconds[command.name] = (self._seconds[command.name] + time.monotonic() - began) / 2
+        problem = command.check()
+        # Python itself ends so where it cannot run a line of ours
+        is_ours = "steelyard" in said and code != -signal.SIGINT
+        if not problem and (code is None or code == 70 or ("Traceback" in said and is_ours)):
+            problem = "it hung" if code is None else said[-1500:]
+        fault_name = fault.name if fault.number is None or code != 0 else f"{fault.name}, too late"
+        given = f"{fault.limits or ''}{fault.environment or ''}" if problem else ""
+        return {"command": command.name, "fault": fault_name, "end": str(code), "problem": f"{problem} {given}".strip()}
+
+    def _started(self, arguments: Sequence[str], fault: Fault, seconds: float) -> tuple[int | None, str]:
+        """The exit code and standard error of a command that is stopped after some time; no code where it hung."""
+        if arguments[0] != "repairs":
+            arguments = [*arguments, "--config", "settings.toml"]
+
+        def limited() -> None:
+            os.setpgid(0, 0)
+            for kind, most in fault.limits:
+                resource.setrlimit(kind, (most, most))
+
+        process = subprocess.Popen(
+            _command(arguments),
+            cwd=self._folder,
+            env=_environment(self._folder) | fault.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            preexec_fn=limited,  # noqa: PLW1509  there are no threads
+        )
+        for number, patience in ((fault.number, seconds), (signal.SIGKILL, HANG_SECONDS)):
+            try:
+                said = process.communicate(timeout=patience)[1]
+            except subprocess.TimeoutExpired:
+                if number is None:
+                    break
+                process.send_signal(number)
+            else:
+                return process.returncode, said
         process.kill()
-        return "hung", f"it hung after {number.name}"
-    # Python itself ends so where the signal comes before a line of ours was run
-    is_startup = process.returncode == -signal.SIGINT or "steelyard" not in said
-    problem = command.check(folder)
-    if not problem and process.returncode != -signal.SIGKILL and process.returncode == 70:
-        problem = said
-    if not problem and "Traceback" in said and not is_startup:
-        problem = said[-1500:]
-    return f"{process.returncode}", problem
+        process.communicate()
+        return None, ""
+
+
+def fault_library(folder: Path) -> Path | None:
+    """The library that lets disk and clock fail, where there is a compiler."""
+    compiler = shutil.which("cc")
+    source, library = Path(__file__).parent / "faults.c", folder / "faults.so"
+    if compiler is None:
+        return None
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    return library if subprocess.run(command, check=False, capture_output=True).returncode == 0 else None
+
+
+def run_job(seed: int, job: int, minutes: float, folder: Path) -> None:
+    """The share of one job."""
+    until = time.monotonic() + 60 * minutes
+    storm = Storm(seed, job, folder)
+    with (folder / FINDINGS_FILE).open("a") as findings:
+        for told in storm.first():
+            findings.write(json.dumps(told) + "\n")
+        while time.monotonic() < until:
+            findings.write(json.dumps(storm.once()) + "\n")
+            findings.flush()
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--minutes", type=float, default=10)
-    options.add_argument("--seed", type=int, default=1)
-    given = options.parse_args()
-    chance = random.Random(given.seed)
-    kills: Counter[str] = Counter()
+    given = parser(__doc__).parse_args()
+    if given.job is not None:
+        run_job(given.seed, given.job, given.minutes, given.folder)
+        return 0
+    began = time.monotonic()
+    counts: Counter[tuple[str, str]] = Counter()
     ends: Counter[str] = Counter()
     problems = 0
     with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        (folder / "settings.toml").write_text('output_dir = "."\n')
-        began = time.monotonic()
-        prepare(folder)
-        usual = (time.monotonic() - began) / 3
-        known = commands()
-        while time.monotonic() - began < 60 * given.minutes:
-            command = chance.choices(known, [6, 4, *(2 for _ in known[2:])])[0]
-            end, problem = kill_once(command, folder, chance, usual)
-            kills[command.name] += 1
-            ends[end] += 1
-            if problem:
+        for job, told in told_by_jobs("benchmarks.nightly.kills", given, Path(made)):
+            if "command" in told and told["fault"] != "none":
+                counts[told["command"], told["fault"]] += 1
+                ends[told["end"]] += 1
+            if told["problem"]:
                 problems += 1
-                print(f"{command.name}: {problem}", flush=True)
-        minutes = (time.monotonic() - began) / 60
-    print(f"killed: {', '.join(f'{name} {count}x' for name, count in kills.most_common())}")
+                about = f"{told['command']} with {told['fault']}" if "command" in told else told["kind"]
+                print(f"job {job}, {about}: {told['problem']}", flush=True)
+    minutes = (time.monotonic() - began) / 60
+    faults = sorted({fault for _, fault in counts})
+    print(f"| command | {' | '.join(faults)} |\n|---|{'---:|' * len(faults)}")
+    for command in sorted({command for command, _ in counts}):
+        print(f"| {command} | {' | '.join(str(counts[command, fault]) for fault in faults)} |")
     print(f"exit codes: {', '.join(f'{code} {count}x' for code, count in ends.most_common())}")
+    kills = sum(count for (_, fault), count in counts.items() if fault.startswith("SIG") and "late" not in fault)
+    late = sum(count for (_, fault), count in counts.items() if "late" in fault)
     print(
-        f"{kills.total():,} kills in {minutes:.1f} minutes ({kills.total() / minutes:.0f} per minute), seed {given.seed}: {problems} problems"
+        f"{kills:,} kills, {late:,} signals that came too late and {counts.total() - kills - late:,} failing machines in "
+        f"{minutes:.1f} minutes, {given.jobs} jobs, seed {given.seed}: {problems} problems"
     )
     return int(bool(problems))
 

@@ -102,7 +102,7 @@ def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, l
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number with thousands of digits
         raise InputError(f"{path}: not TOML: {error}") from None
     return _settings(table, str(path), environment)
 

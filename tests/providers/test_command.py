@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import InputError, Rejected
+from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.command import connect
 from support.asking import answer, attempt, offers
@@ -71,6 +71,15 @@ def test_a_program_may_tell_tokens_finish_and_cost_as_json() -> None:
     assert (said.text, said.finish, said.input_tokens, said.output_tokens) == ("hi", "length", 3, 4)
     assert said.cost is not None
     assert (said.cost.usd, said.cost.source) == (0.5, "the program")
+
+
+def test_what_a_program_gives_as_its_finish_means_what_the_table_says() -> None:
+    assert answer(command("""echo '{"text": "no", "finish": "content_filter"}'""")).finish == "refusal"
+    odd = answer(command("""echo '{"text": "no", "finish": "vexed"}'"""))
+    assert (odd.finish, odd.note) == ("vexed", 'the finish reason "vexed" is unknown')
+    for told in ('{"text": "half", "finish": "error"}', '{"text": "", "finish": "vexed"}'):
+        with pytest.raises(Unavailable):
+            answer(command(f"echo {shlex.quote(told)}"))
 
 
 @pytest.mark.parametrize("text", ['{"answer": 42}\n', '{"text": 42}\n', "{not json}\n", "{" * 100_000 + "\n"])

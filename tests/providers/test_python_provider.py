@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.errors import InputError
+from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.command import connect_function
 from steelyard.records import Answer, Cost
@@ -41,6 +41,12 @@ def full(prompt):
 
 def table(prompt):
     return {"text": "hi", "input_tokens": 3, "cost": {"usd": 0.5, "source": "mine"}}
+
+def odd(prompt):
+    return {"text": "half: \\ud83d", "finish": "max-tokens", "tool_calls": [{"name": "\\udcff"}]}
+
+def outage(prompt):
+    return Answer(text="half", finish="insufficient_system_resource")
 
 def nothing(prompt):
     return None
@@ -86,6 +92,13 @@ def test_a_function_may_return_a_whole_answer_or_its_fields(file: Path) -> None:
         text="hi", finish="length", output_tokens=3, cost=cost, latency=0.25
     )
     assert answer(function(f"{file}:table")) == Answer(text="hi", input_tokens=3, cost=cost)
+
+
+def test_what_a_function_returns_is_stored_and_its_finish_means_what_the_table_says(file: Path) -> None:
+    said = answer(function(f"{file}:odd"))
+    assert (said.text, said.finish, said.tool_calls[0].name) == ("half: \ufffd", "length", "\ufffd")
+    with pytest.raises(Unavailable, match="insufficient_system_resource"):
+        answer(function(f"{file}:outage"))
 
 
 def test_what_a_function_raises_or_returns_wrongly_leaves_it(file: Path) -> None:

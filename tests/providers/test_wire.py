@@ -225,7 +225,20 @@ def test_a_moment_since_1970_is_told_from_a_span_of_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "-5", "nan", "inf", "1e999", "Mon, 99 Foo 2026", "0x10", "9" * 400, "２０s"]
+    "text",
+    [
+        "",
+        "soon",
+        "-5",
+        "nan",
+        "inf",
+        "1e999",
+        "Mon, 99 Foo 2026",
+        f"Wed, 1{'0' * 30} Oct 2037 07:28:00 GMT",
+        "0x10",
+        "9" * 400,
+        "２０s",
+    ],
 )
 def test_a_wait_that_cannot_be_understood_is_none(text: str) -> None:
     wait = retry_after({"retry-after": text, "retry-after-ms": "later"})
@@ -233,8 +246,16 @@ def test_a_wait_that_cannot_be_understood_is_none(text: str) -> None:
 
 
 def test_a_wait_on_the_wire_reaches_the_engine(server: FaultServer) -> None:
-    server.script = in_turn(refuses(429, headers={"Retry-After": "7"}), refuses(503, headers={"Retry-After-Ms": "70"}))
-    for wanted in (7, 0.07):
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}]
+    quota = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": details}}
+    server.script = in_turn(
+        refuses(429, headers={"Retry-After": "7"}),
+        refuses(503, headers={"Retry-After-Ms": "70"}),
+        sends(quota, status=429),
+        sends([quota], status=429),
+        sends(quota, status=429, headers={"Retry-After": "7"}),
+    )
+    for wanted in (7, 0.07, 34.5, 34.5, 7):
         with pytest.raises(Unavailable) as caught:
             exchange(server)
         assert caught.value.retry_after == wanted

@@ -20,7 +20,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
 from steelyard.store.journal import Journal
 from steelyard.text import counted
-from steelyard.tiers.rubrics import Rubric
+from steelyard.tiers.rubrics import panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages
 from steelyard.verifiers.judge.prompt import schema as judgment_schema
@@ -86,7 +86,7 @@ class JudgeRunner:
     ) -> None:
         self._journal = journal
         self._panel = panel
-        self._rubric = msgspec.convert(panel.rubric, Rubric)
+        self._rubric = panel_rubric(panel)
         schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": judgment_schema(self._rubric)}}
         self._judges = {judge: SchemaFallback(provider, schema) for judge, provider in judges.items()}
         self._cases = cases
@@ -248,7 +248,7 @@ class JudgeRunner:
 
 def max_judging_tokens(attempt: Attempt, panel: Panel) -> tuple[int, int]:
     """Input and output tokens that judging one answer can come to at most, if the judge needs no second try."""
-    rubric = msgspec.convert(panel.rubric, Rubric)
+    rubric = panel_rubric(panel)
     _, longest = max_request_tokens(attempt)
     task = "\n\n".join(message.content for message in attempt.messages)
     # a token rarely has more than four letters

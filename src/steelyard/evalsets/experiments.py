@@ -108,7 +108,7 @@ def is_experiment(path: Path) -> bool:
         return False
     try:
         return "experiment" in tomllib.loads(_text(_content(path), path))
-    except (InputError, tomllib.TOMLDecodeError, RecursionError):
+    except (InputError, ValueError, RecursionError):
         return False
 
 

@@ -153,6 +153,9 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
             return tuple(_value(get_args(option)[0], item, (*keys, i), draft, problems) for i, item in items)
     try:
         return msgspec.convert(value, kind)
+    except UnicodeEncodeError:
+        what = "holds half of a surrogate pair, which is no text"
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {dotted_key_path(keys)}: {what}")
     except msgspec.ValidationError as error:
         key = draft.spelled.get(dotted_key_path(keys), dotted_key_path(keys))
         problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_plain_validation_message(str(error))}")

@@ -43,7 +43,7 @@ def json_value(body: bytes) -> Any:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         try:
             lenient = json.loads(body.decode("utf-8-sig", "replace"), parse_int=_integer, strict=False)
-            return _storable(lenient)
+            return storable(lenient)
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
     except RecursionError as error:
@@ -54,13 +54,14 @@ def _integer(digits: str) -> float:
     return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf
 
 
-def _storable(value: Any) -> Any:
+def storable(value: Any) -> Any:
+    """The value with all its texts as they can be stored."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, list):
-        return [_storable(item) for item in value]
+        return [storable(item) for item in value]
     if isinstance(value, dict):
-        return {storable_text(name): _storable(item) for name, item in value.items()}
+        return {storable(name): storable(item) for name, item in value.items()}
     return value
 
 

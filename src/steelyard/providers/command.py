@@ -17,7 +17,8 @@ import msgspec
 from steelyard.errors import InputError, Rejected
 from steelyard.plugins import UserFunction, load_function
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
-from steelyard.providers.bodies import LenientNumbers, as_dict, json_value
+from steelyard.providers.bodies import LenientNumbers, as_dict, json_value, storable
+from steelyard.providers.faults import settled_finish
 from steelyard.records import Answer, Attempt
 from steelyard.sandbox.processors import processor_count
 
@@ -91,14 +92,18 @@ class CommandProvider:
                 fields = {}  # a reply may well begin with a brace: then it is the reply
             if isinstance(fields.get("text"), str):
                 numbers = LenientNumbers()
+                text = fields["text"]
+                finish, note = settled_finish(
+                    fields.get("finish") or "stop", has_content=bool(text), where=self.endpoint
+                )
                 return Answer(
-                    text=fields["text"],
-                    finish=str(fields.get("finish") or "stop"),
+                    text=text,
+                    finish=finish,
                     input_tokens=numbers.tokens("input_tokens", fields.get("input_tokens")),
                     output_tokens=numbers.tokens("output_tokens", fields.get("output_tokens")),
                     cost=numbers.cost("cost_usd", fields.get("cost_usd"), "the program"),
                     latency=seconds,
-                    note=numbers.note,
+                    note="; ".join(filter(None, (note, numbers.note))),
                 )
         return Answer(text=output.decode("utf-8", "replace"), latency=seconds)
 
@@ -134,11 +139,12 @@ class PythonProvider:
         started = time.monotonic()
         delivery.accepted = True
         model_result = await self._model.call(prompt, attempt)
-        if isinstance(model_result, Answer):
-            return model_result
         if isinstance(model_result, str):
             return Answer(text=model_result, latency=time.monotonic() - started)
-        return _answer_of_fields(model_result)
+        answer = model_result if isinstance(model_result, Answer) else _answer_of_fields(model_result)
+        has_content = bool(answer.text or answer.tool_calls)
+        finish, note = settled_finish(answer.finish, has_content=has_content, where=self.endpoint)
+        return msgspec.structs.replace(answer, finish=finish, note="; ".join(filter(None, (answer.note, note))))
 
     def headroom(self) -> None:
         return None
@@ -157,6 +163,7 @@ def _answer_of_fields(fields: Any) -> Answer:
     """The answer that a function returned as a dict; a number that cannot be one does not cost its text."""
     if not isinstance(fields, dict):
         return msgspec.convert(fields, Answer)
+    fields = storable(fields)
     numbers = LenientNumbers()
     counts = {name: numbers.tokens(name, fields.get(name)) for name in TOKEN_COUNT_FIELDS}
     rest = {name: value for name, value in fields.items() if name not in TOKEN_COUNT_FIELDS}

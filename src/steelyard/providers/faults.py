@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.errors import FilteredInput, ProviderError, Rejected, Unavailable
+from steelyard.providers.waits import seconds_until
 from steelyard.records import Finish
 
 
@@ -203,6 +204,8 @@ def provider_error(
     message: str, status: int, content: Any, *, retry_after: float | None = None, parameters: list[str]
 ) -> ProviderError:
     """The exception for a status and the error that came with it."""
+    if retry_after is None:
+        retry_after = _error_delay(content)
     if status in FILTERED_STATUSES and is_filtered_input(content):
         return FilteredInput(message, parameters=parameters)
     if status == 429 and QUOTA_CODE in _error_words(content)[0]:
@@ -210,6 +213,20 @@ def provider_error(
     if status in (408, 409, 425, 429) or status >= 500:
         return Unavailable(message, retry_after=retry_after, parameters=parameters)
     return Rejected(message, everyone=status < 400 or status in (401, 403, 404), parameters=parameters)
+
+
+def _error_delay(content: Any) -> float | None:
+    """The wait that an error asks for in its details, as Gemini does: `"retryDelay": "34.07s"`."""
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            if isinstance(delay := value.get("retryDelay"), str):
+                return seconds_until(delay)
+    return None
 
 
 def is_filtered_input(content: Any) -> bool:

@@ -53,7 +53,7 @@ def seconds_until(text: str) -> float | None:
     for parse in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             moment = parse(text)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.records import Record
+from steelyard.errors import StoreError
+from steelyard.records import Panel, Record
 from steelyard.records import digest as content_digest
 
 GRADE_THRESHOLDS = {"A": 0.95, "B": 0.85, "C": 0.75, "D": 0.65}
@@ -211,6 +212,14 @@ def is_claim_off(claimed: float | None, score: float | None) -> bool:
     return (
         claimed is not None and score is not None and abs(claimed - score) > CLAIM_TOLERANCE + SCORE_THRESHOLD_TOLERANCE
     )
+
+
+def panel_rubric(panel: Panel) -> Rubric:
+    """The rubric that the judges of a stored run go by; raises a StoreError where it is damaged."""
+    try:
+        return msgspec.convert(panel.rubric, Rubric)
+    except msgspec.ValidationError as error:
+        raise StoreError(f"run.json: the rubric of its judges is damaged: {error}; judge the run again") from None
 
 
 def default_rubric() -> Rubric:

@@ -389,6 +389,7 @@ def test_k_is_a_whole_number_from_1(place: Place, k_values: Any) -> None:
         (b"[]", ': expected an object with "fixes_dir" and "output_dir"'),
         (b'{"fixes_dir": "\xff"}', ": not UTF-8: invalid start byte at byte 16"),
         (b"[" * 100_000, ": not a config: nested too deeply"),
+        (b'{"fixes_dir": "x", "output_dir": "\\ud800"}', ': "output_dir": expected the path of a folder'),
         (b'{"k_values": [' + b"9" * 5000 + b"]}", ": not a config: nested too deeply, or a number too long"),
     ],
 )

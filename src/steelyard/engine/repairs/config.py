@@ -93,7 +93,7 @@ def read_config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
             continue
         try:
             msgspec.convert(table[name], field.type)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):
             what = f'"{name}": expected {EXPECTED_VALUES[name]}, got {brief_json(table[name])}'
             errors.append(Problem(where, 0, what))
     if errors:

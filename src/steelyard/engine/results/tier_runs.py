@@ -30,7 +30,7 @@ from steelyard.tiers.results import (
     RunSource,
     TierRun,
 )
-from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory
+from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory, panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 SEVERAL_MODELS = "several models"
@@ -148,7 +148,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     criteria: list[CriterionRating] = []
     notes, conclusive = _missing_runs(info, cases, tried, runs)
     if info.panel is not None:
-        rubric = msgspec.convert(info.panel.rubric, Rubric)
+        rubric = panel_rubric(info.panel)
         # what was judged by another rubric is not comparable, and of one asking the last answer counts
         of_panel = [fact for fact in judgments if fact.rubric == info.panel.digest and fact.ask in current]
         kept = {(fact.ask, fact.judge, fact.repeat): fact for fact in of_panel}
@@ -193,7 +193,7 @@ def reply_judgments(stored: StoredRun, asks: Container[str]) -> dict[str, list[J
 
 def judgments_by_reply(panel: Panel, judgments: Iterable[Judgment]) -> dict[str, list[JudgingResult]]:
     """What judgments say in the order they were written, by the keys of the replies; of one asking the last counts."""
-    rubric = msgspec.convert(panel.rubric, Rubric)
+    rubric = panel_rubric(panel)
     last = {(fact.ask, fact.judge, fact.repeat): fact for fact in judgments if fact.rubric == panel.digest}
     found: dict[str, list[JudgingResult]] = {}
     for fact in last.values():
