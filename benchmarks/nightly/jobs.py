@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FINDINGS_FILE = "findings.jsonl"
-GRACE_SECONDS = 240
+GRACE_SECONDS = 120
 """Seconds after its time in which a job must have ended."""
 
 
