@@ -106,17 +106,21 @@ class Job:
         self._seed, self._job, self._folder = seed, job, folder
         self._files = folder / "files"
         self._files.mkdir()
-        fuzzed_commands.template(self._files)
+        self._in_fork(partial(fuzzed_commands.template, self._files))
         shutil.copytree(self._files, folder / "template")
         os.chdir(self._files)
         self._readers = fuzzed_readers.readers(self._files)
-        for reader in self._readers:
-            # damage proves nothing to a reader that refuses what is sound
-            assert _outcome(reader.read, reader.seeds[0]) == ("read", ""), reader.name
-        fuzzed_commands.check_commands(self._files)
         self._weights = [reader.weight for reader in self._readers]
         self._command_result = fuzzed_commands.command_result
         self._findings = folder / FINDINGS_FILE
+
+    def check(self) -> None:
+        """Raise an AssertionError where a reader or a command refuses what is sound: damage to that would prove nothing."""
+        from benchmarks.nightly.fuzzed_commands import check_commands
+
+        for reader in self._readers:
+            assert _outcome(reader.read, reader.seeds[0]) == ("read", ""), reader.name
+        check_commands(self._files)
 
     def carry_out(self, number: int) -> tuple[str, str, str]:
         """The kind of one input, how it ended, and what was wrong."""
@@ -189,6 +193,7 @@ class Job:
 
     def run(self, until: float, *, by_coverage: bool) -> None:
         """Start workers until the time is over."""
+        self._in_fork(self.check)
         begin = turn = 0
         while (now := time.monotonic()) < until:
             progress = Progress()
@@ -211,6 +216,13 @@ class Job:
             if by_coverage and (not number or time.monotonic() - now < 1):
                 by_coverage = False
             begin, turn = number + 1, turn + 1
+
+    def _in_fork(self, work: Callable[[], None]) -> None:
+        """Do something elsewhere: libraries start threads when they are used, and workers that fork after that can hang."""
+        pid = os.fork()
+        if pid == 0:
+            self._be_worker(work)
+        assert os.waitpid(pid, 0)[1] == 0, (self._folder / "said").read_text()
 
     def _be_worker(self, work: Callable[[], None]) -> None:
         code = 1
