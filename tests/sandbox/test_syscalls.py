@@ -15,7 +15,7 @@ from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.syscall_filter import ARGUMENT_RULES, LOCAL_SOCKET_SYSCALLS, syscalls
 from steelyard.sandbox.worker import base_interpreter
-from support.toolchains import isolation_level, needs
+from support.toolchains import isolation_level, needs, unavailable
 
 if not kernel.RUNS_ON_LINUX or kernel.CPU_ARCHITECTURE not in ("x86_64", "aarch64"):
     pytest.skip("the filter is for Linux on two architectures", allow_module_level=True)
@@ -121,7 +121,7 @@ def test_the_table_holds_what_the_headers_of_this_machine_name() -> None:
     )
     defined = dict(re.findall(r"#define (__NR\w+) (\w+)", asked.stdout))
     if not defined:
-        pytest.skip("no headers of the kernel")
+        unavailable("no headers of the kernel")
     known = ALLOWED_SYSCALLS | REFUSED_SYSCALLS
     newest = max(number for _, number in known.values() if number is not None)
     for name, value in defined.items():

@@ -63,13 +63,16 @@ def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Pa
     found = run_view.side_comparison(old, new)
     assert sorted(change.case for change in found.changes) == sorted(case.id for case in asked)
     assert [(change.case, change.state) for change in found.changes[:3]] == [
-        ("case-1", run_view.WORSE),
-        ("case-2", run_view.SUSPECT),
-        ("case-10", run_view.SAME),
+        ("case-1", run_view.CaseChangeState.WORSE),
+        ("case-2", run_view.CaseChangeState.SUSPECT),
+        ("case-10", run_view.CaseChangeState.SAME),
     ]
     assert found.gated.decision.verdict == "regressed"
     better = run_view.side_comparison(new, old)
-    assert [change.state for change in better.changes[:2]] == [run_view.IMPROVED, run_view.IMPROVED]
+    assert [change.state for change in better.changes[:2]] == [
+        run_view.CaseChangeState.IMPROVED,
+        run_view.CaseChangeState.IMPROVED,
+    ]
     assert msgspec.json.encode(found.gated.decision)
 
 

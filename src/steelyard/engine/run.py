@@ -40,7 +40,7 @@ from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
 from steelyard.plugins import explain_plugin_errors, load_plugin
-from steelyard.protocols import Pool, Provider
+from steelyard.protocols import Pool, PoolFactory, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.store.journal import Journal, create_run
@@ -294,7 +294,7 @@ async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions
     """Who verifies the replies to these cases."""
     # without anything to verify, no cluster is needed
     backend = "local" if not any(case.has_verifier for case in cases) else means.backend
-    make_pool = load_plugin("pools", backend)
+    make_pool: PoolFactory = load_plugin("pools", backend)
     with explain_plugin_errors("pools", backend):
         made = make_pool(cases, verifying, means)
         made = await made if inspect.isawaitable(made) else made

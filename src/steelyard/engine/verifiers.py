@@ -22,7 +22,7 @@ from steelyard.engine.preflight.witnesses import (
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
-from steelyard.protocols import Sandbox, Verifier
+from steelyard.protocols import Sandbox, Verifier, VerifierFactory
 from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, WitnessResult
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
@@ -192,8 +192,9 @@ def _verifier_factory(kind: str) -> Any:
 
 def _verifier(kind: str, sandbox: Sandbox) -> Any:
     """The verifier of a kind; what it says about a case is explained with the case, or stored as a failure."""
+    make_verifier: VerifierFactory = load_plugin("verifiers", kind)
     with explain_plugin_errors("verifiers", kind):
-        made = load_plugin("verifiers", kind)(sandbox)
+        made = make_verifier(sandbox)
     return guarded_plugin("verifiers", kind, made, Verifier, unguarded=("check", "verify"))
 
 

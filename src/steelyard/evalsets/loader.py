@@ -8,7 +8,7 @@ import io
 import math
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -27,6 +27,7 @@ from steelyard.evalsets.schema import (
     record_from_draft,
     with_verifier_settings,
 )
+from steelyard.protocols import EvalSetFormat
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule, digest
 from steelyard.text import printable, short_quote
 
@@ -122,9 +123,6 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
         raise InputError([*problems.errors, *problems.warnings()])
     rules = tuple(rule for rule, _ in scoring.rules.values())
     return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
-
-
-EvalSetReader = Callable[["HashingFileReader", str, ProblemCollector], "Iterator[Draft]"]
 
 
 def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:
@@ -271,7 +269,7 @@ def _read(
 
 def _drafts(name: str, content: HashingFileReader, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The drafts that the format of this name finds in a file."""
-    read: EvalSetReader = plugins.load_plugin("evalsets", name)
+    read: EvalSetFormat = plugins.load_plugin("evalsets", name)
     with plugins.explain_plugin_errors("evalsets", name):
         yield from read(content, path, problems)
 

@@ -18,6 +18,7 @@ import msgspec
 from steelyard.errors import Problem, did_you_mean
 from steelyard.plugins import BUILT_IN_PLUGINS, settings_type
 from steelyard.records import Case, Record, Rule, Verify, cases, runs
+from steelyard.records.cases import SHARED_VERIFY_KEYS
 from steelyard.text import printable, short_quote
 
 MAX_REPORTED_PROBLEMS = 100
@@ -167,6 +168,9 @@ def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
     if not isinstance(verify, dict):
         return draft
     kind = _verifier_name(draft.table, verify)
+    if kind in BUILT_IN_PLUGINS["verifiers"] and verify.keys() <= {*SHARED_VERIFY_KEYS}:
+        # a list of cases must not wait for their verifiers
+        return draft
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
     own = frozenset(() if shape is None else shape.__struct_fields__)
     shared = _fields(Verify).keys() - {"settings"}

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from steelyard import plugins
 from steelyard.analysis.summary import RunResults
 from steelyard.errors import InputError, did_you_mean
+from steelyard.protocols import Report
 
 REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = plugins.BUILT_IN_SUFFIXES["reports"]
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
@@ -34,7 +35,7 @@ def needs_texts(name: str) -> bool:
 
 def render(name: str, results: RunResults, *, where: str = "") -> str:
     """The report registered under a name; if it fails, the message names the file `where` it was to be written."""
-    report = plugins.load_plugin("reports", name)
+    report: Report = plugins.load_plugin("reports", name)
     with plugins.explain_plugin_errors("reports", name, where):
         text = report(results if needs_texts(name) else results._replace(attempts=()))
         if not isinstance(text, str):

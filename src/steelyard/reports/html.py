@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
 
@@ -21,9 +21,11 @@ from steelyard.reports.charts.spec import Chart
 from steelyard.reports.comparison import headline, reasons, suite_rows, uncompared_names
 from steelyard.reports.page import (
     MAX_SMALL_RUN_ATTEMPTS,
+    CellState,
     FittedTexts,
     ShownAttempts,
     TextFitter,
+    cell_state,
     environment,
     shown_attempts,
     style,
@@ -87,13 +89,8 @@ class ReportCell(NamedTuple):
         return bool(self.attempts or self.more)
 
     @property
-    def state(self) -> str:
-        """`full`, `part` or `none` of the attempts are correct; `gap` when none was judged."""
-        if self.summary is None or not self.summary.attempts:
-            return "gap"
-        if not self.summary.correct:
-            return "none"
-        return "full" if self.summary.correct == self.summary.attempts else "part"
+    def state(self) -> CellState:
+        return cell_state(self.summary.attempts, self.summary.correct) if self.summary else "gap"
 
 
 class RenderedAttempt(NamedTuple):
@@ -123,11 +120,14 @@ class ReportCaseRow(NamedTuple):
         return any(group.attempts for group in self.groups)
 
 
+HeadlineState = Literal["good", "bad", "ahead", "unsure", "plain"]
+
+
 class HeadlineVerdict(NamedTuple):
     """The verdict on the whole run."""
 
-    state: str
-    """`good`, `bad`, `unsure` or `plain`: its colour and its sign."""
+    state: HeadlineState
+    """Its colour and its sign."""
     title: str
     sentence: str
 
@@ -256,10 +256,10 @@ def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
 
 def _gate_verdict(against: BaselineReport) -> HeadlineVerdict:
     verdict = against.decision.verdict
-    state = {gates.REGRESSED: "bad", gates.NOT_REGRESSED: "good"}.get(verdict, "unsure")
+    states: dict[str, HeadlineState] = {gates.REGRESSED: "bad", gates.NOT_REGRESSED: "good"}
     sentences = [_model_change_sentence(model, against.decision) for model in against.decision.models[:3]]
     return HeadlineVerdict(
-        state,
+        states.get(verdict, "unsure"),
         verdict.capitalize(),
         f"Held against {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(sentences)}",
     )

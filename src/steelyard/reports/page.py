@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from markupsafe import Markup
 
@@ -44,6 +44,18 @@ def truncated_text(text: str, most: int) -> TruncatedText:
     tail = most // 3
     head = most - tail
     return TruncatedText(text[:head], len(text) - most, text[len(text) - tail :])
+
+
+CellState = Literal["full", "part", "none", "gap"]
+
+
+def cell_state(judged: int, correct: int) -> CellState:
+    """How many of the attempts in a cell of the matrix are correct; a gap when none was judged."""
+    if not judged:
+        return "gap"
+    if not correct:
+        return "none"
+    return "full" if correct == judged else "part"
 
 
 def code(text: str, language: str) -> Markup:

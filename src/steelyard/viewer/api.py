@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from starlette.responses import Response
 
-from steelyard.analysis.attempts import AttemptText
+from steelyard.analysis.attempts import AttemptOutcome, AttemptText
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown
@@ -22,7 +22,7 @@ from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import RunCache, eval_sets
-from steelyard.viewer.run_list import ListedRun
+from steelyard.viewer.run_list import RUN_STATES, ListedRun
 from steelyard.viewer.run_view import AttemptRow, RunView
 
 DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
@@ -37,41 +37,49 @@ OFFSET_CURSOR_PATTERN = r"[0-9]{1,9}"
 """The cursor of a comparison: after how many changes."""
 
 
-def routes(run_cache: RunCache) -> dict[str, Callable[[QueryParameters, dict[str, str]], Response]]:
-    """What answers which address."""
-    return {
-        "/healthz": lambda asked, _: health(asked),
-        "/openapi.json": lambda asked, _: api_description(asked),
+Endpoint = Callable[[QueryParameters, dict[str, str]], Response]
+
+
+def routes(run_cache: RunCache) -> dict[str, Endpoint]:
+    """What answers which address, after a check of its parameters."""
+    answers: dict[str, Endpoint] = {
+        "/healthz": lambda *_: health(),
+        "/openapi.json": lambda *_: _json(openapi.document()),
         "/api/v1/runs": lambda asked, _: runs(run_cache, asked),
-        "/api/v1/runs/{name}": lambda asked, parts: run(run_cache, parts["name"], asked),
-        "/api/v1/runs/{name}/summary": lambda asked, parts: summary(run_cache, parts["name"], asked),
-        "/api/v1/runs/{name}/cases": lambda asked, parts: results(run_cache, parts["name"], asked),
-        "/api/v1/runs/{name}/attempts": lambda asked, parts: attempts(run_cache, parts["name"], asked),
-        "/api/v1/runs/{name}/attempt": lambda asked, parts: attempt(run_cache, parts["name"], asked),
-        "/api/v1/runs/{name}/report.md": lambda asked, parts: report(run_cache, parts["name"], asked),
-        "/api/v1/cases/{case:path}": lambda asked, parts: case(run_cache, parts["case"], asked),
+        "/api/v1/runs/{run_id}": lambda _, parts: run(run_cache, parts["run_id"]),
+        "/api/v1/runs/{run_id}/summary": lambda _, parts: _json(run_cache.run(parts["run_id"]).summary()),
+        "/api/v1/runs/{run_id}/cases": lambda asked, parts: results(run_cache, parts["run_id"], asked),
+        "/api/v1/runs/{run_id}/attempts": lambda asked, parts: attempts(run_cache, parts["run_id"], asked),
+        "/api/v1/runs/{run_id}/attempt": lambda asked, parts: attempt(run_cache, parts["run_id"], asked),
+        "/api/v1/runs/{run_id}/report.md": lambda _, parts: report(run_cache, parts["run_id"]),
+        "/api/v1/cases/{case_id}": lambda asked, parts: case(run_cache, parts["case_id"], asked),
         "/api/v1/compare": lambda asked, _: compare(run_cache, asked),
     }
+    # the id of a case may hold a slash
+    return {path.replace("{case_id}", "{case_id:path}"): _checked(path, make) for path, make in answers.items()}
 
 
-def health(asked: QueryParameters) -> Response:
+def _checked(path: str, make: Endpoint) -> Endpoint:
+    """An endpoint that refuses parameters which its description does not have."""
+    known = [parameter["name"] for parameter in openapi.API_PATHS[path][2] if parameter["in"] == "query"]
+
+    def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
+        asked.check(known)
+        return make(asked, parts)
+
+    return answer
+
+
+def health() -> Response:
     """That the server is there."""
-    asked.check(())
     return _json(api_records.ServerHealth(status="ok", version=version("steelyard")))
-
-
-def api_description(asked: QueryParameters) -> Response:
-    """The API's own description."""
-    asked.check(())
-    return _json(openapi.document())
 
 
 def runs(run_cache: RunCache, asked: QueryParameters) -> Response:
     """The runs, the newest first."""
-    asked.check(("limit", "cursor", "model_id", "eval_set", "state"))
     limit = _limit(asked)
     model, eval_set = asked.text("model_id"), asked.text("eval_set")
-    state = asked.choice("state", ("done", "growing", "stopped", "broken"))
+    state = asked.choice("state", RUN_STATES)
     wanted = [
         one
         for one in run_cache.listing().runs
@@ -90,9 +98,8 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> Response:
     )
 
 
-def run(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
+def run(run_cache: RunCache, name: str) -> Response:
     """One run with what it was asked to do."""
-    asked.check(())
     opened = run_cache.run(name)
     listed = next((one for one in run_cache.listing().runs if one.name == name), None)
     if listed is None:
@@ -176,15 +183,8 @@ def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
         )
 
 
-def summary(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
-    """What a run adds up to."""
-    asked.check(())
-    return _json(run_cache.run(name).summary())
-
-
 def results(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """The judged attempts with their replies, as results are exchanged between tools."""
-    asked.check(("limit", "cursor", "case_id", "model_id"))
     opened, limit = run_cache.run(name), _limit(asked)
     wanted = [row for row in _rows(opened, asked) if row.outcome != "missing"]
     items: list[api_records.RunResult] = []
@@ -205,9 +205,8 @@ def results(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
 
 def attempts(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """All attempts, without their texts."""
-    asked.check(("limit", "cursor", "case_id", "model_id", "outcome"))
     opened, limit = run_cache.run(name), _limit(asked)
-    outcome = asked.choice("outcome", ("correct", "wrong", "missing"))
+    outcome = asked.choice("outcome", get_args(AttemptOutcome))
     wanted = [row for row in _rows(opened, asked) if not outcome or row.outcome == outcome]
     return _json(
         api_records.AttemptsPage(
@@ -220,7 +219,6 @@ def attempts(run_cache: RunCache, name: str, asked: QueryParameters) -> Response
 
 def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     """One attempt with all that is known about it."""
-    asked.check(("case_id", "model_id", "attempt"))
     opened = run_cache.run(name)
     for needed in ("case_id", "model_id"):
         if not asked.is_given(needed):
@@ -254,9 +252,8 @@ def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
     )
 
 
-def report(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
+def report(run_cache: RunCache, name: str) -> Response:
     """The summary of a run as Markdown."""
-    asked.check(())
     opened = run_cache.run(name)
     # the tables of this report need no texts of attempts
     whole = RunResults(info=opened.info, cases=opened.cases, attempts=(), summary=opened.summary())
@@ -265,7 +262,6 @@ def report(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
 
 def case(run_cache: RunCache, case_id: str, asked: QueryParameters) -> Response:
     """A case, and how it came out in the runs that have it, the newest first."""
-    asked.check(("cursor", "run_id"))
     if len(case_id) > MAX_QUERY_VALUE_CHARACTERS:
         raise ViewerRequestError(400, f"the id of a case has at most {MAX_QUERY_VALUE_CHARACTERS} characters here")
     only = asked.text("run_id")
@@ -308,7 +304,6 @@ def case(run_cache: RunCache, case_id: str, asked: QueryParameters) -> Response:
 
 def compare(run_cache: RunCache, asked: QueryParameters) -> Response:
     """What a gate says of two runs or models, and every case, culprits first."""
-    asked.check(("baseline", "current", "alpha", "margin", "limit", "cursor"))
     for needed in ("baseline", "current"):
         if not asked.text(needed):
             raise ViewerRequestError(400, f'name two runs: "{needed}" is missing')

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from steelyard.analysis.attempts import AttemptOutcome
 from steelyard.analysis.estimates import Estimate
 from steelyard.comparison.gate import Decision
 from steelyard.records import Answer, Case, Finding, Message, Record
+from steelyard.viewer.run_list import RunState
+from steelyard.viewer.run_view import CaseChangeState
 
 
 class ApiRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -74,8 +77,7 @@ class RunEntry(ApiRecord, frozen=True, kw_only=True):
     """Its models, separated by commas."""
     timestamp_utc: str
     """When it was started; empty where that is not known."""
-    state: str
-    """`done`, `growing`, `stopped` or `broken`."""
+    state: RunState
     problem: str
     """What is wrong with a broken run."""
     eval_sets: tuple[str, ...]
@@ -154,8 +156,8 @@ class AttemptEntry(ApiRecord, frozen=True, kw_only=True):
     case_id: str
     model_id: str
     attempt: int
-    outcome: str
-    """`correct`, `wrong`, or `missing` when it is not known which."""
+    outcome: AttemptOutcome
+    """`missing` when it is not known whether it is correct."""
     score: float | None
     label: str
     reason: str
@@ -233,8 +235,7 @@ class CaseChange(ApiRecord, frozen=True, kw_only=True):
 
     case_id: str
     model_id: str
-    state: str
-    """`got worse`, `suspect`, `lower`, `higher` or `same`."""
+    state: CaseChangeState
     baseline_attempts: int
     baseline_passes: int
     current_attempts: int

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from steelyard.records import Case, Record
+from steelyard.reports.page import CellState, cell_state
 from steelyard.viewer.run_view import AttemptRow
 
 MATRIX_SORTS = {
@@ -56,13 +57,8 @@ class MatrixCell(NamedTuple):
         return self.correct / self.attempts if self.attempts else None
 
     @property
-    def state(self) -> str:
-        """`full`, `part` or `none` of the attempts are correct; `gap` when none was judged."""
-        if not self.attempts:
-            return "gap"
-        if not self.correct:
-            return "none"
-        return "full" if self.correct == self.attempts else "part"
+    def state(self) -> CellState:
+        return cell_state(self.attempts, self.correct)
 
 
 class MatrixQuery(Record, frozen=True, kw_only=True):

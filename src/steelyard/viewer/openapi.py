@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
+from steelyard.analysis.attempts import AttemptOutcome
 from steelyard.analysis.summary import Summary
 from steelyard.evalsets.schema import field_descriptions
 from steelyard.viewer import api_records
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS
+from steelyard.viewer.run_list import RUN_STATES
 
 JSON_MEDIA_TYPE, MARKDOWN_MEDIA_TYPE = "application/json", "text/markdown"
 
@@ -52,7 +54,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _cursor_parameter(),
             MODEL_ID_PARAMETER,
             _text_parameter("eval_set", "Only runs of this eval set."),
-            _parameter("state", "Only runs in this state.", enum=["", "done", "growing", "stopped", "broken"]),
+            _parameter("state", "Only runs in this state.", enum=["", *RUN_STATES]),
         ],
         api_records.RunsPage,
     ),
@@ -89,7 +91,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
             _cursor_parameter(ATTEMPT_CURSOR_SCHEMA_PATTERN),
             CASE_ID_PARAMETER,
             MODEL_ID_PARAMETER,
-            _parameter("outcome", "Only attempts with this outcome.", enum=["", "correct", "wrong", "missing"]),
+            _parameter("outcome", "Only attempts with this outcome.", enum=["", *get_args(AttemptOutcome)]),
         ],
         api_records.AttemptsPage,
     ),

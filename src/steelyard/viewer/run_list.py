@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -47,6 +47,11 @@ LONG_RUN_INFO_BYTES = 64 << 10
 _headlines_decoder = msgspec.json.Decoder(RunHeadlines)
 
 
+RunState = Literal["done", "growing", "stopped", "broken"]
+"""Whether a run is finished, a process writes to it, its last session did not finish, or it cannot be read."""
+RUN_STATES: tuple[RunState, ...] = get_args(RunState)
+
+
 class ListedRun(NamedTuple):
     """One run folder in the list."""
 
@@ -56,8 +61,7 @@ class ListedRun(NamedTuple):
     """None where run.json cannot be read; without the longest parts where it is long."""
     models: tuple[ModelHeadline, ...]
     """One per model and tier; empty while they are not worked out yet, and where the run is broken."""
-    state: str
-    """`done`, `growing` (a process writes to it), `stopped` (its last session did not finish) or `broken`."""
+    state: RunState
     problem: str
     """What is wrong with a broken run, or odd about another, in one sentence; else empty."""
     cases: int

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -296,9 +297,14 @@ def garbage_collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-WORSE, SUSPECT, DROPPED, IMPROVED, SAME = "got worse", "suspect", "lower", "higher", "same"
-CASE_CHANGE_STATES = (WORSE, SUSPECT, DROPPED, IMPROVED, SAME)
-"""What became of a case, culprits first."""
+class CaseChangeState(StrEnum):
+    """What became of a case, culprits first."""
+
+    WORSE = "got worse"
+    SUSPECT = "suspect"
+    DROPPED = "lower"
+    IMPROVED = "higher"
+    SAME = "same"
 
 
 class ComparedCase(NamedTuple):
@@ -309,7 +315,7 @@ class ComparedCase(NamedTuple):
     """What the comparison calls it."""
     before: Trials
     after: Trials
-    state: str
+    state: CaseChangeState
     p: float | None
     """How likely this case alone looks as bad when it did not change; None where it does not look worse."""
 
@@ -342,29 +348,31 @@ def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margi
     Reading is no look: nothing is written down, and no error rate is spent.
     """
     found = gate_sides(baseline, current, alpha=alpha, margin=margin)
-    blamed: dict[tuple[str, str], tuple[str, float]] = {}
+    blamed: dict[tuple[str, str], tuple[CaseChangeState, float]] = {}
     for model in found.decision.models:
-        for state, blame in ((SUSPECT, model.suspects), (WORSE, model.confirmed)):
+        for state, blame in ((CaseChangeState.SUSPECT, model.suspects), (CaseChangeState.WORSE, model.confirmed)):
             blamed |= {(model.model, change.case): (state, change.p) for change in blame}
     changes: list[ComparedCase] = []
     for one in found.pairing.models:
         for before, after in one.cases:
             if before.attempts and after.attempts:
-                state, p = blamed.get((one.name, after.case), ("", None))
-                changed = ComparedCase(after.case, one.name, before, after, state, p)
-                changes.append(changed if state else changed._replace(state=_state(changed.delta)))
+                changed = ComparedCase(after.case, one.name, before, after, CaseChangeState.SAME, None)
+                state, p = blamed.get((one.name, after.case), (_state(changed.delta), None))
+                changes.append(changed._replace(state=state, p=p))
     changes.sort(key=_culprits_first)
     return SideComparison(found, tuple(changes))
 
 
-def _state(delta: float) -> str:
-    return DROPPED if delta < 0 else IMPROVED if delta > 0 else SAME
+def _state(delta: float) -> CaseChangeState:
+    if delta == 0:
+        return CaseChangeState.SAME
+    return CaseChangeState.DROPPED if delta < 0 else CaseChangeState.IMPROVED
 
 
 def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
     # of what got better the most comes first, of all else the worst
-    order = -change.delta if change.state == IMPROVED else change.delta
-    return CASE_CHANGE_STATES.index(change.state), order, change.case, change.model
+    order = -change.delta if change.state == CaseChangeState.IMPROVED else change.delta
+    return [*CaseChangeState].index(change.state), order, change.case, change.model
 
 
 class _ReplyText(msgspec.Struct):

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.records import Target
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, parse_validate_output
-from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels
+from steelyard.verifiers.terraform.levels import RepairLevels, RepairScope, repair_levels
 from steelyard.verifiers.terraform.module import ModuleSources
 from steelyard.verifiers.terraform.stages import ValidationStage, possible_stages
 from support.terraform_problems import HERE, ORIGINAL, REPAIRS, VERSIONS, Problem, Repair, problems, reached, recorded
@@ -66,7 +66,7 @@ def test_the_figures_add_up(version: str, problem: Problem, repair: str) -> None
     )
     assert len(found.introduced) == found.module_fix_introduced_errors
     scopes = [error.scope for error in found.introduced]
-    assert (found.block_fix_introduced_errors or 0) == scopes.count("same block")
+    assert (found.block_fix_introduced_errors or 0) == scopes.count(RepairScope.SAME_BLOCK)
     assert found.plausible == (found.module_total_errors == 0)
     assert (found.reason == "") == (found.fixed is True)
     assert found.line_specific_error_fixed or not found.fixed

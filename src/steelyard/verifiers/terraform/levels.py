@@ -21,6 +21,7 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 import msgspec
 
@@ -29,7 +30,6 @@ from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, Valid
 from steelyard.verifiers.terraform.module import ModuleSources, TerraformLocation
 from steelyard.verifiers.terraform.stages import hiding_error
 
-SAME_BLOCK, SAME_FILE, SAME_MODULE, ELSEWHERE = "same block", "same file", "same module", "elsewhere"
 BLOCK_NAME_ERROR = re.compile(
     r"Extraneous label|Invalid (.* name|data source|ephemeral resource|resource type)$|Missing \S+ for |Unsupported block type$"
 )
@@ -40,13 +40,22 @@ REPEATABLE_ADDRESSES = ("locals", "terraform")
 CYCLE_PREFIX = "Cycle: "
 
 
+class RepairScope(StrEnum):
+    """How far from its target something is."""
+
+    SAME_BLOCK = "same block"
+    SAME_FILE = "same file"
+    SAME_MODULE = "same module"
+    """Another file of the folder."""
+    ELSEWHERE = "elsewhere"
+    """Another folder, or no file at all."""
+
+
 class IntroducedError(Record, frozen=True, kw_only=True):
     """An error that the original does not have."""
 
     diagnosis: TerraformDiagnostic
-    scope: str
-    """How far from the target: `same block`, `same file`, `same module` (another file of the folder) or `elsewhere`
-    (another folder, or no file at all)."""
+    scope: RepairScope
 
 
 class RepairLevels(Record, frozen=True, kw_only=True):
@@ -125,8 +134,8 @@ def repair_levels(
     )
     if target is None:
         return found
-    new_in_block = sum(error.scope == SAME_BLOCK for error in introduced)
-    all_in_block = scopes.count(SAME_BLOCK)
+    new_in_block = sum(error.scope == RepairScope.SAME_BLOCK for error in introduced)
+    all_in_block = scopes.count(RepairScope.SAME_BLOCK)
     found = msgspec.structs.replace(
         found,
         file_errors=sum(error.file == home.file for error, _ in errors) if home.file else None,
@@ -196,17 +205,17 @@ def _target_placeholder(target: Target | None) -> TerraformDiagnostic:
     )
 
 
-def _scope(home: TerraformLocation, target: TerraformLocation) -> str:
+def _scope(home: TerraformLocation, target: TerraformLocation) -> RepairScope:
     """How far from the target something stands."""
     if not home.file or home.directory != target.directory:
-        return ELSEWHERE
+        return RepairScope.ELSEWHERE
     if (
         target.block
         and home.block == target.block
         and (home.block not in REPEATABLE_ADDRESSES or home.file == target.file)
     ):
-        return SAME_BLOCK
-    return SAME_FILE if home.file == target.file else SAME_MODULE
+        return RepairScope.SAME_BLOCK
+    return RepairScope.SAME_FILE if home.file == target.file else RepairScope.SAME_MODULE
 
 
 def _lines_now(line_start: int, line_end: int, old: list[str], new: list[str]) -> tuple[int, int]:

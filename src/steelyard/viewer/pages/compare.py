@@ -17,7 +17,7 @@ from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
 from steelyard.viewer.run_cache import RunCache, RunViewSide
 from steelyard.viewer.run_list import ListedRun
-from steelyard.viewer.run_view import CASE_CHANGE_STATES, SAME, AttemptRow, ComparedCase, RunView, SideComparison
+from steelyard.viewer.run_view import AttemptRow, CaseChangeState, ComparedCase, RunView, SideComparison
 
 MAX_DIFF_LINES = 1_500
 """Lines of a text that is compared with another; finding what differs takes time that grows with their product."""
@@ -131,7 +131,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
     listing = run_cache.listing()
     names, hint = _sides(listing.runs, asked)
     alpha, margin = asked.share("alpha", 0.05), asked.share("margin", 0.05)
-    state = asked.choice("state", ("all", "changed", *CASE_CHANGE_STATES), "changed")
+    state = asked.choice("state", ("all", "changed", *CaseChangeState), "changed")
     what = asked.choice("what", ("reply", "code"), "reply")
     values = {
         "baseline": names[0],
@@ -150,7 +150,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
         "here": PageUrl(["compare"], values),
         "state": state,
         "what": what,
-        "states": CASE_CHANGE_STATES,
+        "states": [*CaseChangeState],
         "compared": None,
     }
     if not all(names):
@@ -160,7 +160,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
     wanted = [
         one
         for one in found.changes
-        if state == "all" or one.state == state or (state == "changed" and one.state != SAME)
+        if state == "all" or one.state == state or (state == "changed" and one.state != CaseChangeState.SAME)
     ]
     here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=1_000_000), PAGE_SIZES[1])
     values["page"] = "" if here.number == 1 else str(here.number)
@@ -169,7 +169,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
         values |= {"case": beside.change.case, "of": beside.change.model}
         values |= {"left": str(beside.left.number)} if beside.left else {}
         values |= {"right": str(beside.right.number)} if beside.right else {}
-    counts = {one: sum(change.state == one for change in found.changes) for one in CASE_CHANGE_STATES}
+    counts = {one: sum(change.state == one for change in found.changes) for one in CaseChangeState}
     return rendered(
         "compare.html.j2",
         **context

@@ -13,7 +13,7 @@ from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
 from steelyard.viewer.run_cache import EarlierRun, RunCache, eval_sets, run_histories
-from steelyard.viewer.run_list import ListedRun
+from steelyard.viewer.run_list import RUN_STATES, ListedRun
 
 RUNS_PER_PAGE = 50
 MAX_TREND_CARDS = 6
@@ -55,7 +55,7 @@ class TrendCard(NamedTuple):
 def runs(run_cache: RunCache, asked: QueryParameters) -> str:
     """The list of runs: filtered, with how the same eval set went over time."""
     text, model = asked.text("q").strip(), asked.text("model")
-    eval_set, state = asked.text("eval_set"), asked.choice("state", ("done", "growing", "stopped", "broken"))
+    eval_set, state = asked.text("eval_set"), asked.choice("state", RUN_STATES)
     listing = run_cache.listing()
     past = run_histories(listing.runs)
     wanted = [
