@@ -78,6 +78,7 @@ def _length_and_seed(text: str) -> tuple[int, ...]:
 
 SETTINGS_FILE_NAME = "steelyard.toml"
 """The settings file, which often lies beside eval sets but is not one."""
+EVAL_SET_CHUNK_BYTES = 1 << 20
 MAX_CASE_NESTING_DEPTH = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
 
@@ -166,7 +167,7 @@ def _holds_experiment(path: str) -> bool:
     try:
         stream, _ = _open_with_format(path)
         with stream:
-            return toml.is_experiment(stream.read(toml.MAX_TOML_EVAL_SET_BYTES))
+            return toml.is_experiment(HashingFileReader(stream).read(toml.MAX_TOML_EVAL_SET_BYTES))
     except (OSError, InputError):
         return False  # the loader reports what is wrong with it
 
@@ -185,8 +186,13 @@ class HashingFileReader:
     hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
     def read(self, limit: int) -> bytes:
-        """The next bytes."""
-        return self._noted(self.stream.read(limit))
+        """The next bytes, as many as there are up to the limit."""
+        # in one go, a small file would take as much memory as the largest
+        pieces: list[bytes] = []
+        while limit > 0 and (piece := self.stream.read(min(limit, EVAL_SET_CHUNK_BYTES))):
+            pieces.append(piece)
+            limit -= len(piece)
+        return self._noted(b"".join(pieces))
 
     def readline(self, limit: int) -> bytes:
         """The next line, or as much of it as the limit allows."""
