@@ -93,7 +93,8 @@ def test_kept_shards_are_merged(place: Path) -> None:
 @pytest.mark.parametrize("baseline", ["main", "steelyard-baselines/main.json", "report.json@large", "whole@large"])
 def test_a_kept_run_is_gated_against_a_kept_baseline(place: Path, baseline: str) -> None:
     gated = steelyard(place, "gate", "--baseline", baseline, "--current", "whole@small", "--format", "json")
-    assert gated.returncode == 0, gated.stderr
+    # one of its six attempts failed
+    assert gated.returncode == 3, gated.stderr
     assert json.loads(gated.stdout)["decision"]["verdict"] == "cannot tell"
 
 

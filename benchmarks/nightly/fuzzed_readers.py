@@ -17,7 +17,8 @@ from benchmarks.nightly.fuzzed_commands import OPTION_COMMANDS, ROOT
 
 from steelyard import evalsets, outcomes, settings
 from steelyard.cli.main import COMMANDS, command_parser, parse_options
-from steelyard.engine.gate.sides import reported_run, side
+from steelyard.engine.gate.gate import gate_sides
+from steelyard.engine.gate.sides import side
 from steelyard.engine.repairs.config import read_config
 from steelyard.engine.repairs.reader import read_fixes, read_problems
 from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
@@ -65,6 +66,10 @@ def _file_readers(folder: Path) -> list[Reader]:
     def tiers(path: Path) -> object:
         return experiments.load(path)
 
+    def gated(path: Path) -> object:
+        return gate_sides(side(str(path)), current)
+
+    current = side(f"{folder / 'runs' / 'whole'}@large")
     (folder / "damaged").mkdir()
     for name in ("cases.toml", "rubric.toml", "rubric.yaml"):
         shutil.copy(folder / name, folder / "damaged")
@@ -87,11 +92,11 @@ def _file_readers(folder: Path) -> list[Reader]:
         reader("file of keys", "keys.env", lambda path: settings.read_env_file(path, {}), environment),
         reader("recording", "replies.jsonl", _replay),
         reader("packed recording", "replies.jsonl.gz", _replay, gzip.compress((folder / "replies.jsonl").read_bytes())),
-        reader("report in JSON", "report.json", reported_run),
+        reader("report in JSON", "report.json", gated),
         reader(
             "baseline",
             "steelyard-baselines/main.json",
-            lambda path: side(str(path)),
+            gated,
             folder / "steelyard-baselines" / "main.json",
         ),
         reader("configuration of repairs", "evaluation_config.json", read_config),

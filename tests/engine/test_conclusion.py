@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from steelyard import Case, Verify, gate, run
+from steelyard import Case, Means, Settings, Verify, gate, run
 from steelyard.analysis.counts import Tally, standings
 from steelyard.engine.gate.rounds import stopping_rule
 from steelyard.engine.preflight.connect import ListedModel, models_exit_code
@@ -33,6 +33,12 @@ def paris(prompt):
 
 def rome(prompt):
     return "Rome"
+
+
+def flaky(prompt, attempt):
+    if attempt.number == 1:
+        raise ValueError("once")
+    return "Paris"
 """
 
 
@@ -57,6 +63,16 @@ def test_a_run_tells_its_exit_code_its_messages_and_what_to_type_next(place: Pat
     gated = gate("good", "bad")
     assert gated.conclusion("fail").exit_code is ExitCode.CANNOT_TELL
     assert gated.conclusion("pass").exit_code is ExitCode.OK
+
+
+def test_more_than_one_attempt_in_twenty_missing_is_no_result_though_every_case_has_one(place: Path) -> None:
+    settings = Settings(max_retries=0)
+    for samples, code in ((19, ExitCode.CANNOT_TELL), (20, ExitCode.OK)):
+        done = run("cases.jsonl", models="python:model.py:flaky", samples=samples, means=Means(settings=settings))
+        (model,) = done.summary.models
+        assert (model.attempts, model.missing, model.unscored) == (samples - 1, 1, ())
+        assert done.exit_code is code
+        assert done.conclusion(fail_under=0.5).exit_code is code
 
 
 def test_a_count_of_outcomes_and_an_experiment_tell_their_exit_codes_and_messages(place: Path) -> None:
@@ -117,6 +133,47 @@ def test_a_report_that_cannot_be_written_is_refused_before_any_model_is_asked(
     assert report in ended.stderr
     assert not Path("asked").exists()
     assert not Path("steelyard-runs").exists()
+
+
+def test_what_cannot_be_shown_is_refused_before_any_judge_or_tier_is_asked_and_before_anything_is_verified_again(
+    place: Path,
+) -> None:
+    run("cases.jsonl", models="python:model.py:rome", output="good")
+    Path("rubric.toml").write_text('[categories.works]\ncheck = "It works."\n')
+    header = '[experiment]\nid = "e"\nname = "e"\ncases = ["cases.jsonl"]\nruns = 1\n'
+    Path("experiment.toml").write_text(f'{header}[[tiers]]\nname = "T0"\nmodel = "python:model.py:paris"\n')
+    before = Path("good/attempts.jsonl").read_bytes()
+    commands = {
+        "resume": ["good", "-n", "2"],
+        "verify": ["good"],
+        "judge": ["good", "--judges", "python:model.py:paris", "--rubric", "rubric.toml"],
+        "tiers": ["experiment.toml", "--output", "tiers"],
+    }
+    refusals = {
+        "resume": [["--rule", "cod"], ["--format", "jsn"], ["--fail-under", "2"], ["--penalty", "x"]],
+        "verify": [["-o", "r.htm"], ["-o", "nowhere/r.json"], ["--rule", "cod"], ["--format", "jsn"]],
+        "judge": [
+            ["-o", "r.htm"],
+            ["-o", "nowhere/r.json"],
+            ["--format", "jsn"],
+            ["--charts", "cases.jsonl"],
+            ["--max-cost", "nan"],
+        ],
+        "tiers": [
+            ["-o", "r.html"],
+            ["-o", "nowhere/r.json"],
+            ["--baseline", "T1"],
+            ["--format", "jsn"],
+            ["--charts", "cases.jsonl"],
+        ],
+    }
+    for command, arguments in commands.items():
+        for wrong in refusals[command]:
+            ended = steelyard(place, command, *arguments, *wrong)
+            assert (ended.returncode, wrong[1] in ended.stderr) == (2, True), (command, wrong, ended)
+    assert not Path("asked").exists()
+    assert not Path("tiers").exists()
+    assert Path("good/attempts.jsonl").read_bytes() == before
 
 
 def test_a_gate_report_that_cannot_be_written_costs_no_look(place: Path) -> None:

@@ -18,8 +18,10 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
+from steelyard.engine.experiment import run_experiment
 from steelyard.engine.plan import plan_warnings
 from steelyard.errors import InputError
+from steelyard.evalsets import experiments
 from steelyard.records import Answer, Attempt, Price, Reply, Verify
 from steelyard.settings import load as load_settings
 from steelyard.store.responses import response_bodies
@@ -525,6 +527,48 @@ def test_only_a_provider_that_is_asked_needs_its_key(server: FaultServer, tmp_pa
     assert steelyard.resume(both.folder, means=Means(settings=SETTINGS, environment={})).stopped == ()
     with pytest.raises(InputError, match="provider openai: no key"):
         steelyard.resume(both.folder, samples=2, means=Means(settings=SETTINGS, environment={}))
+
+    # nor is a model that lacks nothing asked for its key because another one lacks a reply
+    server.script = lambda request: refuses(400) if request.path.endswith("/messages") else ok
+    half = steelyard.run(
+        cases("a"), models=BOTH, output=tmp_path / "half", means=Means(settings=SETTINGS, environment=keys)
+    )
+    server.script = healthy
+    lacking = {name: value for name, value in keys.items() if not name.startswith("OPENAI")}
+    steelyard.resume(half.folder, means=Means(settings=SETTINGS, environment=lacking))
+    assert facts(half.folder).replied() == each("a")
+
+
+def test_only_judges_and_tiers_that_are_asked_need_their_keys(server: FaultServer, tmp_path: Path) -> None:
+    (tmp_path / "cases.toml").write_text(
+        '[eval_set]\nid = "s"\nname = "s"\n[[cases]]\nid = "a"\nname = "a"\nprompt = "prompt of a"\ntarget = "answer"\n'
+    )
+    (tmp_path / "rubric.toml").write_text('[categories.works]\ncheck = "It works."\n')
+    (tmp_path / "experiment.toml").write_text(
+        '[experiment]\nid = "e"\nname = "e"\ncases = ["cases.toml"]\nruns = 1\n'
+        '[judging]\nrubric = "rubric.toml"\njudges = ["anthropic/j"]\n[[tiers]]\nname = "T0"\nmodel = "openai/m"\n'
+    )
+    judged = says('{"categories": {"works": {"score": 1, "reason": "r"}}}')
+    server.script = lambda request: judged if request.path.endswith("/messages") else ok
+    url = f"{server.url}/v1"
+    keys = {**KEYS, "OPENAI_BASE_URL": url, "ANTHROPIC_BASE_URL": url}
+    done = run_experiment(
+        experiments.load(tmp_path / "experiment.toml"),
+        output=tmp_path / "run",
+        means=Means(settings=SETTINGS, environment=keys),
+    )
+    assert done.stopped == ()
+    asked = len(server.requests)
+    assert asked == 2
+    assert steelyard.resume(done.folder, means=Means(settings=SETTINGS, environment={})).stopped == ()
+    assert len(server.requests) == asked
+    journal = done.folder / "attempts.jsonl"
+    journal.write_bytes(b"".join(line for line in journal.read_bytes().splitlines(True) if b'"appraisal"' not in line))
+    with pytest.raises(InputError, match="provider anthropic: no key"):
+        steelyard.resume(done.folder, means=Means(settings=SETTINGS, environment={}))
+    lacking = {name: value for name, value in keys.items() if not name.startswith("OPENAI")}
+    assert steelyard.resume(done.folder, means=Means(settings=SETTINGS, environment=lacking)).stopped == ()
+    assert len(server.requests) == asked + 1
 
 
 def test_a_temperature_that_most_servers_refuse_is_warned_of() -> None:

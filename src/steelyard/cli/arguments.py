@@ -117,10 +117,13 @@ def suite_rule(
 
 
 def suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings) -> SuiteRule | None:
-    """How the suites of a stored run are scored, as above."""
+    """How the suites of a stored run are scored, as above; refuses a rule that the run does not know."""
+    from steelyard.analysis.scoring import find_rule
     from steelyard.store.journal import StoredRun
 
     stored = StoredRun(folder)
+    if options.rule:
+        find_rule(options.rule, stored.info.rules)
     return suite_rule(options, settings, stored.info.suites, stored.cases)
 
 

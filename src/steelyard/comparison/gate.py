@@ -39,7 +39,7 @@ REGRESSED: Literal["regressed"] = "regressed"
 NOT_REGRESSED: Literal["not regressed"] = "not regressed"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 COMPARED_MEASURES: tuple[ComparedMeasure, ...] = get_args(ComparedMeasure)
-MAX_UNSCORED_CASE_SHARE = 0.05
+MAX_UNSCORED_SHARE = 0.05
 """With a larger share of cases without a score they could hide a regression."""
 
 
@@ -180,7 +180,7 @@ def decide(
     at the level divided by the number of models, so that an innocent one is named anywhere with a chance of at most
     alpha / 2.
 
-    `unscored_share` is the share of cases without a score, `attempt_cost` what an attempt costs on average in US
+    `unscored_share` is the share of cases without a score or of attempts without a verdict, `attempt_cost` what an attempt costs on average in US
     dollars; either may differ by model. A drop below `min_effect` is no regression unless a case is named or broken.
 
     Of several looks at a growing run each has its own alpha and `cleared_level`. The last test, of cases whose attempts are
@@ -234,7 +234,7 @@ def _model_decision(
     drop = found.drop if found else 0.0
     diffuse = worse and not confirmed and not model.broken
     too_small = diffuse and drop < rule.min_effect - DECISION_TOLERANCE
-    data_missing = unscored > MAX_UNSCORED_CASE_SHARE + DECISION_TOLERANCE
+    data_missing = unscored > MAX_UNSCORED_SHARE + DECISION_TOLERANCE
     if worse and not too_small:
         verdict: GateVerdict = REGRESSED
     elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
@@ -245,7 +245,8 @@ def _model_decision(
     notes = _notes(model, rule)
     if undecided and data_missing:
         notes.append(
-            f"{unscored:.1%} of the cases have no score; above {MAX_UNSCORED_CASE_SHARE:.0%} they could hide a regression"
+            f"{unscored:.1%} of the cases have no score, or of the attempts no verdict; above {MAX_UNSCORED_SHARE:.0%} they could "
+            "hide a regression"
         )
     if too_small:
         notes.append(f"the drop is real, but below {rule.min_effect:g}, the least that counts")

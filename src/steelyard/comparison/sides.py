@@ -11,6 +11,7 @@ from steelyard.analysis.case_attempts import attempts_by_case
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.errors import InputError
 from steelyard.records import Record
+from steelyard.records.bounds import Amount, AttemptIndex, SignedNumber
 from steelyard.text import counted
 
 if TYPE_CHECKING:
@@ -31,23 +32,25 @@ class Trials(Record, frozen=True, kw_only=True):
     """The digest of the tests that judged them; empty where it is not known."""
     judged_by: tuple[str, ...] = ()
     """The verifiers that judged them, with the versions of their rules; empty where that is not known."""
-    attempts: int
-    passes: int
-    scores: tuple[tuple[float, int], ...] = ()
+    attempts: AttemptIndex
+    passes: AttemptIndex
+    missing: AttemptIndex = 0
+    """Attempts that were planned and have no verdict."""
+    scores: tuple[tuple[SignedNumber, AttemptIndex], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
     suite: str = ""
     """The suite that the case belongs to; empty where it belongs to no suite, or that is not known."""
-    classes: tuple[tuple[str, int], ...] = ()
+    classes: tuple[tuple[str, AttemptIndex], ...] = ()
     """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where it is not known."""
     critical: bool = False
-    cost_usd: float | None = None
+    cost_usd: Amount | None = None
     """What all these attempts cost; None where a price is unknown."""
-    further_attempts: int | None = None
+    further_attempts: AttemptIndex | None = None
     """Attempts beyond those that all cases got, because this one looked worse; None where none were planned.
 
     They count in no mean: that they were asked depends on what the others brought.
     """
-    further_passes: int = 0
+    further_passes: AttemptIndex = 0
 
     @property
     def score(self) -> float | None:
@@ -108,6 +111,7 @@ def _trials(
         judged_by=judged_by,
         attempts=len(attempts.judged),
         passes=attempts.correct,
+        missing=attempts.missing.total(),
         scores=score_counts(row.score for row in attempts.judged),
         suite=case.suite,
         classes=tuple(ordered_class_counts(attempts.classes).items()) if case.suite else (),

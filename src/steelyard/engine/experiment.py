@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 
 import msgspec
 
+from steelyard.engine.judging import owed_judgments
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import CompactKeySet, outstanding_attempts, planned_attempts
 from steelyard.engine.pool import run_coroutine
@@ -139,22 +140,58 @@ def tier_provider(
 def providers_and_judges(
     info: RunInfo, means: RunOptions, stored: StoredRun
 ) -> tuple[dict[str, Provider], dict[str, Provider]]:
-    """Whom a stored run asks, by model or by tier, and who judges; a model with all its replies needs no key."""
-    judges = connect(info.panel.judges, means) if info.panel else {}
-    if info.experiment is None:
-        try:
-            return connect(info.models, means, info.base_url, folder=info.folder), judges
-        except InputError as error:
-            providers = connect(info.models, means, info.base_url, asks=False, folder=info.folder)
-            done = CompactKeySet()
-            for fact in stored.facts():
-                if isinstance(fact, Reply):
-                    done.add(fact.key)
-            for attempt in outstanding_attempts(planned_attempts(info, stored.cases, providers), done):
-                if providers[attempt.model].available(attempt.case.id) is None:
-                    run_coroutine(close_providers({**providers, **judges}))
-                    raise error from None
-            return providers, judges
-    beside = Path(info.eval_sets[0].path).parent
-    tiers = stored_tiers(info)
-    return {tier.name: tier_provider(tier, means, beside, folder=info.folder)[1] for tier in tiers}, judges
+    """Whom a stored run asks, by model or by tier, and who judges; one from whom nothing is missing needs no key."""
+    everybody = (
+        {*info.models, *(tier.name for tier in (info.experiment.tiers if info.experiment else ()))},
+        set(info.panel.judges if info.panel else ()),
+    )
+    try:
+        return _connected(info, means, *everybody)
+    except InputError:
+        providers, judges = _connected(info, means, set(), set())
+    try:
+        owed = _owed_models(info, means, stored, providers)
+        # judges will be asked about the replies that are still to come
+        owed_judges = everybody[1] if owed else {judge for judge in judges if _is_owed(info, stored, judge)}
+    finally:
+        run_coroutine(close_providers({**providers, **judges}))
+    return _connected(info, means, owed, owed_judges)
+
+
+def _connected(
+    info: RunInfo, means: RunOptions, asked: Container[str], asked_judges: Container[str]
+) -> tuple[dict[str, Provider], dict[str, Provider]]:
+    """Everybody whom a run names; only those who are asked need a key."""
+    judges: dict[str, Provider] = {}
+    for judge in info.panel.judges if info.panel else ():
+        judges |= connect([judge], means, asks=judge in asked_judges)
+    providers: dict[str, Provider] = {}
+    for model in info.models if info.experiment is None else ():
+        providers |= connect([model], means, info.base_url, asks=model in asked, folder=info.folder)
+    beside = Path(info.eval_sets[0].path).parent if info.eval_sets else Path()
+    for tier in stored_tiers(info) if info.experiment else ():
+        providers[tier.name] = tier_provider(tier, means, beside, asks=tier.name in asked, folder=info.folder)[1]
+    return providers, judges
+
+
+def _owed_models(info: RunInfo, means: RunOptions, stored: StoredRun, providers: Mapping[str, Provider]) -> set[str]:
+    """The models, or the tiers, that a live provider must still be asked for."""
+    done = CompactKeySet()
+    for fact in stored.facts():
+        if isinstance(fact, Reply):
+            done.add(fact.key)
+    owed = {
+        attempt.tier or attempt.model
+        for attempt in outstanding_attempts(planned_attempts(info, stored.cases, providers), done)
+        if providers[attempt.tier or attempt.model].available(attempt.case.id) is None
+    }
+    if info.experiment is not None:
+        return owed
+    # facts carry the names that connecting gives
+    names = {model: connect([model], means, info.base_url, asks=False, folder=info.folder) for model in info.models}
+    return {model for model, known in names.items() if owed & known.keys()}
+
+
+def _is_owed(info: RunInfo, stored: StoredRun, judge: str) -> bool:
+    cases = {case.id for case in stored.cases}
+    return info.panel is not None and any(owed_judgments(stored, info.panel, judge, cases))

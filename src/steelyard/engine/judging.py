@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
-from steelyard.store.journal import Journal
+from steelyard.store.journal import Journal, StoredRun
 from steelyard.text import counted
 from steelyard.tiers.rubrics import panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
@@ -68,6 +68,25 @@ class SchemaFallback:
         await self._provider.close()
 
 
+def owed_judgments(
+    stored: StoredRun, panel: Panel, judge: str, cases: Container[str]
+) -> Iterator[tuple[Reply, str, int]]:
+    """The replies that a judge has yet to be asked about: the last one of every attempt."""
+    done = set()
+    replies: dict[tuple[str, str, str, int], str] = {}
+    for fact in stored.facts():
+        if isinstance(fact, Judgment) and not fact.unusable:
+            done.add(fact.key)
+        elif isinstance(fact, Reply):
+            replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
+    last = set(replies.values())
+    for fact in stored.facts():
+        if isinstance(fact, Reply) and fact.key in last and fact.case in cases:
+            for repeat in range(1, panel.repeats + 1):
+                if judgment_key(fact, panel, judge, repeat) not in done:
+                    yield fact, judge, repeat
+
+
 class JudgeRunner:
     """Asks every judge about every reply, as often as the panel says."""
 
@@ -103,6 +122,9 @@ class JudgeRunner:
         """How many judgments are missing."""
         return sum(1 for judge in self._judges for _ in self._wanted(judge))
 
+    def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
+        return owed_judgments(self._journal, self._panel, judge, self._cases)
+
     async def carry_out(self) -> tuple[str, ...]:
         """Ask for every missing judgment; returns why some are still missing."""
         endpoints: dict[str, list[str]] = {}
@@ -127,22 +149,6 @@ class JudgeRunner:
                     f"judge {judge} gave no usable answer for {missing} of {counted(planned, 'judgment')}, "
                     f"the last because {self._failures.get(judge, 'it was not asked')}"
                 )
-
-    def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
-        """The replies that a judge has yet to be asked about: the last one of every attempt."""
-        done = set()
-        replies: dict[tuple[str, str, str, int], str] = {}
-        for fact in self._journal.facts():
-            if isinstance(fact, Judgment) and not fact.unusable:
-                done.add(fact.key)
-            elif isinstance(fact, Reply):
-                replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
-        last = set(replies.values())
-        for fact in self._journal.facts():
-            if isinstance(fact, Reply) and fact.key in last and fact.case in self._cases:
-                for repeat in range(1, self._panel.repeats + 1):
-                    if judgment_key(fact, self._panel, judge, repeat) not in done:
-                        yield fact, judge, repeat
 
     async def _ask_endpoint(self, judges: list[str]) -> None:
         at_once = min(self._judges[judge].at_once for judge in judges)

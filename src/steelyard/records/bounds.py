@@ -15,6 +15,8 @@ AttemptNumber = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS_PER_CASE)]
 """How many attempts there are; a file that says otherwise is damaged."""
 AttemptIndex = Annotated[int, Meta(ge=0, le=MAX_ATTEMPTS_PER_CASE)]
 """Which of the attempts at a case it is; other tools count from 0."""
+ReportedTestCount = Annotated[int, Meta(ge=0, le=100_000)]
+"""Tests of one attempt that a report counts; each of them becomes a record."""
 Amount = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
 """A duration, a price or a weight."""
 Share = Annotated[float, Meta(ge=0, le=1)]

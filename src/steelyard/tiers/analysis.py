@@ -173,13 +173,17 @@ def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
     return (*counted_up, (name, 0, ""))
 
 
+def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
+    """Raise an InputError where the tier that others are compared with is none of these."""
+    if baseline is not None and baseline not in names:
+        known = [printable(name[:MAX_NAME_CHARACTERS]) for name in names[:MAX_LISTED_TIERS]]
+        raise InputError(f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, known)})")
+
+
 def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[str] | None) -> list[str]:
     """The tiers, the baseline first unless it has its place."""
     there = list(dict.fromkeys(names))
-    if baseline is not None and baseline not in there:
-        raise InputError(
-            f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, [printable(name[:MAX_NAME_CHARACTERS]) for name in there[:MAX_LISTED_TIERS]])})"
-        )
+    check_baseline(baseline, there)
     if order is not None:
         if sorted(order) != sorted(there):
             known, got = (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
@@ -118,6 +119,30 @@ def test_too_many_cases_without_an_outcome_make_it_impossible_to_tell() -> None:
     assert (found.verdict, found.models[0].data_missing) == ("cannot tell", True)
     worse = side(*[(10, 0)] * 36, *[(0, 0)] * 4)
     assert gate_sides(SURE, worse).decision.verdict == "regressed"
+
+
+def test_too_many_attempts_without_a_verdict_make_it_impossible_to_tell() -> None:
+    for missing, verdict in ((20, "not regressed"), (22, "cannot tell")):
+        for lacking in (SURE, side(*[(10, 10)] * 40)):
+            first, *others = lacking.models["m"]
+            # 5% of 400 attempts are 21 beside them; the baseline has three times as many
+            share = missing * first.attempts // 10
+            cases = (replace(first, missing=share), *others)
+            without = replace(lacking, models={"m": cases})
+            pair = (without, side(*[(10, 10)] * 40)) if lacking is SURE else (SURE, without)
+            found = gate_sides(*pair)
+            assert (found.decision.verdict, found.decision.models[0].data_missing) == (
+                verdict,
+                verdict == "cannot tell",
+            )
+            assert found.conclusion().exit_code == (3 if found.decision.models[0].data_missing else 0)
+    worse = replace(side(*[(10, 0)] * 40).models["m"][0], missing=100)
+    assert (
+        gate_sides(
+            SURE, Side(name="b", rule="code", models={"m": (worse, *side(*[(10, 0)] * 40).models["m"][1:])})
+        ).decision.verdict
+        == "regressed"
+    )
 
 
 def test_cases_with_other_tests_are_told_and_not_compared() -> None:

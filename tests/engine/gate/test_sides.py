@@ -115,7 +115,15 @@ def test_a_report_of_another_tool_is_scored_by_what_it_tells(place: Path) -> Non
     assert structured.scores == ((0.0, 1),)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"results": 3}', '{"results": [{"case_id": 1}]}', "[" * 5000])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", "{}", '{"results": 3}', '{"results": [{"case_id": 1}]}', "[" * 5000),
+        # all tests of an attempt become records: so many would take all memory
+        '{"results": [{"case_id": "a", "model": "m", "test_execution": {"passed": 100000000000}}]}',
+        '{"results": [{"case_id": "a", "model": "m", "score": 1e308}]}',
+    ],
+)
 def test_a_file_that_is_no_report_is_refused_in_one_sentence(place: Path, content: str) -> None:
     (place / "r.json").write_text(content)
     with pytest.raises(InputError, match=r"r\.json: not the JSON report of a run: ") as caught:

@@ -68,9 +68,11 @@ def tiers(options: argparse.Namespace) -> int:
             from steelyard.engine.plan import shard_cases, shard_messages
             from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
             from steelyard.evalsets import experiments
+            from steelyard.tiers.analysis import check_baseline
 
             loaded = experiments.load(options.experiment)
             warn(loaded.problems)
+            check_baseline(options.baseline, [tier.name for tier in loaded.experiment.tiers])
             for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():
                 print_to_stderr(message)
             mine = shard_cases(loaded.cases, *options.shard) if options.shard else loaded.cases

@@ -91,6 +91,8 @@ class _GateInputs(NamedTuple):
     """By model, those that both sides have an outcome of."""
     shared: Mapping[str, int]
     """By model how many cases both sides have."""
+    missing_share: Mapping[str, float]
+    """By model the share of attempts at these cases that have no verdict, on the side that lacks more."""
     sizes: Counter[tuple[int, int]]
     """The number of cases by their numbers of attempts on both sides."""
     attempt_cost: Mapping[str, float]
@@ -119,6 +121,9 @@ def gate_sides(
             for model in pairing.models
         },
         shared={model.name: len(model.cases) for model in pairing.models},
+        missing_share={
+            model.name: max(map(_missing_share, zip(*model.cases, strict=True)), default=0) for model in pairing.models
+        },
         sizes=Counter(
             (old.attempts, new.attempts)
             for model in pairing.models
@@ -150,6 +155,7 @@ def gate_tallies(
         pairing=pairing,
         cases=cases,
         shared={name: len(model.cases) for name, model in models.items()},
+        missing_share={},
         sizes=sizes,
         attempt_cost={},
         thing=(_tally_contents(baseline), _tally_contents(current)) if folder else ((), ()),
@@ -158,6 +164,11 @@ def gate_tallies(
     return _decide_and_record(
         compared, sides, sorted(current.models), alpha=alpha, margin=margin, on="passed", folder=folder
     )
+
+
+def _missing_share(trials: Sequence[Trials]) -> float:
+    missing = sum(each.missing for each in trials)
+    return missing / max(1, missing + sum(each.attempts for each in trials))
 
 
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
@@ -208,7 +219,10 @@ def _decide_and_record(
         final_level=levels.final,
         margin=margin,
         threshold=margin,
-        unscored_share={name: 1 - judged[name] / max(1, compared.shared[name]) for name in judged},
+        unscored_share={
+            name: max(1 - judged[name] / max(1, compared.shared[name]), compared.missing_share.get(name, 0))
+            for name in judged
+        },
         attempt_cost=compared.attempt_cost,
         on=on,
     )

@@ -17,6 +17,7 @@ from steelyard.comparison.sides import Side, Trials, run_side, score_counts
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.records import Case, Expectations, Finding, Test
+from steelyard.records.bounds import Count, ReportedTestCount, SignedNumber
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
@@ -32,12 +33,12 @@ class _ReportedCompilation(msgspec.Struct):
 
 
 class _ReportedTests(msgspec.Struct):
-    passed: int = 0
-    failed: int = 0
+    passed: ReportedTestCount = 0
+    failed: ReportedTestCount = 0
 
 
 class _ReportedLint(msgspec.Struct):
-    warning_count: int = 0
+    warning_count: Count = 0
 
 
 class _ReportedResult(msgspec.Struct):
@@ -47,7 +48,7 @@ class _ReportedResult(msgspec.Struct):
     test_execution: _ReportedTests | None = None
     clippy: _ReportedLint | None = None
     correct: bool | None = None
-    score: float | None = None
+    score: SignedNumber | None = None
 
 
 class _ReportedSummary(msgspec.Struct):
@@ -227,6 +228,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         judged_by=tuple(sorted({rules for each in trials for rules in each.judged_by})),
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
+        missing=sum(each.missing for each in trials),
         scores=tuple(sorted(scores.items())),
         # where one run lacks the classes of its attempts, those of all are unknown
         classes=tuple(ordered_class_counts(classes).items())
