@@ -266,6 +266,7 @@ def _comparison_cells(each: TierComparison) -> list[str]:
 
 def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
     """What there is to say of all tiers together."""
+    yield analysis.tasks_reason
     front = [
         line(tier.tier if len(analysis.models) == 1 else model_label(model.model, tier.tier))
         for model in analysis.models

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from steelyard.records import Record
@@ -154,9 +155,12 @@ def median_interval(cases: Sequence[Sequence[float]], *, level: float = 0.95) ->
         raise ValueError("every value must lie in [0, 1]")
     if len(ordered) < 2:
         return None
-    low = _lower_median_bound(ordered, level)
     # what is too high is too low in the mirror
-    high = _lower_median_bound([[-value for value in reversed(values)] for values in ordered], level)
+    mirrored = [[-value for value in reversed(values)] for values in ordered]
+    low, high = (
+        lower_median_bound([value for case in side for value in case], partial(_is_less_than_half, side, level=level))
+        for side in (ordered, mirrored)
+    )
     return Interval(0.0 if low is None else low, 1.0 if high is None else -high)
 
 
@@ -198,7 +202,7 @@ def uplift_interval(
         count = min(rows, replicates - start)
         drawn = [_resample_counts(chance, len(side), count) for side in (sides if alone else sides[:1])]
         before, after = (
-            _medians(side, weights) for side, weights in zip(sides, drawn * (2 // len(drawn)), strict=True)
+            resampled_medians(side, weights) for side, weights in zip(sides, drawn * (2 // len(drawn)), strict=True)
         )
         if np.isnan(before).any() or np.isnan(after).any() or ((before == 0) & (after == 0)).any():
             return None
@@ -209,14 +213,16 @@ def uplift_interval(
     return Interval(float(uplifts[beyond]), float(uplifts[replicates - 1 - beyond]))
 
 
-def _lower_median_bound(cases: Sequence[Sequence[float]], level: float) -> float | None:
-    """The lowest value that may be the median; None where any lower one may be."""
-    values = sorted({value for case in cases for value in case})
-    runs = sorted(value for case in cases for value in case)
-    start = bisect_left(values, runs[(len(runs) - 1) // 2])
+def lower_median_bound(values: Sequence[float], is_less_than_half: Callable[[float], bool]) -> float | None:
+    """The lowest value of all runs that may be the median; None where any lower one may be.
+
+    `is_less_than_half` says whether surely less than half of such runs have a value or a lower one.
+    """
+    runs, distinct = sorted(values), sorted(set(values))
+    start = bisect_left(distinct, runs[(len(runs) - 1) // 2])
 
     def is_too_low(place: int) -> bool:
-        return _is_less_than_half(cases, values[place] if place >= 0 else -math.inf, level)
+        return is_less_than_half(distinct[place] if place >= 0 else -math.inf)
 
     # shares fall with the value, so what is below a value that is too low is so as well
     kept, step = start, 1
@@ -231,10 +237,10 @@ def _lower_median_bound(cases: Sequence[Sequence[float]], level: float) -> float
             refused = middle
         else:
             kept = middle
-    return values[kept]
+    return distinct[kept]
 
 
-def _is_less_than_half(cases: Sequence[Sequence[float]], value: float, level: float) -> bool:
+def _is_less_than_half(cases: Sequence[Sequence[float]], value: float, *, level: float) -> bool:
     """Whether surely less than half of the runs of cases like these have this value or a lower one."""
     counts = [bisect_right(case, value) for case in cases]
     sizes = [len(case) for case in cases]
@@ -256,8 +262,8 @@ def _resample_counts(chance: np.random.Generator, units: int, rows: int) -> Inte
     return chance.multinomial(units, np.full(units, 1 / units), size=rows)
 
 
-def _medians(units: Sequence[Sequence[float]], weights: Integers) -> Floats:
-    """The median over all values of the units, each unit as often as it was drawn; NaN where none was that has any."""
+def resampled_medians(units: Sequence[Sequence[float]], weights: Integers) -> Floats:
+    """The median over all values of the units for each row of weights, each unit as often as it was drawn; NaN where none was that has any."""
     import numpy as np
 
     values = np.array([value for unit in units for value in unit], np.float64)

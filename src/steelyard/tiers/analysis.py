@@ -1,8 +1,7 @@
 """What every tier of an experiment achieves, at what price, and what it adds to the tiers before it.
 
 The figures are those of ProjectScylla, "Metrics Formulas Documentation" (`formulas.py` has them). A tier's figures
-pool all its runs; their intervals take the case as the sampling unit, so they speak of cases like these. A tier that ran
-a single case has intervals too: they take its runs as the units, and speak of that case asked again.
+pool all its runs; `sampling.py` has their intervals.
 """
 
 from __future__ import annotations
@@ -12,18 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.analysis.estimates import Estimate, mean, price_of_pass, share
+from steelyard.analysis.estimates import Estimate
 from steelyard.errors import InputError, did_you_mean
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_of_pass
-from steelyard.stats.descriptive import describe, median_interval, uplift_interval
-from steelyard.stats.intervals import Interval, standard_error, student_quantile
+from steelyard.stats.descriptive import describe
 from steelyard.stats.multiplicity import holm
-from steelyard.stats.paired import PairedCaseCounts, difference_interval, stratified_worse
+from steelyard.stats.paired import PairedCaseCounts, stratified_worse
 from steelyard.text import line, printable, short_quote
 from steelyard.tiers import formulas
 from steelyard.tiers.impl_rates import chosen_impl_rate, run_figures, with_impl_rates
@@ -42,39 +39,31 @@ from steelyard.tiers.results import (
     RunIdentity,
     RunRating,
     RunSource,
-    SamplingUnit,
+    Tasks,
     TierAnalysis,
     TierComparison,
     TierGrade,
     TierRun,
 )
 from steelyard.tiers.rubrics import GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
+from steelyard.tiers.sampling import (
+    KeyedRun,
+    KeyedRuns,
+    TierCaseKey,
+    TierSample,
+    by_case,
+    chosen_sampling,
+    cost_difference,
+    difference_estimate,
+    median_uplift,
+    score_difference,
+)
 from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
 
 MAX_UNSCORED_TIER_CASE_SHARE = 0.05
 """With a larger share of cases without an outcome an analysis is not conclusive."""
 MAX_LISTED_TIERS = 40
 """Names in a sentence about an unknown tier."""
-
-
-TierCaseKey = tuple[str, str]
-"""What runs of different tiers have in common: the experiment and the case, or the experiment alone."""
-
-
-class _KeyedRun(NamedTuple):
-    """One run with its case."""
-
-    case: TierCaseKey
-    figures: RunFigures
-
-    def metric(self, name: str) -> float | None:
-        value: float | None = getattr(self.figures, name)
-        if name == "cost_of_pass" and self.figures.cost_of_pass_infinite:
-            return math.inf
-        return value
-
-
-KeyedRuns = Sequence[_KeyedRun]
 
 
 def analyse_tiers(
@@ -87,6 +76,7 @@ def analyse_tiers(
     order: Sequence[str] | None = None,
     pair_by: PairBy = "case",
     impl_rate: ImplRate | None = None,
+    tasks: Tasks | None = None,
     sources: Iterable[RunSource] = (),
     seed: int = 0,
     replicates: int = 2000,
@@ -97,7 +87,8 @@ def analyse_tiers(
     numbers, else as they come; a baseline without a number comes first. With `pair_by` "experiment", runs of different
     tiers belong to the same case when their experiment is the same, whatever their case: for tools whose experiment is
     the task, and whose subtests are variants of a tier. `impl_rate` says what impl rates are taken from; without it the
-    first of `IMPL_RATES` that any run has. `seed` and `replicates` are those of the uplift's bootstrap.
+    first of `IMPL_RATES` that any run has. `tasks` says whether intervals speak of these tasks or of tasks like them; without
+    it that is chosen by their number. `seed` and `replicates` are those of the uplift's bootstrap.
     Raises an InputError where there is no run, or no such baseline, order or impl rate.
     """
     if pair_by not in PAIR_BY:
@@ -116,16 +107,20 @@ def analyse_tiers(
         key=lambda each: (each.model, rank[each.tier], each.experiment, natural_sort_key(each.case), each.number)
     )
     groups = _by_model_and_tier(figures, pair_by)
+    sampling = chosen_sampling([tier for of_model in groups.values() for tier in of_model.values()], tasks)
     models = [
-        _model(model, of_model, names, first, seed=seed, replicates=replicates) for model, of_model in groups.items()
+        _model(model, of_model, names, first, tasks=sampling.tasks, seed=seed, replicates=replicates)
+        for model, of_model in groups.items()
     ]
     models = _with_holm(_with_front([with_impl_rates(model, figures, first, weights) for model in models]))
     return ExperimentAnalysis(
         models=tuple(models),
         tiers=tuple(names),
         baseline=first,
-        frontier=_frontier(groups, models, seed),
+        frontier=_frontier(groups, models, sampling.tasks, seed),
         impl_rate=kind,
+        tasks=sampling.tasks,
+        tasks_reason=sampling.reason,
         panel=judgments.panel if judgments else None,
         claims=judgments.claims if judgments else (),
         judge_shifts=judgments.shifts if judgments else {},
@@ -152,11 +147,11 @@ def analyse_tiers(
     )
 
 
-def _by_model_and_tier(figures: Iterable[RunFigures], pair_by: PairBy) -> dict[str, dict[str, list[_KeyedRun]]]:
-    groups: dict[str, dict[str, list[_KeyedRun]]] = {}
+def _by_model_and_tier(figures: Iterable[RunFigures], pair_by: PairBy) -> dict[str, dict[str, list[KeyedRun]]]:
+    groups: dict[str, dict[str, list[KeyedRun]]] = {}
     for each in figures:
         case = each.experiment, "" if pair_by == "experiment" else each.case
-        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(_KeyedRun(case, each))
+        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(KeyedRun(case, each))
     return groups
 
 
@@ -200,15 +195,23 @@ def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[s
 
 
 def _model(
-    model: str, groups: Mapping[str, KeyedRuns], names: Sequence[str], first: str, *, seed: int, replicates: int
+    model: str,
+    groups: Mapping[str, KeyedRuns],
+    names: Sequence[str],
+    first: str,
+    *,
+    tasks: Tasks,
+    seed: int,
+    replicates: int,
 ) -> ModelAnalysis:
     """The tiers of one model, not yet compared with those of others."""
     there = [name for name in names if name in groups]
     found = []
     for name in there:
-        tier = _tier(name, groups[name])
+        tier = _tier(name, groups[name], tasks)
         if first in groups and name != first:
-            uplift = _uplift(groups[first], groups[name], seed=seed, replicates=replicates)
+            sides = TierSample(groups[first], tasks), TierSample(groups[name], tasks)
+            uplift = median_uplift(*sides, seed=seed, replicates=replicates)
             tier = replace(tier, uplift=uplift)
         found.append(tier)
     medians = {
@@ -219,9 +222,9 @@ def _model(
         model=model,
         tiers=tuple(found),
         against_baseline=tuple(
-            _comparison(model, name, first, groups) for name in there if first in groups and name != first
+            _comparison(model, name, first, groups, tasks) for name in there if first in groups and name != first
         ),
-        ablation=tuple(_comparison(model, name, before, groups) for before, name in pairwise(there)),
+        ablation=tuple(_comparison(model, name, before, groups, tasks) for before, name in pairwise(there)),
         pass_rate_variance=_across_tiers(formulas.cross_tier_variance, medians["pass_rate"], found),
         composite_variance=_across_tiers(formulas.cross_tier_variance, medians["composite"], found),
         cost_variance=_across_tiers(formulas.cross_tier_variance, medians["cost_usd"], found),
@@ -236,46 +239,35 @@ def _across_tiers(
     return of(medians) if len(medians) == len(found) else None
 
 
-def _tier(name: str, runs: KeyedRuns) -> TierAnalysis:
+def _tier(name: str, runs: KeyedRuns, tasks: Tasks) -> TierAnalysis:
     """One tier, not yet compared with others."""
     cases = dict.fromkeys(run.case for run in runs)
-    outcomes = _by_case(runs, "pass_rate")
+    outcomes = by_case(runs, "pass_rate")
     unpriced = sum(run.figures.cost_usd is None for run in runs)
-    composites = _by_case(runs, "composite")
-    unit: SamplingUnit = "case" if len(cases) > 1 else "run"
-    middle = _median_estimate(composites, unit)
+    sample = TierSample(runs, tasks)
+    middle = sample.median("composite")
     return TierAnalysis(
         tier=name,
         cases=len(cases),
         runs=len(runs),
-        unit=unit,
+        unit=sample.unit,
         unjudged=sum(run.figures.passed is None for run in runs),
         unscored=tuple("/".join(filter(None, case)) for case in cases if case not in outcomes),
         unrated=sum(run.figures.impl_rate is None for run in runs),
         unpriced=unpriced,
         untimed=sum(run.figures.duration_seconds is None for run in runs),
         statistics={metric: _metric_statistics(metric, runs, unpriced) for metric in RUN_METRICS},
-        pass_rate=_pooled(outcomes, unit),
-        impl_rate=_pooled(_by_case(runs, "impl_rate"), unit),
+        pass_rate=sample.mean("pass_rate"),
+        impl_rate=sample.mean("impl_rate"),
         by_impl_rate={},
-        composite=_pooled(composites, unit),
+        composite=sample.mean("composite"),
         composite_median=middle,
         grade=_grade(middle),
         cost_usd=None if unpriced else math.fsum(run.figures.cost_usd or 0.0 for run in runs),
-        cost_of_pass=Estimate(value=None) if unpriced else _price(runs, unit),
+        cost_of_pass=Estimate(value=None) if unpriced else sample.price(),
         uplift=Estimate(value=None),
         on_pareto_front=None,
     )
-
-
-def _by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
-    """The known values of each case that has any, sorted by name, so that the order of the runs does not matter."""
-    found: dict[TierCaseKey, list[float]] = {}
-    for run in runs:
-        value = run.metric(metric)
-        if value is not None:
-            found.setdefault(run.case, []).append(value)
-    return {case: found[case] for case in sorted(found)}
 
 
 def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricStatistics:
@@ -287,34 +279,6 @@ def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricSta
     return MetricStatistics(**figures | dict.fromkeys(infinite), count=found.count, infinite=infinite)
 
 
-def _pooled(cases: Mapping[TierCaseKey, Sequence[float]], unit: SamplingUnit) -> Estimate:
-    """The mean over all runs, each in [0, 1]."""
-    values = [value for of_case in cases.values() for value in of_case]
-    if unit == "run":
-        yes = sum(value == 1 for value in values)
-        found = share(yes, len(values)) if set(values) <= {0.0, 1.0} else mean(values, len(values))
-    elif len({len(of_case) for of_case in cases.values()}) == 1:
-        found = mean([math.fsum(of_case) / len(of_case) for of_case in cases.values()], len(values))
-    else:
-        # every run counts the same, so a case counts as often as it was run
-        names = [str(number) for number, of_case in enumerate(cases.values()) for _ in of_case]
-        found = mean(values, len(values), groups=names)
-    return replace(found, cases=len(cases), attempts=len(values))
-
-
-def _median_estimate(cases: Mapping[TierCaseKey, Sequence[float]], unit: SamplingUnit) -> Estimate:
-    """The median over all runs."""
-    values = [value for of_case in cases.values() for value in of_case]
-    interval = median_interval([[value] for value in values] if unit == "run" else list(cases.values()))
-    return Estimate(
-        value=describe(values).median,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        cases=len(cases),
-        attempts=len(values),
-    )
-
-
 def _grade(middle: Estimate) -> TierGrade:
     letter = formulas.grade(middle.value)
     if middle.low is None or middle.high is None:
@@ -324,45 +288,12 @@ def _grade(middle: Estimate) -> TierGrade:
     return TierGrade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
 
 
-def _price(runs: KeyedRuns, unit: SamplingUnit) -> Estimate:
-    """What a pass costs, from the runs of which it is known whether they passed."""
-    known = [run for run in runs if run.figures.passed is not None]
-    units: dict[tuple[TierCaseKey, int], list[_KeyedRun]] = {}
-    for place, run in enumerate(known):
-        units.setdefault((run.case, place if unit == "run" else 0), []).append(run)
-    listed = [units[key] for key in sorted(units)]
-    found = price_of_pass(
-        [math.fsum(run.figures.cost_usd or 0.0 for run in each) for each in listed],
-        [sum(bool(run.figures.passed) for run in each) for each in listed],
-        [len(each) for each in listed],
-    )
-    return replace(found, cases=len({run.case for run in known}))
-
-
-def _uplift(before: KeyedRuns, after: KeyedRuns, *, seed: int, replicates: int) -> Estimate:
-    sides = [_by_case(side, "composite") for side in (before, after)]
-    values = [[value for of_case in side.values() for value in of_case] for side in sides]
-    value = formulas.uplift(*(describe(each).median for each in reversed(values)))
-    cases = sorted({*sides[0], *sides[1]})
-    interval = None
-    # runs are resampled only where they are all of a single case
-    if value is not None and (len(cases) > 1 or len({run.case for run in (*before, *after)}) == 1):
-        old, new = ([side.get(case, []) for case in cases] for side in sides)
-        interval = uplift_interval(old, new, seed=seed, replicates=replicates)
-    return Estimate(
-        value=value,
-        low=interval.low if interval else None,
-        high=interval.high if interval and not math.isinf(interval.high) else None,
-        cases=len(cases),
-        attempts=sum(map(len, values)),
-    )
-
-
-def _comparison(model: str, tier: str, other: str, groups: Mapping[str, KeyedRuns]) -> TierComparison:
+def _comparison(model: str, tier: str, other: str, groups: Mapping[str, KeyedRuns], tasks: Tasks) -> TierComparison:
     """A tier against another, before the number of comparisons is known."""
     here, there = ({run.case for run in groups[name]} for name in (tier, other))
-    after, before = (_by_case(groups[name], "pass_rate") for name in (tier, other))
+    after, before = (by_case(groups[name], "pass_rate") for name in (tier, other))
     shared = [case for case in after if case in before]
+    sides = TierSample(groups[other], tasks), TierSample(groups[tier], tasks)
     return TierComparison(
         model=model,
         tier=tier,
@@ -370,9 +301,9 @@ def _comparison(model: str, tier: str, other: str, groups: Mapping[str, KeyedRun
         cases=len(here & there),
         tier_only=len(here - there),
         other_only=len(there - here),
-        pass_rate=_difference(before, after),
-        composite=_difference(_by_case(groups[other], "composite"), _by_case(groups[tier], "composite")),
-        cost_usd=_cost_difference(groups[other], groups[tier]),
+        pass_rate=score_difference(*sides, "pass_rate"),
+        composite=score_difference(*sides, "composite"),
+        cost_usd=cost_difference(*sides),
         p=_two_sided([(before[case], after[case]) for case in shared]) if shared else None,
         p_adjusted=None,
     )
@@ -384,46 +315,6 @@ def _two_sided(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> floa
     worse = stratified_worse(counts)
     better = stratified_worse(PairedCaseCounts(*each[2:], *each[:2]) for each in counts)
     return min(1.0, 2 * min(worse, better))
-
-
-def _difference(
-    before: Mapping[TierCaseKey, Sequence[float]], after: Mapping[TierCaseKey, Sequence[float]]
-) -> Estimate:
-    """The mean over shared cases of how much the mean of the runs differs."""
-    shared = [case for case in after if case in before]
-    if not shared:
-        return Estimate(value=None)
-    old, new = ([math.fsum(side[case]) / len(side[case]) for case in shared] for side in (before, after))
-    sizes = [len(side[case]) for side in (before, after) for case in shared]
-    interval = difference_interval(old, new, attempts=len(sizes) / math.fsum(1 / size for size in sizes))
-    return _difference_estimate([now - then for then, now in zip(old, new, strict=True)], interval, sum(sizes))
-
-
-def _cost_difference(before: KeyedRuns, after: KeyedRuns) -> Estimate:
-    """The mean over shared cases of how much a run's cost differs, with Student's interval; None where any is unknown."""
-    if any(run.figures.cost_usd is None for run in (*before, *after)):
-        return Estimate(value=None)
-    old, new = (_by_case(side, "cost_usd") for side in (before, after))
-    shared = [case for case in new if case in old]
-    if not shared:
-        return Estimate(value=None)
-    differences = [math.fsum(new[case]) / len(new[case]) - math.fsum(old[case]) / len(old[case]) for case in shared]
-    error = standard_error(differences)
-    interval = None
-    if error is not None:
-        middle, half = math.fsum(differences) / len(shared), student_quantile(len(shared) - 1, 0.975) * error
-        interval = Interval(middle - half, middle + half)
-    return _difference_estimate(differences, interval, sum(len(side[case]) for side in (old, new) for case in shared))
-
-
-def _difference_estimate(differences: Sequence[float], interval: Interval | None, attempts: int) -> Estimate:
-    return Estimate(
-        value=math.fsum(differences) / len(differences),
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        cases=len(differences),
-        attempts=attempts,
-    )
 
 
 def _tested(models: Sequence[ModelAnalysis]) -> dict[tuple[str, frozenset[str]], float]:
@@ -487,7 +378,7 @@ def _cost_and_quality(tier: TierAnalysis) -> tuple[float, float] | None:
 
 
 def _frontier(
-    groups: Mapping[str, Mapping[str, KeyedRuns]], models: Sequence[ModelAnalysis], seed: int
+    groups: Mapping[str, Mapping[str, KeyedRuns]], models: Sequence[ModelAnalysis], tasks: Tasks, seed: int
 ) -> CostFrontier:
     """The cheapest tier, and the cheapest way to do each case."""
     priced = [(tier.cost_of_pass, model.model, tier.tier) for model in models for tier in model.tiers]
@@ -503,12 +394,13 @@ def _frontier(
                     prices.setdefault(case, []).append(price)
     found = [min(prices[case]) for case in sorted(prices)]
     finite = [price for price in found if not math.isinf(price)]
-    interval = bootstrap(finite, seed=seed) if finite else None
+    # which tier does a task cheapest is chosen after the fact, so of these tasks alone it has no interval
+    interval = bootstrap(finite, seed=seed) if finite and tasks == "sampled" else None
     return CostFrontier(
         model=cheapest[1],
         tier=cheapest[2],
         cost_of_pass=cheapest[0],
-        case_mean=_difference_estimate(finite, interval, 0) if finite else Estimate(value=None),
+        case_mean=difference_estimate(finite, interval, 0) if finite else Estimate(value=None),
         cases=len(found),
         unsolved=len(found) - len(finite),
     )

@@ -110,7 +110,9 @@ JUDGES_DISAGREE_FLAG: RunFlag = "the judges' majority says otherwise"
 IMPL_RATE_DIFFERS_FLAG: RunFlag = "the recorded impl_rate is not that of the judges"
 IMPL_RATE_ABOVE_ONE_FLAG: RunFlag = "impl_rate above 1"
 NONZERO_EXIT_CODE_FLAG: RunFlag = "passed with a non-zero exit code"
-SamplingUnit = Literal["case", "run"]
+SamplingUnit = Literal["case", "variant", "run"]
+Tasks = Literal["fixed", "sampled"]
+"""Whether intervals speak of these tasks with other variants and runs, or of tasks like these."""
 PassedBy = Literal["record", "judges", ""]
 
 ImplRate = Literal["score", "points", "recorded"]
@@ -198,7 +200,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     cases: int
     runs: int
     unit: SamplingUnit
-    """What intervals take as the sampling unit: `case`, or `run` where there is a single case."""
+    """What intervals take as the sampling unit: `case` where tasks are sampled, else `variant` where a task has several, or `run`."""
     unjudged: int = 0
     """Runs that have no outcome."""
     unscored: tuple[str, ...] = ()
@@ -299,6 +301,9 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     weights: tuple[float, float]
     """Of pass rate and impl rate in the composite."""
     pair_by: PairBy
+    tasks: Tasks
+    tasks_reason: str
+    """Why tasks are taken for that, in a sentence."""
     tests: int
     """Pairs of tiers that were tested."""
     seed: int

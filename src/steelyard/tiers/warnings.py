@@ -37,10 +37,12 @@ def analysis_warnings(
             name = line(f"{model.model}, {tier.tier}" if several else tier.tier, MAX_NAME_CHARACTERS)
             yield from (f"{name}: {warning}" for warning in _missing_data_warnings(tier))
     few = [tier for model in models for tier in model.tiers if tier.cases < MIN_CASES_FOR_MEDIAN_INTERVAL]
-    if any(tier.unit == "run" for tier in few):
+    if any(tier.cases == 1 for tier in few):
         yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
-    if any(tier.unit == "case" for tier in few):
+    if any(tier.unit == "case" and tier.composite_median.low is not None for tier in few):
         yield f"fewer than {MIN_CASES_FOR_MEDIAN_INTERVAL} cases cannot bound a median: a grade over so few could be any other"
+    if any(tier.unit == "case" and tier.pass_rate.value is not None and tier.pass_rate.low is None for tier in few):
+        yield "tasks are too few to say anything of tasks like these: rates have no interval; --tasks fixed speaks of these"
     for model in models:
         partly = [each for each in model.against_baseline if each.tier_only or each.other_only]
         if partly:

@@ -94,6 +94,7 @@ def tiers(options: argparse.Namespace) -> int:
         baseline=options.baseline,
         pair_by=options.pair_by,
         impl_rate=options.impl_rate,
+        tasks=options.tasks,
     )
     if found.analysis is not None:
         _print_tiers(found.analysis, options)
@@ -120,6 +121,12 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
         choices=["score", "points", "recorded"],
         help="take impl rates from the recorded weighted score, from the points that judges gave, or from the recorded "
         "impl_rate (default: the first of them that there is; points for a run of ours)",
+    )
+    sub.add_argument(
+        "--tasks",
+        choices=["fixed", "sampled"],
+        help="whether intervals speak of these tasks with other variants and runs, or of tasks like these (default: by "
+        "their number)",
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_shard_option(sub)

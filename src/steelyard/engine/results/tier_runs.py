@@ -28,6 +28,7 @@ from steelyard.tiers.results import (
     RunIdentity,
     RunRating,
     RunSource,
+    Tasks,
     TierRun,
 )
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory, panel_rubric
@@ -71,6 +72,7 @@ def analysis(
     baseline: str | None = None,
     pair_by: PairBy = "case",
     impl_rate: ImplRate | None = None,
+    tasks: Tasks | None = None,
 ) -> ExperimentAnalysis:
     """All figures of an experiment; raises an InputError where there is no run of the baseline."""
     there = {run.tier for run in found.runs}
@@ -86,6 +88,7 @@ def analysis(
         order=[tier for tier in found.order if tier in there] or None,
         pair_by=pair_by,
         impl_rate=impl_rate or found.impl_rate,
+        tasks=tasks,
         sources=found.sources,
     )
     return msgspec.structs.replace(
@@ -120,11 +123,12 @@ def tier_result(
     baseline: str | None = None,
     pair_by: PairBy = "case",
     impl_rate: ImplRate | None = None,
+    tasks: Tasks | None = None,
 ) -> TierResult:
     """The analysis of an experiment that may have been stopped before all its runs were there."""
     if stopped and not found.is_comparable:
         return TierResult(None, stopped)
-    return TierResult(analysis(found, baseline=baseline, pair_by=pair_by, impl_rate=impl_rate), stopped)
+    return TierResult(analysis(found, baseline=baseline, pair_by=pair_by, impl_rate=impl_rate, tasks=tasks), stopped)
 
 
 def from_files(
